@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/export.h"
+
+namespace bert {
+
+/// The instruction sets for which ops/ has kernels, weakest first.
+enum class Isa { plain, avx2, avx512, avx512_vnni };
+
+/// The best set this CPU and its operating system can run. The environment variable BERT_ISA
+/// (plain, avx2, avx512, avx512_vnni) may lower it, for tests and disputes. Decided once.
+BERT_API Isa cpu_isa();
+BERT_API std::string_view isa_name(Isa isa);
+
+/// CPUs this process may use: the affinity mask, cut by the cgroup's CPU quota; at least 1.
+BERT_API int allowed_cpus();
+
+}  // namespace bert

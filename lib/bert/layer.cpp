@@ -1,0 +1,51 @@
+#include "bert/layer.h"
+
+#include "ops/kernels.h"
+
+namespace bert {
+
+AddNorm AddNorm::load(const Config& config, const Weights& weights, const std::string& prefix,
+                      size_t in_features, Precision precision) {
+  const size_t width = config.hidden_size;
+  return {Linear(weights.matrix(prefix + "dense.weight", width, in_features),
+                 weights.floats(prefix + "dense.bias", {width}), precision),
+          weights.floats(prefix + "LayerNorm.weight", {width}),
+          weights.floats(prefix + "LayerNorm.bias", {width}), config.layer_norm_eps};
+}
+
+void AddNorm::operator()(ConstMatrix x, ConstMatrix residual, Matrix output,
+                         LinearScratch& scratch) const {
+  dense(x, output, Activation::none, scratch, residual);
+  layer_norm(output, norm_weight, norm_bias, eps, output);
+}
+
+Layer Layer::load(const Config& config, const Weights& weights, size_t index, Precision precision) {
+  const std::string prefix = "encoder.layer." + std::to_string(index) + ".";
+  Layer layer;
+  layer.attention_ = AttentionWeights::load(config, weights, prefix + "attention.self.", precision);
+  layer.attention_output_ =
+      AddNorm::load(config, weights, prefix + "attention.output.", config.hidden_size, precision);
+  layer.intermediate_ = Linear(
+      weights.matrix(prefix + "intermediate.dense.weight", config.intermediate_size, config.hidden_size),
+      weights.floats(prefix + "intermediate.dense.bias", {config.intermediate_size}), precision);
+  layer.output_ =
+      AddNorm::load(config, weights, prefix + "output.", config.intermediate_size, precision);
+  layer.hidden_act_ = config.hidden_act;
+  return layer;
+}
+
+void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
+                    const AttentionObserver* observer) const {
+  const size_t tokens = hidden.rows;
+  const Matrix context = workspace.context.matrix(tokens, hidden.cols);    // [T, H]
+  const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
+  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear, observer);
+  attention_output_(context, hidden, attended, workspace.linear);
+
+  const Matrix intermediate =
+      workspace.intermediate.matrix(tokens, intermediate_.out_features());  // [T, I]
+  intermediate_(attended, intermediate, hidden_act_, workspace.linear);
+  output_(intermediate, attended, hidden, workspace.linear);
+}
+
+}  // namespace bert

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attention/attention.h"
+#include "bert/workspace.h"
+
+namespace bert {
+
+/// A dense projection, the residual of the block's input, then layer norm: LN(x W^T + b + residual).
+struct AddNorm {
+  Linear dense;
+  std::vector<float> norm_weight, norm_bias;  ///< [H]
+  float eps = 0;
+
+  static AddNorm load(const Config& config, const Weights& weights, const std::string& prefix,
+                      size_t in_features, Precision precision);
+  /// x [T, K], residual [T, H], output [T, H]
+  void operator()(ConstMatrix x, ConstMatrix residual, Matrix output, LinearScratch& scratch) const;
+};
+
+/// One post-norm transformer block (Vaswani et al. 2017, 3.1, encoder): self-attention with add & norm, then
+/// the position-wise feed-forward net with add & norm.
+class Layer {
+ public:
+  /// Throws Error(data) naming a tensor of layer `index`.
+  static Layer load(const Config& config, const Weights& weights, size_t index, Precision precision);
+
+  /// hidden [T, H] -> hidden [T, H], in place. Thread rule: one workspace per thread.
+  void forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
+               const AttentionObserver* observer) const;
+
+ private:
+  AttentionWeights attention_;
+  AddNorm attention_output_;  ///< [H, H]
+  Linear intermediate_;       ///< [I, H], then hidden_act
+  AddNorm output_;            ///< [H, I]
+  Activation hidden_act_ = Activation::gelu;
+};
+
+}  // namespace bert

@@ -1,0 +1,121 @@
+#include "bert/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "bert/layer.h"
+#include "embedding/embedding.h"
+
+namespace bert {
+
+struct Model::State {
+  std::string directory;
+  Config config;
+  Weights weights;
+  Precision precision;
+  Embedding embedding;
+  std::vector<Layer> layers;
+  Linear pooler;
+};
+
+Model::Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+Model Model::open(const std::string& directory, Precision precision) {
+  Config config = Config::open(directory);
+  Weights weights = Weights::open(directory, config);
+  Embedding embedding = Embedding::load(config, weights, precision);
+  std::vector<Layer> layers;
+  for (size_t i = 0; i < config.num_hidden_layers; ++i) {
+    layers.push_back(Layer::load(config, weights, i, precision));
+  }
+  Linear pooler;
+  if (weights.find("pooler.dense.weight")) {
+    // The pooler is one row a sequence and feeds decisions: it stays f32 in every precision.
+    pooler =
+        Linear(weights.matrix("pooler.dense.weight", config.hidden_size, config.hidden_size),
+               weights.floats("pooler.dense.bias", {config.hidden_size}), Precision::f32);
+  }
+  Model model;
+  model.state_.reset(new State{directory, std::move(config), std::move(weights), precision,
+                               std::move(embedding), std::move(layers), std::move(pooler)});
+  return model;
+}
+
+const Config& Model::config() const { return state_->config; }
+const Weights& Model::weights() const { return state_->weights; }
+Precision Model::precision() const { return state_->precision; }
+const std::string& Model::directory() const { return state_->directory; }
+bool Model::has_pooler() const { return static_cast<bool>(state_->pooler); }
+WeightRef Model::word_table() const { return state_->embedding.word_table(); }
+void Model::word_vector(int32_t id, std::span<float> out) const {
+  state_->embedding.word_vector(id, out);
+}
+
+namespace {
+
+void check(const PackedBatch& batch, const Config& config) {
+  for (const int32_t id : batch.input_ids) {
+    if (id < 0 || static_cast<size_t>(id) >= config.vocab_size) {
+      throw Error(Error::Kind::data, config.path,
+                  fmt::format("token id {} is outside the model's vocabulary of {}", id,
+                              config.vocab_size));
+    }
+  }
+  for (const int32_t type : batch.token_type_ids) {
+    if (config.type_vocab_size > 0 && static_cast<size_t>(type) >= config.type_vocab_size) {
+      throw Error(Error::Kind::data, config.path,
+                  fmt::format("a pair needs token type {}, but type_vocab_size is {}", type,
+                              config.type_vocab_size));
+    }
+  }
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    if (batch.length(s) > config.max_position_embeddings) {
+      throw Error(Error::Kind::data, config.path,
+                  fmt::format("a sequence of {} tokens, but max_position_embeddings is {}",
+                              batch.length(s), config.max_position_embeddings));
+    }
+  }
+}
+
+}  // namespace
+
+Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
+                      const Observers* observers) const {
+  check(batch, state_->config);
+  const Matrix hidden = workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
+  state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
+  if (observers && observers->layer) observers->layer(0, hidden);
+  for (size_t i = 0; i < state_->layers.size(); ++i) {
+    AttentionObserver attention;
+    if (observers && observers->attention) {
+      attention = [&, i](size_t sequence, size_t head, ConstMatrix probabilities) {
+        observers->attention(i + 1, sequence, head, probabilities);
+      };
+    }
+    state_->layers[i].forward(batch, hidden, workspace, attention ? &attention : nullptr);
+    if (observers && observers->layer) observers->layer(i + 1, hidden);
+  }
+  return hidden;
+}
+
+Matrix gather_first_tokens(const PackedBatch& batch, ConstMatrix hidden, Buffer& buffer) {
+  const Matrix first = buffer.matrix(batch.sequences(), hidden.cols);  // [S, H]
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    std::copy_n(hidden.row(batch.begin(s)), hidden.cols, first.row(s));
+  }
+  return first;
+}
+
+Matrix Model::pooled_output(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const {
+  const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);               // [S, H]
+  const Matrix pooled = workspace.pooled.matrix(batch.sequences(), hidden.cols);         // [S, H]
+  state_->pooler(first, pooled, Activation::tanh, workspace.linear);
+  return pooled;
+}
+
+}  // namespace bert

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/export.h"
+#include "batch/packed_batch.h"
+#include "bert/workspace.h"
+#include "checkpoint/config.h"
+#include "checkpoint/weights.h"
+
+namespace bert {
+
+/// Called with the hidden states [T, H] of layer 0 (the embeddings), then 1 .. L.
+using LayerObserver = std::function<void(size_t layer, ConstMatrix hidden)>;
+
+/// What a forward pass may tell besides its result.
+struct Observers {
+  LayerObserver layer;
+  std::function<void(size_t layer, size_t sequence, size_t head, ConstMatrix probabilities)> attention;
+};
+
+/// BERT's encoder (Devlin et al. 2019): embeddings, L blocks, and the pooler if the file has one. DistilBERT
+/// and ELECTRA are the same encoder under other names.
+///
+/// Thread rule: const after open(); forward may run in many threads, each with its own Workspace.
+class BERT_API Model {
+ public:
+  /// Opens config.json and the weights of `directory`. Throws Error naming file and reason.
+  static Model open(const std::string& directory, Precision precision = Precision::f32);
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  const Config& config() const;
+  const Weights& weights() const;
+  Precision precision() const;
+  const std::string& directory() const;
+
+  /// Hidden states of the last layer, [T, H], in the workspace until the next call. Throws
+  /// Error(data) if an id is outside the vocabulary or a sequence longer than the position table.
+  Matrix forward(const PackedBatch& batch, Workspace& workspace, const Observers* observers = nullptr) const;
+
+  bool has_pooler() const;
+  /// tanh(W h + b) of each sequence's first hidden state: [S, H], in the workspace. Needs has_pooler().
+  Matrix pooled_output(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
+
+  /// The static vector of a word piece, [E].
+  void word_vector(int32_t id, std::span<float> out) const;
+  WeightRef word_table() const;
+
+ private:
+  Model();
+  struct State;
+  std::unique_ptr<const State> state_;
+};
+
+/// hidden[begin of sequence s] for every s, gathered to [S, H] in `buffer`.
+Matrix gather_first_tokens(const PackedBatch& batch, ConstMatrix hidden, Buffer& buffer);
+
+}  // namespace bert

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "ops/linear.h"
+
+namespace bert {
+
+/// config.json of a BERT-family model, with Hugging Face's field names. DistilBERT's own names (dim,
+/// n_layers, n_heads, hidden_dim, activation) are read into the same fields.
+struct BERT_API Config {
+  std::string path;        ///< the file, for messages
+  std::string model_type;  ///< bert, distilbert, electra
+  std::vector<std::string> architectures;
+
+  size_t vocab_size = 0;               ///< V
+  size_t hidden_size = 0;              ///< H
+  size_t embedding_size = 0;           ///< ELECTRA's; H otherwise
+  size_t num_hidden_layers = 0;        ///< L
+  size_t num_attention_heads = 0;      ///< A; D = H / A
+  size_t intermediate_size = 0;        ///< I
+  size_t max_position_embeddings = 0;  ///< P
+  size_t type_vocab_size = 0;          ///< 0: no token type table (DistilBERT)
+  float layer_norm_eps = 1e-12f;
+  Activation hidden_act = Activation::gelu;
+  std::string hidden_act_name;
+  Activation classifier_act = Activation::none;  ///< between the two layers of ELECTRA's / DistilBERT's classifier
+  bool tie_word_embeddings = true;
+  std::string problem_type;               ///< "", regression, single_label_classification, multi_label_classification
+  std::vector<std::string> labels;        ///< id2label in id order; LABEL_0.. when the file names none
+  bool labels_named = false;              ///< id2label is in the file
+  int32_t pad_token_id = 0;
+
+  size_t head_size() const { return hidden_size / num_attention_heads; }  ///< D
+
+  /// Reads and checks config.json in `directory`. Throws Error: no_input, data (broken JSON), unsupported
+  /// (a value out of range or another kind of model) naming key, value and rule.
+  static Config open(const std::string& directory);
+};
+
+}  // namespace bert

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+
+namespace bert {
+
+/// Where the model directory is that the user means. `name` is -m's argument or empty.
+///   1. an existing directory   2. NAME among installed models ($BERT_MODEL_PATH, $XDG_DATA_HOME/bert/models,
+///   the toolkit's own share/bert/models)   3. `org/name` or `name` in the Hugging Face cache
+/// With an empty name: $BERT_MODEL, else the default model that comes with the toolkit.
+/// Throws Error(no_input) that says what to do. Never touches the network.
+BERT_API std::string resolve_model(const std::string& name);
+
+/// sentence-transformers' modules.json and the files it names; defaults if there is none.
+struct BERT_API SentenceModules {
+  struct Dense {
+    std::string directory;   ///< holds config.json and its own weights (linear.weight, linear.bias)
+    size_t in_features = 0;
+    size_t out_features = 0;
+    bool bias = true;
+    std::string activation;  ///< "Tanh", "Identity"
+  };
+  bool present = false;
+  std::vector<std::string> pooling_modes{"mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated
+  bool include_prompt = true;
+  std::vector<Dense> dense;
+  bool normalize = false;
+  std::optional<size_t> max_seq_length;
+  std::optional<bool> do_lower_case;
+  std::map<std::string, std::string> prompts;
+  std::string default_prompt_name;
+  std::string transformer_directory;  ///< where config.json is; the directory itself as a rule
+
+  static SentenceModules open(const std::string& directory);
+};
+
+}  // namespace bert

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+#include "checkpoint/config.h"
+#include "ops/dtype.h"
+#include "ops/linear.h"
+
+namespace bert {
+
+/// A tensor where the file holds it. `data` may be unaligned; it lives as long as its Weights.
+struct TensorView {
+  std::string name;        ///< as the file spells it
+  DType dtype = DType::f32;
+  std::vector<size_t> shape;
+  const std::byte* data = nullptr;
+
+  size_t elements() const;
+};
+
+/// All tensors of a model directory: model.safetensors, else a sharded index, else pytorch_model.bin (read
+/// by an allow-list interpreter, nothing is executed). A broken safetensors file never falls back to a pickle.
+///
+/// Names: every tensor is found under its canonical BERT name, whatever the file calls it: without the
+/// `bert.` / `distilbert.` / `electra.` prefix, `weight`/`bias` for gamma/beta, and the names of
+/// BertModel's layers for DistilBERT's (`transformer.layer.0.attention.q_lin` is
+/// `encoder.layer.0.attention.self.query`). Heads have these canonical names:
+///   pooler.dense, cls.predictions.transform.dense, cls.predictions.transform.LayerNorm,
+///   cls.predictions.decoder (weight, absent if tied), cls.predictions.bias, cls.seq_relationship,
+///   classifier (a single layer), classifier.dense + classifier.out_proj (ELECTRA; DistilBERT's
+///   pre_classifier + classifier too), qa_outputs, discriminator_predictions.*
+///
+/// Thread rule: const after open().
+class BERT_API Weights {
+ public:
+  /// Throws Error (no_input, data, permission, unsupported) naming file and tensor.
+  static Weights open(const std::string& directory, const Config& config);
+  Weights(Weights&&) noexcept;
+  Weights& operator=(Weights&&) noexcept;
+  ~Weights();
+
+  /// nullptr if the file has no such tensor.
+  const TensorView* find(std::string_view canonical_name) const;
+  /// The tensor, which must be of a float type and of this shape. Throws Error(data) naming both shapes.
+  const TensorView& require(std::string_view canonical_name, std::initializer_list<size_t> shape) const;
+  /// As require, converted to float.
+  std::vector<float> floats(std::string_view canonical_name, std::initializer_list<size_t> shape) const;
+  /// A matrix [out, in] for Linear.
+  WeightRef matrix(std::string_view canonical_name, size_t out, size_t in) const;
+
+  /// All tensors in file order, under their own names; for bert-info.
+  std::vector<const TensorView*> tensors() const;
+  /// Canonical name of a tensor of this file.
+  std::string canonical(const TensorView& tensor) const;
+  /// The file the weights come from (the first, when sharded).
+  const std::string& path() const;
+
+ private:
+  Weights();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace bert

@@ -1,0 +1,86 @@
+#include "heads/classification.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ops/kernels.h"
+
+namespace bert {
+namespace {
+
+Normalization normalization_of(const Config& config) {
+  if (config.problem_type == "regression") return Normalization::none;
+  if (config.problem_type == "multi_label_classification") return Normalization::sigmoid;
+  if (config.problem_type == "single_label_classification") return Normalization::softmax;
+  return config.labels.size() == 1 ? Normalization::sigmoid : Normalization::softmax;
+}
+
+Linear load(const Weights& weights, const std::string& name, size_t out, size_t in) {
+  return Linear(weights.matrix(name + ".weight", out, in), weights.floats(name + ".bias", {out}),
+                Precision::f32);
+}
+
+}  // namespace
+
+Classifier Classifier::open(const Model& model) {
+  const Config& config = model.config();
+  const Weights& weights = model.weights();
+  Classifier c;
+  c.model_ = &model;
+  c.labels_ = config.labels;
+  c.normalization_ = normalization_of(config);
+  c.regression_ = c.normalization_ == Normalization::none;
+  const size_t width = config.hidden_size;
+  if (weights.find("classifier.out_proj.weight")) {
+    c.dense_ = load(weights, "classifier.dense", width, width);
+    c.dense_act_ = config.classifier_act;
+    c.output_ = load(weights, "classifier.out_proj", c.labels_.size(), width);
+  } else if (weights.find("classifier.weight") && model.has_pooler()) {
+    c.pooler_ = true;
+    c.output_ = load(weights, "classifier", c.labels_.size(), width);
+  } else {
+    throw Error(Error::Kind::data, weights.path(),
+                "no sequence classification head (classifier with its pooler) in this model; "
+                "embed and tokenize work with it");
+  }
+  return c;
+}
+
+Classifier Classifier::open_next_sentence(const Model& model) {
+  const Weights& weights = model.weights();
+  if (!weights.find("cls.seq_relationship.weight") || !model.has_pooler()) {
+    throw Error(Error::Kind::data, weights.path(),
+                "no next-sentence head (cls.seq_relationship with its pooler) in this model; "
+                "embed and tokenize work with it");
+  }
+  Classifier c;
+  c.model_ = &model;
+  c.labels_ = {"IsNext", "NotNext"};
+  c.pooler_ = true;
+  c.output_ = load(weights, "cls.seq_relationship", 2, model.config().hidden_size);
+  return c;
+}
+
+Matrix Classifier::logits(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const {
+  Matrix features;  // [S, H]
+  if (pooler_) {
+    features = model_->pooled_output(batch, hidden, workspace);
+  } else {
+    const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);
+    features = workspace.rows2.matrix(first.rows, first.cols);
+    dense_(first, features, dense_act_, workspace.linear);
+  }
+  const Matrix logits = workspace.logits.matrix(batch.sequences(), output_.out_features());
+  output_(features, logits, Activation::none, workspace.linear);
+  return logits;
+}
+
+void Classifier::normalize(Matrix logits) const {
+  for (size_t s = 0; s < logits.rows; ++s) {
+    const std::span<float> row(logits.row(s), logits.cols);
+    if (normalization_ == Normalization::softmax) softmax(row);
+    if (normalization_ == Normalization::sigmoid) activate(Activation::sigmoid, row);
+  }
+}
+
+}  // namespace bert

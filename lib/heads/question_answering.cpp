@@ -1,0 +1,54 @@
+#include "heads/question_answering.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace bert {
+
+QuestionAnswering QuestionAnswering::open(const Model& model) {
+  const Weights& weights = model.weights();
+  if (!weights.find("qa_outputs.weight")) {
+    throw Error(Error::Kind::data, weights.path(),
+                "no question answering head (qa_outputs) in this model; embed and tokenize work with it");
+  }
+  QuestionAnswering qa;
+  qa.output_ = Linear(weights.matrix("qa_outputs.weight", 2, model.config().hidden_size),
+                      weights.floats("qa_outputs.bias", {2}), Precision::f32);
+  return qa;
+}
+
+Matrix QuestionAnswering::logits(ConstMatrix hidden, Workspace& workspace) const {
+  const Matrix logits = workspace.logits.matrix(hidden.rows, 2);  // [T, 2]
+  output_(hidden, logits, Activation::none, workspace.linear);
+  return logits;
+}
+
+std::vector<Span> best_spans(std::span<const float> start_logits, std::span<const float> end_logits,
+                             std::span<const uint8_t> allowed, size_t n_best_size,
+                             size_t max_answer_length) {
+  const auto better = [](const Span& a, const Span& b) {
+    return std::tuple(-a.score, a.start, a.end) < std::tuple(-b.score, b.start, b.end);
+  };
+  std::vector<Span> heap;  // the worst of the kept spans on top
+  for (size_t start = 0; start < start_logits.size(); ++start) {
+    if (!allowed[start]) continue;
+    const size_t last = std::min(start_logits.size(), start + max_answer_length);
+    for (size_t end = start; end < last; ++end) {
+      if (!allowed[end]) continue;
+      const Span span{start, end, start_logits[start] + end_logits[end]};
+      if (heap.size() == n_best_size && !better(span, heap.front())) continue;
+      if (heap.size() == n_best_size) {
+        std::pop_heap(heap.begin(), heap.end(), better);
+        heap.pop_back();
+      }
+      heap.push_back(span);
+      std::push_heap(heap.begin(), heap.end(), better);
+    }
+  }
+  std::sort_heap(heap.begin(), heap.end(), better);
+  return heap;
+}
+
+}  // namespace bert

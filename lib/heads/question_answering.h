@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/export.h"
+#include "bert/model.h"
+
+namespace bert {
+
+/// A span head (Devlin et al. 2019, figure 4 c): two logits a token, answer begins and answer ends here.
+/// Thread rule: const after open(); one workspace per thread.
+class BERT_API QuestionAnswering {
+ public:
+  /// Borrows `model`. Throws Error(data) that names the missing head.
+  static QuestionAnswering open(const Model& model);
+
+  /// [T, 2]: column 0 the start logits, column 1 the end logits; in the workspace until the next call.
+  Matrix logits(ConstMatrix hidden, Workspace& workspace) const;
+
+ private:
+  Linear output_;  ///< [2, H]
+};
+
+/// Tokens [start, end] (inclusive) with the sum of their logits.
+struct Span {
+  size_t start = 0;
+  size_t end = 0;
+  float score = 0;
+};
+
+/// The `n_best_size` best spans among the tokens where allowed[i] != 0, with end >= start and at most
+/// `max_answer_length` tokens, best first; equal scores: the earlier start, then the shorter one first.
+///   start_logits, end_logits, allowed [n]
+std::vector<Span> best_spans(std::span<const float> start_logits, std::span<const float> end_logits,
+                             std::span<const uint8_t> allowed, size_t n_best_size,
+                             size_t max_answer_length);
+
+}  // namespace bert
