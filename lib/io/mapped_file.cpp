@@ -1,0 +1,73 @@
+#include "io/mapped_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/error.h"
+
+namespace bert {
+namespace {
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+}  // namespace
+
+MappedFile MappedFile::open(const std::string& path, uint64_t max_bytes) {
+  const auto not_regular = [&] { return Error(Error::Kind::no_input, path, "not a regular file"); };
+  // Non-blocking, so that a FIFO is looked at and not waited for.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  if (file.fd < 0) {
+    if (errno == ENXIO) throw not_regular();  // a socket
+    throw Error::from_errno(path, "cannot open", errno);
+  }
+  struct stat status;
+  if (::fstat(file.fd, &status) != 0) throw Error::from_errno(path, "cannot stat", errno);
+  if (!S_ISREG(status.st_mode)) throw not_regular();
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (max_bytes != 0 && size > max_bytes) {
+    throw Error(Error::Kind::data, path,
+                fmt::format("{} bytes, wants at most {}", size, max_bytes));
+  }
+  MappedFile result;
+  result.path_ = path;
+  if (size == 0) return result;
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
+  if (memory == MAP_FAILED) throw Error::from_errno(path, "cannot map", errno);
+  result.data_ = static_cast<const std::byte*>(memory);
+  result.size_ = size;
+  return result;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+bool file_exists(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+}  // namespace bert
