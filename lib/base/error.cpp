@@ -4,29 +4,12 @@
 #include <cstddef>
 #include <system_error>
 
+#include "base/utf8.h"
+
 namespace bert {
 namespace {
 
 constexpr size_t kLongestMessage = 2000;  // characters; a caller that quotes a value cuts it itself
-
-/// Length of the valid UTF-8 character at `text[i]` (Unicode 3.9, table 3-7); 0 if there is none.
-size_t character_length(std::string_view text, size_t i) {
-  const auto byte = [&](size_t k) -> unsigned {
-    return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u;
-  };
-  const auto tail = [&](size_t k) { return (byte(k) & 0xC0u) == 0x80u; };
-  const unsigned lead = byte(0), second = byte(1);
-  if (lead < 0x80) return 1;
-  if (lead < 0xC2) return 0;
-  if (lead < 0xE0) return tail(1) ? 2 : 0;
-  if (lead < 0xF0) {
-    const bool in_range = !(lead == 0xE0 && second < 0xA0) && !(lead == 0xED && second > 0x9F);
-    return in_range && tail(1) && tail(2) ? 3 : 0;
-  }
-  if (lead > 0xF4) return 0;
-  const bool in_range = !(lead == 0xF0 && second < 0x90) && !(lead == 0xF4 && second > 0x8F);
-  return in_range && tail(1) && tail(2) && tail(3) ? 4 : 0;
-}
 
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
@@ -71,9 +54,9 @@ std::string printable(std::string_view text, size_t limit) {
   size_t characters = 0;
   for (size_t i = 0; i < text.size(); ++characters) {
     if (limit != 0 && characters == limit) return out += "...";
-    const size_t length = character_length(text, i);
-    const std::string_view character = text.substr(i, length == 0 ? 1 : length);
-    if (length == 0 || is_control(character)) {
+    const auto [length, valid] = utf8_step(text, i);
+    const std::string_view character = text.substr(i, length);
+    if (!valid || is_control(character)) {
       append_escaped(out, character);
     } else {
       out += character;

@@ -1,20 +1,20 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/export.h"
 
 namespace bert {
 
-/// A parsed JSON document (simdjson behind one wrapper). Strict: valid UTF-8, depth <= 64, no duplicate
-/// key in an object, no text after the value. `Json` is a light view that lives as long as its document.
+/// A value of a parsed JSON document (simdjson behind one wrapper): a light view, to be copied
+/// freely, that lives as long as its document.
 ///
 /// Every getter throws Error(data) naming file, key path, what was found and what was wanted.
 class BERT_API Json {
@@ -27,33 +27,42 @@ class BERT_API Json {
   bool is_object() const { return type() == Type::object; }
   bool is_array() const { return type() == Type::array; }
 
-  /// The member `key` of an object; nullopt if absent. Throws if this is no object.
+  /// The member `key` of an object; nullopt if absent. Time grows with the members before it.
   std::optional<Json> find(std::string_view key) const;
   /// As find, but the key must be there.
   Json at(std::string_view key) const;
 
   std::string_view as_string() const;
-  int64_t as_int() const;       ///< integers only; out of range of int64 is an Error
-  double as_double() const;
+  int64_t as_int() const;    ///< integers only; out of range of int64 is an Error
+  double as_double() const;  ///< any number
   bool as_bool() const;
-  size_t size() const;          ///< elements of an array or members of an object
+  size_t size() const;  ///< elements of an array or members of an object
   void for_each_element(const std::function<void(Json)>& f) const;
   void for_each_member(const std::function<void(std::string_view key, Json value)>& f) const;
 
-  /// "FILE: key.path" for messages.
+  /// "FILE: key.path[3]" for messages.
   std::string where() const;
-
-  struct Node;
-  Json(const Node* node) : node_(node) {}
+  /// The value in a few words, for messages: a number or a short string as it is, `an object` ..
+  std::string describe() const;
 
  private:
-  const Node* node_;
+  friend class JsonDocument;
+  friend struct JsonAccess;
+  struct Document;
+  Json() = default;
+
+  const Document* document_ = nullptr;
+  alignas(void*) std::array<std::byte, 2 * sizeof(void*)> element_{};  ///< simdjson's own view
 };
 
-/// Owns the text's parse. Throws Error(data) with the byte offset of a syntax error.
+/// Owns a parsed text. Strict: valid UTF-8, nesting <= 64, no key twice in an object, nothing after
+/// the value. Integers that do not fit 64 bits are read as numbers.
+///
+/// Thread rule: const after parse.
 class BERT_API JsonDocument {
  public:
-  /// `name` stands for the file in messages.
+  /// `name` stands for the file in messages. Throws Error(data) with the byte offset of a syntax
+  /// error.
   static JsonDocument parse(std::string_view text, const std::string& name);
   /// Reads a regular file of at most `max_bytes`.
   static JsonDocument open(const std::string& path, uint64_t max_bytes = 16u << 20);
@@ -64,11 +73,10 @@ class BERT_API JsonDocument {
 
  private:
   JsonDocument();
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<Json::Document> document_;
 };
 
 /// `text` as a JSON string literal with its quotes (RFC 8259); invalid UTF-8 becomes U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
+BERT_API void append_json_string(std::string& out, std::string_view text);
 
 }  // namespace bert

@@ -1,0 +1,336 @@
+#include "io/json.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "io/file_kind.h"
+#include "io/json_syntax.h"
+#include "io/mapped_file.h"
+
+namespace bert {
+
+namespace dom = simdjson::dom;
+
+struct Json::Document {
+  std::string name;
+  dom::document parsed;
+};
+
+/// The one place that knows what the bytes of a Json are.
+struct JsonAccess {
+  using Bytes = std::array<std::byte, 2 * sizeof(void*)>;
+  static_assert(sizeof(dom::element) == sizeof(Bytes));
+
+  static dom::element element(const Json& json) {
+    return std::bit_cast<dom::element>(json.element_);
+  }
+  static Json json(const Json::Document* document, dom::element element) {
+    Json result;
+    result.document_ = document;
+    result.element_ = std::bit_cast<Bytes>(element);
+    return result;
+  }
+  static bool same(dom::element a, dom::element b) {
+    return std::bit_cast<Bytes>(a) == std::bit_cast<Bytes>(b);
+  }
+};
+
+namespace {
+
+/// Appends the path from `from` to `target`; false if it is not below.
+bool append_path(dom::element from, dom::element target, std::string& path) {
+  if (JsonAccess::same(from, target)) return true;
+  const size_t length = path.size();
+  if (from.is_object()) {
+    for (const auto [key, value] : dom::object(from)) {
+      path += fmt::format("{}{}", length == 0 ? "" : ".", printable(key));
+      if (append_path(value, target, path)) return true;
+      path.resize(length);
+    }
+  } else if (from.is_array()) {
+    size_t i = 0;
+    for (const dom::element value : dom::array(from)) {
+      path += fmt::format("[{}]", i++);
+      if (append_path(value, target, path)) return true;
+      path.resize(length);
+    }
+  }
+  return false;
+}
+
+/// Finds keys that stand twice in one object. The tables are kept from object to object.
+class DuplicateKeys {
+ public:
+  /// The object under `value` with a key twice, and that key.
+  std::optional<std::pair<dom::element, std::string_view>> find(dom::element value) {
+    if (value.is_array()) {
+      for (const dom::element element : dom::array(value)) {
+        if (auto found = find(element)) return found;
+      }
+    } else if (value.is_object()) {
+      if (const auto key = repeated_key(dom::object(value))) return {{value, *key}};
+      for (const auto [key, member] : dom::object(value)) {
+        if (!member.is_object() && !member.is_array()) continue;
+        if (auto found = find(member)) return found;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<std::string_view> repeated_key(dom::object object) {
+    keys_.clear();
+    for (const auto [key, value] : object) keys_.push_back(key);
+    return keys_.size() <= 8 ? by_comparing() : by_hashing();
+  }
+
+  std::optional<std::string_view> by_comparing() const {
+    for (size_t i = 1; i < keys_.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (keys_[i] == keys_[j]) return keys_[i];
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Open addressing; an entry is the upper half of the hash and the key's number + 1.
+  std::optional<std::string_view> by_hashing() {
+    const size_t mask = std::bit_ceil(2 * keys_.size()) - 1;
+    table_.assign(mask + 1, 0);
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      const uint64_t hashed = hash(keys_[i]);
+      const uint64_t tag = hashed & ~uint64_t{0xFFFFFFFF};
+      size_t slot = hashed & mask;
+      for (; table_[slot] != 0; slot = (slot + 1) & mask) {
+        if ((table_[slot] & ~uint64_t{0xFFFFFFFF}) != tag) continue;
+        if (keys_[static_cast<uint32_t>(table_[slot]) - 1] == keys_[i]) return keys_[i];
+      }
+      table_[slot] = tag | (i + 1);
+    }
+    return std::nullopt;
+  }
+
+  /// Keyed by an address the loader chose, so that a file cannot be made to collide.
+  uint64_t hash(std::string_view key) const {
+    const auto mix = [](uint64_t a, uint64_t b) {
+      const auto product = static_cast<unsigned __int128>(a) * b;
+      return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+    };
+    uint64_t state = seed_ ^ key.size();
+    for (size_t i = 0; i < key.size(); i += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, key.data() + i, std::min<size_t>(8, key.size() - i));
+      state = mix(state ^ word, 0x9E3779B97F4A7C15u) + seed_;
+    }
+    return mix(state, 0xD1B54A32D192ED03u);
+  }
+
+  uint64_t seed_ = reinterpret_cast<uintptr_t>(&keys_) * 0xBF58476D1CE4E5B9u;
+  std::vector<std::string_view> keys_;
+  std::vector<uint64_t> table_;
+};
+
+simdjson::error_code parse_into(dom::document& document, std::string_view text) {
+  dom::parser parser;
+  if (const auto error = parser.allocate(std::max<size_t>(text.size(), 32), kJsonDepth))
+    return error;
+  return parser.parse_into_document(document, text.data(), text.size(), true).error();
+}
+
+[[noreturn]] void throw_syntax_error(std::string_view text, const std::string& name,
+                                     simdjson::error_code error) {
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (text.empty()) throw Error(Error::Kind::data, name, "empty file, wants JSON");
+  if (const std::string_view kind = file_kind(text); !kind.empty()) {
+    throw Error(Error::Kind::data, name, fmt::format("this is {}, not JSON", kind));
+  }
+  if (const auto fault = find_json_fault(text)) {
+    throw Error(Error::Kind::data, name,
+                fmt::format("broken JSON at byte {}: {}", fault->offset, fault->reason));
+  }
+  throw Error(Error::Kind::data, name, fmt::format("broken JSON: {}", error_message(error)));
+}
+
+}  // namespace
+
+Json::Type Json::type() const {
+  switch (JsonAccess::element(*this).type()) {
+    case dom::element_type::ARRAY:
+      return Type::array;
+    case dom::element_type::OBJECT:
+      return Type::object;
+    case dom::element_type::INT64:
+    case dom::element_type::UINT64:
+      return Type::integer;
+    case dom::element_type::DOUBLE:
+      return Type::number;
+    case dom::element_type::STRING:
+      return Type::string;
+    case dom::element_type::BOOL:
+      return Type::boolean;
+    case dom::element_type::NULL_VALUE:
+      return Type::null;
+  }
+  return Type::null;
+}
+
+std::string Json::where() const {
+  std::string path;
+  append_path(document_->parsed.root(), JsonAccess::element(*this), path);
+  return path.empty() ? document_->name : document_->name + ": " + path;
+}
+
+std::string Json::describe() const {
+  const dom::element element = JsonAccess::element(*this);
+  switch (type()) {
+    case Type::null:
+      return "null";
+    case Type::boolean:
+      return bool(element) ? "true" : "false";
+    case Type::integer:
+      return element.is_int64() ? fmt::format("{}", int64_t(element))
+                                : fmt::format("{}", uint64_t(element));
+    case Type::number:
+      return fmt::format("{}", double(element));
+    case Type::string:
+      return fmt::format("\"{}\"", printable(std::string_view(element)));
+    case Type::array:
+      return "an array";
+    case Type::object:
+      return "an object";
+  }
+  return "";
+}
+
+namespace {
+
+[[noreturn]] void throw_wants(const Json& json, std::string_view wanted) {
+  throw Error(Error::Kind::data, json.where(),
+              fmt::format("found {}, wants {}", json.describe(), wanted));
+}
+
+}  // namespace
+
+std::optional<Json> Json::find(std::string_view key) const {
+  if (!is_object()) throw_wants(*this, "an object");
+  for (const auto [name, value] : dom::object(JsonAccess::element(*this))) {
+    if (name == key) return JsonAccess::json(document_, value);
+  }
+  return std::nullopt;
+}
+
+Json Json::at(std::string_view key) const {
+  if (const auto found = find(key)) return *found;
+  throw Error(Error::Kind::data, where(), fmt::format("no key \"{}\"", printable(key)));
+}
+
+std::string_view Json::as_string() const {
+  if (!is_string()) throw_wants(*this, "a string");
+  return JsonAccess::element(*this);
+}
+
+int64_t Json::as_int() const {
+  int64_t value = 0;
+  if (JsonAccess::element(*this).get(value)) throw_wants(*this, "an integer");
+  return value;
+}
+
+double Json::as_double() const {
+  double value = 0;
+  if (JsonAccess::element(*this).get(value)) throw_wants(*this, "a number");
+  return value;
+}
+
+bool Json::as_bool() const {
+  bool value = false;
+  if (JsonAccess::element(*this).get(value)) throw_wants(*this, "true or false");
+  return value;
+}
+
+size_t Json::size() const {
+  size_t count = 0;
+  if (is_object()) {
+    for_each_member([&](std::string_view, Json) { ++count; });
+  } else {
+    for_each_element([&](Json) { ++count; });
+  }
+  return count;
+}
+
+void Json::for_each_element(const std::function<void(Json)>& f) const {
+  if (!is_array()) throw_wants(*this, "an array");
+  for (const dom::element element : dom::array(JsonAccess::element(*this))) {
+    f(JsonAccess::json(document_, element));
+  }
+}
+
+void Json::for_each_member(const std::function<void(std::string_view, Json)>& f) const {
+  if (!is_object()) throw_wants(*this, "an object");
+  for (const auto [key, value] : dom::object(JsonAccess::element(*this))) {
+    f(key, JsonAccess::json(document_, value));
+  }
+}
+
+JsonDocument::JsonDocument() : document_(std::make_unique<Json::Document>()) {}
+JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+JsonDocument::~JsonDocument() = default;
+
+JsonDocument JsonDocument::parse(std::string_view text, const std::string& name) {
+  JsonDocument result;
+  result.document_->name = name;
+  dom::document& parsed = result.document_->parsed;
+  simdjson::error_code error = parse_into(parsed, text);
+  // simdjson refuses integers of more than 64 bits, but model_max_length is 10^30 in many real
+  // files.
+  if (error == simdjson::NUMBER_ERROR && !find_json_fault(text)) {
+    error = parse_into(parsed, widen_json_integers(text));
+  }
+  if (error) throw_syntax_error(text, name, error);
+  if (const auto repeated = DuplicateKeys().find(parsed.root())) {
+    throw Error(Error::Kind::data,
+                JsonAccess::json(result.document_.get(), repeated->first).where(),
+                fmt::format("the key \"{}\" stands twice", printable(repeated->second)));
+  }
+  return result;
+}
+
+JsonDocument JsonDocument::open(const std::string& path, uint64_t max_bytes) {
+  return parse(MappedFile::open(path, max_bytes).text(), path);
+}
+
+Json JsonDocument::root() const {
+  return JsonAccess::json(document_.get(), document_->parsed.root());
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  for (size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c == '"' || c == '\\') {
+      out += {'\\', text[i++]};
+    } else if (c < 0x20) {
+      constexpr std::string_view kControls = "\b\f\n\r\t", kLetters = "bfnrt";
+      const size_t known = kControls.find(text[i++]);
+      out += known == std::string_view::npos ? fmt::format("\\u{:04x}", c)
+                                             : std::string{'\\', kLetters[known]};
+    } else if (c < 0x80) {
+      out += text[i++];
+    } else {
+      const auto [length, valid] = utf8_step(text, i);
+      out += valid ? text.substr(i, length) : "\xEF\xBF\xBD";
+      i += length;
+    }
+  }
+  out += '"';
+}
+
+}  // namespace bert
