@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <simdjson.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstring>
@@ -87,35 +88,55 @@ class DuplicateKeys {
 
  private:
   std::optional<std::string_view> repeated_key(dom::object object) {
-    keys_.clear();
-    for (const auto [key, value] : object) keys_.push_back(key);
-    return keys_.size() <= 8 ? by_comparing() : by_hashing();
+    const size_t size = object.size();
+    return size <= kFew ? by_comparing(object) : by_hashing(object);
   }
 
-  std::optional<std::string_view> by_comparing() const {
-    for (size_t i = 1; i < keys_.size(); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        if (keys_[i] == keys_[j]) return keys_[i];
+  static std::optional<std::string_view> by_comparing(dom::object object) {
+    std::array<std::string_view, kFew> keys;
+    size_t count = 0;
+    for (const auto [key, value] : object) {
+      for (size_t i = 0; i < count; ++i) {
+        if (keys[i] == key) return key;
       }
+      keys[count++] = key;
     }
     return std::nullopt;
   }
 
-  /// Open addressing; an entry is the upper half of the hash and the key's number + 1.
-  std::optional<std::string_view> by_hashing() {
-    const size_t mask = std::bit_ceil(2 * keys_.size()) - 1;
+  /// Open addressing. An entry is the upper half of a key's hash and where it stands, counted from
+  /// the object's first key, + 1: simdjson keeps strings in order in one buffer, each with a NUL
+  /// behind it. A vocabulary has 30,000 keys and fresh pages are what costs most, so nothing else
+  /// is stored.
+  std::optional<std::string_view> by_hashing(dom::object object) {
+    size_t count = object.size();
+    if (count >= 0xFFFFFF) {  // as far as simdjson counts
+      count = 0;
+      for (auto it = object.begin(); it != object.end(); ++it) ++count;
+    }
+    const size_t mask = std::bit_ceil(2 * count) - 1;
     table_.assign(mask + 1, 0);
-    for (size_t i = 0; i < keys_.size(); ++i) {
-      const uint64_t hashed = hash(keys_[i]);
-      const uint64_t tag = hashed & ~uint64_t{0xFFFFFFFF};
+    const char* const first = object.begin().key().data();
+    for (const auto [key, value] : object) {
+      const uint64_t hashed = hash(key);
       size_t slot = hashed & mask;
       for (; table_[slot] != 0; slot = (slot + 1) & mask) {
-        if ((table_[slot] & ~uint64_t{0xFFFFFFFF}) != tag) continue;
-        if (keys_[static_cast<uint32_t>(table_[slot]) - 1] == keys_[i]) return keys_[i];
+        if ((table_[slot] ^ hashed) >> 32 != 0) continue;
+        const char* other = first + static_cast<uint32_t>(table_[slot]) - 1;
+        if (std::memcmp(other, key.data(), key.size() + 1) == 0 && is_key(object, other, key))
+          return key;
       }
-      table_[slot] = tag | (i + 1);
+      table_[slot] = (hashed >> 32 << 32) | (static_cast<uint64_t>(key.data() - first) + 1);
     }
     return std::nullopt;
+  }
+
+  /// Whether the key at `data` is `key` and not just starts like it, up to a NUL of its own.
+  static bool is_key(dom::object object, const char* data, std::string_view key) {
+    for (const auto [candidate, value] : object) {
+      if (candidate.data() == data) return candidate == key;
+    }
+    return false;
   }
 
   /// Keyed by an address the loader chose, so that a file cannot be made to collide.
@@ -124,25 +145,44 @@ class DuplicateKeys {
       const auto product = static_cast<unsigned __int128>(a) * b;
       return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
     };
+    const auto load = []<typename Word>(const char* at, Word word) {
+      std::memcpy(&word, at, sizeof(word));
+      return uint64_t{word};
+    };
     uint64_t state = seed_ ^ key.size();
-    for (size_t i = 0; i < key.size(); i += 8) {
-      uint64_t word = 0;
-      std::memcpy(&word, key.data() + i, std::min<size_t>(8, key.size() - i));
-      state = mix(state ^ word, 0x9E3779B97F4A7C15u) + seed_;
+    const char* at = key.data();
+    size_t left = key.size();
+    for (; left > 8; left -= 8, at += 8) {
+      state = mix(state ^ load(at, uint64_t{}), 0x9E3779B97F4A7C15u) + seed_;
     }
+    uint64_t word = 0;  // the last 1 to 8 bytes; the two reads overlap
+    if (left >= 4) {
+      word = load(at, uint32_t{}) << 32 | load(at + left - 4, uint32_t{});
+    } else if (left != 0) {
+      word = load(at, uint8_t{}) << 16 | load(at + left / 2, uint8_t{}) << 8 |
+             load(at + left - 1, uint8_t{});
+    }
+    state ^= word;
     return mix(state, 0xD1B54A32D192ED03u);
   }
 
-  uint64_t seed_ = reinterpret_cast<uintptr_t>(&keys_) * 0xBF58476D1CE4E5B9u;
-  std::vector<std::string_view> keys_;
+  static constexpr size_t kFew = 8;
+  uint64_t seed_ = reinterpret_cast<uintptr_t>(this) * 0xBF58476D1CE4E5B9u;
   std::vector<uint64_t> table_;
 };
 
-simdjson::error_code parse_into(dom::document& document, std::string_view text) {
+/// `padded`: SIMDJSON_PADDING readable bytes follow the text, so that it need not be copied.
+simdjson::error_code parse_into(dom::document& document, std::string_view text, bool padded) {
   dom::parser parser;
   if (const auto error = parser.allocate(std::max<size_t>(text.size(), 32), kJsonDepth))
     return error;
-  return parser.parse_into_document(document, text.data(), text.size(), true).error();
+  return parser.parse_into_document(document, text.data(), text.size(), !padded).error();
+}
+
+/// Whether the page that a mapped file ends in has room for the parser to read past the end.
+bool mapped_with_padding(size_t size) {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return size % page != 0 && size % page <= page - simdjson::SIMDJSON_PADDING;
 }
 
 [[noreturn]] void throw_syntax_error(std::string_view text, const std::string& name,
@@ -285,14 +325,18 @@ JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
 
 JsonDocument JsonDocument::parse(std::string_view text, const std::string& name) {
+  return parse(text, name, false);
+}
+
+JsonDocument JsonDocument::parse(std::string_view text, const std::string& name, bool padded) {
   JsonDocument result;
   result.document_->name = name;
   dom::document& parsed = result.document_->parsed;
-  simdjson::error_code error = parse_into(parsed, text);
+  simdjson::error_code error = parse_into(parsed, text, padded);
   // simdjson refuses integers of more than 64 bits, but model_max_length is 10^30 in many real
   // files.
   if (error == simdjson::NUMBER_ERROR && !find_json_fault(text)) {
-    error = parse_into(parsed, widen_json_integers(text));
+    error = parse_into(parsed, widen_json_integers(text), false);
   }
   if (error) throw_syntax_error(text, name, error);
   if (const auto repeated = DuplicateKeys().find(parsed.root())) {
@@ -304,7 +348,8 @@ JsonDocument JsonDocument::parse(std::string_view text, const std::string& name)
 }
 
 JsonDocument JsonDocument::open(const std::string& path, uint64_t max_bytes) {
-  return parse(MappedFile::open(path, max_bytes).text(), path);
+  const MappedFile file = MappedFile::open(path, max_bytes);
+  return parse(file.text(), path, mapped_with_padding(file.size()));
 }
 
 Json JsonDocument::root() const {

@@ -73,6 +73,7 @@ class BERT_API JsonDocument {
 
  private:
   JsonDocument();
+  static JsonDocument parse(std::string_view text, const std::string& name, bool padded);
   std::unique_ptr<Json::Document> document_;
 };
 
