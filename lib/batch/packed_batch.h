@@ -9,7 +9,8 @@ namespace bert {
 /// Sequences end to end, without padding: the joint between the text arm and the number arm.
 ///
 ///   input_ids, token_type_ids, position_ids   [T]
-///   cu_seq_lens                               [S + 1]: sequence s is tokens [cu_seq_lens[s], cu_seq_lens[s + 1])
+///   cu_seq_lens                               [S + 1]: sequence s is tokens [cu_seq_lens[s],
+///   cu_seq_lens[s + 1])
 struct PackedBatch {
   std::vector<int32_t> input_ids;
   std::vector<int32_t> token_type_ids;

@@ -26,7 +26,8 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
   layer.attention_output_ =
       AddNorm::load(config, weights, prefix + "attention.output.", config.hidden_size, precision);
   layer.intermediate_ = Linear(
-      weights.matrix(prefix + "intermediate.dense.weight", config.intermediate_size, config.hidden_size),
+      weights.matrix(prefix + "intermediate.dense.weight", config.intermediate_size,
+                     config.hidden_size),
       weights.floats(prefix + "intermediate.dense.bias", {config.intermediate_size}), precision);
   layer.output_ =
       AddNorm::load(config, weights, prefix + "output.", config.intermediate_size, precision);
@@ -39,7 +40,8 @@ void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspac
   const size_t tokens = hidden.rows;
   const Matrix context = workspace.context.matrix(tokens, hidden.cols);    // [T, H]
   const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
-  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear, observer);
+  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear,
+                 observer);
   attention_output_(context, hidden, attended, workspace.linear);
 
   const Matrix intermediate =

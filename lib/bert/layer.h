@@ -8,7 +8,8 @@
 
 namespace bert {
 
-/// A dense projection, the residual of the block's input, then layer norm: LN(x W^T + b + residual).
+/// A dense projection, the residual of the block's input, then layer norm: LN(x W^T + b +
+/// residual).
 struct AddNorm {
   Linear dense;
   std::vector<float> norm_weight, norm_bias;  ///< [H]
@@ -20,12 +21,13 @@ struct AddNorm {
   void operator()(ConstMatrix x, ConstMatrix residual, Matrix output, LinearScratch& scratch) const;
 };
 
-/// One post-norm transformer block (Vaswani et al. 2017, 3.1, encoder): self-attention with add & norm, then
-/// the position-wise feed-forward net with add & norm.
+/// One post-norm transformer block (Vaswani et al. 2017, 3.1, encoder): self-attention with add &
+/// norm, then the position-wise feed-forward net with add & norm.
 class Layer {
  public:
   /// Throws Error(data) naming a tensor of layer `index`.
-  static Layer load(const Config& config, const Weights& weights, size_t index, Precision precision);
+  static Layer load(const Config& config, const Weights& weights, size_t index,
+                    Precision precision);
 
   /// hidden [T, H] -> hidden [T, H], in place. Thread rule: one workspace per thread.
   void forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,

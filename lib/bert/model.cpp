@@ -36,9 +36,8 @@ Model Model::open(const std::string& directory, Precision precision) {
   Linear pooler;
   if (weights.find("pooler.dense.weight")) {
     // The pooler is one row a sequence and feeds decisions: it stays f32 in every precision.
-    pooler =
-        Linear(weights.matrix("pooler.dense.weight", config.hidden_size, config.hidden_size),
-               weights.floats("pooler.dense.bias", {config.hidden_size}), Precision::f32);
+    pooler = Linear(weights.matrix("pooler.dense.weight", config.hidden_size, config.hidden_size),
+                    weights.floats("pooler.dense.bias", {config.hidden_size}), Precision::f32);
   }
   Model model;
   model.state_.reset(new State{directory, std::move(config), std::move(weights), precision,
@@ -87,7 +86,8 @@ void check(const PackedBatch& batch, const Config& config) {
 Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
                       const Observers* observers) const {
   check(batch, state_->config);
-  const Matrix hidden = workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
+  const Matrix hidden =
+      workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
   if (observers && observers->layer) observers->layer(0, hidden);
   for (size_t i = 0; i < state_->layers.size(); ++i) {
@@ -111,9 +111,10 @@ Matrix gather_first_tokens(const PackedBatch& batch, ConstMatrix hidden, Buffer&
   return first;
 }
 
-Matrix Model::pooled_output(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const {
-  const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);               // [S, H]
-  const Matrix pooled = workspace.pooled.matrix(batch.sequences(), hidden.cols);         // [S, H]
+Matrix Model::pooled_output(const PackedBatch& batch, ConstMatrix hidden,
+                            Workspace& workspace) const {
+  const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);        // [S, H]
+  const Matrix pooled = workspace.pooled.matrix(batch.sequences(), hidden.cols);  // [S, H]
   state_->pooler(first, pooled, Activation::tanh, workspace.linear);
   return pooled;
 }

@@ -18,11 +18,12 @@ using LayerObserver = std::function<void(size_t layer, ConstMatrix hidden)>;
 /// What a forward pass may tell besides its result.
 struct Observers {
   LayerObserver layer;
-  std::function<void(size_t layer, size_t sequence, size_t head, ConstMatrix probabilities)> attention;
+  std::function<void(size_t layer, size_t sequence, size_t head, ConstMatrix probabilities)>
+      attention;
 };
 
-/// BERT's encoder (Devlin et al. 2019): embeddings, L blocks, and the pooler if the file has one. DistilBERT
-/// and ELECTRA are the same encoder under other names.
+/// BERT's encoder (Devlin et al. 2019): embeddings, L blocks, and the pooler if the file has one.
+/// DistilBERT and ELECTRA are the same encoder under other names.
 ///
 /// Thread rule: const after open(); forward may run in many threads, each with its own Workspace.
 class BERT_API Model {
@@ -40,10 +41,12 @@ class BERT_API Model {
 
   /// Hidden states of the last layer, [T, H], in the workspace until the next call. Throws
   /// Error(data) if an id is outside the vocabulary or a sequence longer than the position table.
-  Matrix forward(const PackedBatch& batch, Workspace& workspace, const Observers* observers = nullptr) const;
+  Matrix forward(const PackedBatch& batch, Workspace& workspace,
+                 const Observers* observers = nullptr) const;
 
   bool has_pooler() const;
-  /// tanh(W h + b) of each sequence's first hidden state: [S, H], in the workspace. Needs has_pooler().
+  /// tanh(W h + b) of each sequence's first hidden state: [S, H], in the workspace. Needs
+  /// has_pooler().
   Matrix pooled_output(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
 
   /// The static vector of a word piece, [E].

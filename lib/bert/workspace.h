@@ -16,7 +16,7 @@ struct Workspace {
   Buffer pooled;        ///< [S, H]
   Buffer rows;          ///< rows that a head gathers, [M, H]
   Buffer rows2;
-  Buffer logits;        ///< [M, V] or [S, labels]
+  Buffer logits;  ///< [M, V] or [S, labels]
   AttentionScratch attention;
   LinearScratch linear;
 };

@@ -18,8 +18,9 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   e.norm_bias_ = weights.floats("embeddings.LayerNorm.bias", {width});
   e.eps_ = config.layer_norm_eps;
   if (width != config.hidden_size) {
-    e.projection_ = Linear(weights.matrix("embeddings_project.weight", config.hidden_size, width),
-                           weights.floats("embeddings_project.bias", {config.hidden_size}), precision);
+    e.projection_ =
+        Linear(weights.matrix("embeddings_project.weight", config.hidden_size, width),
+               weights.floats("embeddings_project.bias", {config.hidden_size}), precision);
   }
   return e;
 }

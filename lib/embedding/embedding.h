@@ -10,13 +10,14 @@
 
 namespace bert {
 
-/// Word + position + token type vectors, then layer norm (Devlin et al. 2019, section 3 and figure 2).
+/// Word + position + token type vectors, then layer norm (Devlin et al. 2019, section 3 and figure
+/// 2).
 ///
 ///   word [V, E]   position [P, E]   token_type [types, E]   E = config.embedding_size
 ///
-/// ELECTRA's small models have E < H and a projection after it. DistilBERT has no token types. The tables
-/// stay in the mapped file: only the rows that are looked up are read.
-/// Thread rule: const after load.
+/// ELECTRA's small models have E < H and a projection after it. DistilBERT has no token types. The
+/// tables stay in the mapped file: only the rows that are looked up are read. Thread rule: const
+/// after load.
 class Embedding {
  public:
   /// Throws Error(data) naming the tensor that is missing or has another shape.

@@ -61,7 +61,8 @@ Classifier Classifier::open_next_sentence(const Model& model) {
   return c;
 }
 
-Matrix Classifier::logits(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const {
+Matrix Classifier::logits(const PackedBatch& batch, ConstMatrix hidden,
+                          Workspace& workspace) const {
   Matrix features;  // [S, H]
   if (pooler_) {
     features = model_->pooled_output(batch, hidden, workspace);

@@ -8,20 +8,22 @@
 
 namespace bert {
 
-/// How logits become values, by transformers' rule: problem_type, else one label is a regression... as its
-/// pipeline has it: one label or multi-label: sigmoid; several: softmax; regression: as they are.
+/// How logits become values, by transformers' rule: problem_type, else one label is a regression...
+/// as its pipeline has it: one label or multi-label: sigmoid; several: softmax; regression: as they
+/// are.
 enum class Normalization { softmax, sigmoid, none };
 
-/// A head over the whole sequence (Devlin et al. 2019, figure 4 a, b): a classifier on the pooled output (BERT),
-/// or on the first hidden state through a layer of its own (ELECTRA, DistilBERT); next sentence prediction is
-/// the same with two classes.
+/// A head over the whole sequence (Devlin et al. 2019, figure 4 a, b): a classifier on the pooled
+/// output (BERT), or on the first hidden state through a layer of its own (ELECTRA, DistilBERT);
+/// next sentence prediction is the same with two classes.
 ///
 /// Thread rule: const after open(); one workspace per thread.
 class BERT_API Classifier {
  public:
   /// The sequence classification head. Throws Error(data) that names the missing head.
   static Classifier open(const Model& model);
-  /// The next sentence head, cls.seq_relationship (task 2 of the paper): labels IsNext (0), NotNext (1).
+  /// The next sentence head, cls.seq_relationship (task 2 of the paper): labels IsNext (0), NotNext
+  /// (1).
   static Classifier open_next_sentence(const Model& model);
 
   const std::vector<std::string>& labels() const { return labels_; }

@@ -12,23 +12,25 @@ MaskedLM MaskedLM::open(const Model& model) {
   const Weights& weights = model.weights();
   const std::string head = "cls.predictions.";
   if (!weights.find(head + "transform.dense.weight")) {
-    throw Error(Error::Kind::data, weights.path(),
-                "no masked-LM head (cls.predictions.*) in this model; embed and tokenize work with it, "
-                "mlm-fill, mlm-score and examples of masking need a model saved with its MLM head");
+    throw Error(
+        Error::Kind::data, weights.path(),
+        "no masked-LM head (cls.predictions.*) in this model; embed and tokenize work with it, "
+        "mlm-fill, mlm-score and examples of masking need a model saved with its MLM head");
   }
   const size_t width = config.embedding_size;  // E
   MaskedLM mlm;
-  mlm.transform_ = Linear(weights.matrix(head + "transform.dense.weight", width, config.hidden_size),
-                          weights.floats(head + "transform.dense.bias", {width}), model.precision());
+  mlm.transform_ =
+      Linear(weights.matrix(head + "transform.dense.weight", width, config.hidden_size),
+             weights.floats(head + "transform.dense.bias", {width}), model.precision());
   mlm.act_ = config.hidden_act;
   mlm.norm_weight_ = weights.floats(head + "transform.LayerNorm.weight", {width});
   mlm.norm_bias_ = weights.floats(head + "transform.LayerNorm.bias", {width});
   mlm.eps_ = config.layer_norm_eps;
   const bool untied = !config.tie_word_embeddings && weights.find(head + "decoder.weight");
   const std::string bias = weights.find(head + "bias") ? head + "bias" : head + "decoder.bias";
-  mlm.decoder_ = Linear(
-      untied ? weights.matrix(head + "decoder.weight", config.vocab_size, width) : model.word_table(),
-      weights.floats(bias, {config.vocab_size}), model.precision());
+  mlm.decoder_ = Linear(untied ? weights.matrix(head + "decoder.weight", config.vocab_size, width)
+                               : model.word_table(),
+                        weights.floats(bias, {config.vocab_size}), model.precision());
   return mlm;
 }
 
@@ -38,10 +40,12 @@ Matrix MaskedLM::logits(ConstMatrix hidden, std::span<const size_t> positions,
   for (size_t i = 0; i < positions.size(); ++i) {
     std::copy_n(hidden.row(positions[i]), hidden.cols, rows.row(i));
   }
-  const Matrix transformed = workspace.rows2.matrix(positions.size(), transform_.out_features());  // [M, E]
+  const Matrix transformed =
+      workspace.rows2.matrix(positions.size(), transform_.out_features());  // [M, E]
   transform_(rows, transformed, act_, workspace.linear);
   layer_norm(transformed, norm_weight_, norm_bias_, eps_, transformed);
-  const Matrix logits = workspace.logits.matrix(positions.size(), decoder_.out_features());  // [M, V]
+  const Matrix logits =
+      workspace.logits.matrix(positions.size(), decoder_.out_features());  // [M, V]
   decoder_(transformed, logits, Activation::none, workspace.linear);
   return logits;
 }

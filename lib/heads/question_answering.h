@@ -9,14 +9,15 @@
 
 namespace bert {
 
-/// A span head (Devlin et al. 2019, figure 4 c): two logits a token, answer begins and answer ends here.
-/// Thread rule: const after open(); one workspace per thread.
+/// A span head (Devlin et al. 2019, figure 4 c): two logits a token, answer begins and answer ends
+/// here. Thread rule: const after open(); one workspace per thread.
 class BERT_API QuestionAnswering {
  public:
   /// Borrows `model`. Throws Error(data) that names the missing head.
   static QuestionAnswering open(const Model& model);
 
-  /// [T, 2]: column 0 the start logits, column 1 the end logits; in the workspace until the next call.
+  /// [T, 2]: column 0 the start logits, column 1 the end logits; in the workspace until the next
+  /// call.
   Matrix logits(ConstMatrix hidden, Workspace& workspace) const;
 
  private:
@@ -30,8 +31,9 @@ struct Span {
   float score = 0;
 };
 
-/// The `n_best_size` best spans among the tokens where allowed[i] != 0, with end >= start and at most
-/// `max_answer_length` tokens, best first; equal scores: the earlier start, then the shorter one first.
+/// The `n_best_size` best spans among the tokens where allowed[i] != 0, with end >= start and at
+/// most `max_answer_length` tokens, best first; equal scores: the earlier start, then the shorter
+/// one first.
 ///   start_logits, end_logits, allowed [n]
 std::vector<Span> best_spans(std::span<const float> start_logits, std::span<const float> end_logits,
                              std::span<const uint8_t> allowed, size_t n_best_size,

@@ -1,0 +1,24 @@
+#include "io/record.h"
+
+#include <fmt/format.h>
+
+namespace bert {
+
+std::string_view Record::field(size_t index) const {
+  std::string_view rest = body();
+  for (size_t i = 0;; ++i) {
+    const size_t tab = rest.find('\t');
+    if (i == index) return rest.substr(0, tab);
+    if (tab == std::string_view::npos) {
+      fail(Error::Kind::data,
+           fmt::format("found {} field{}, wants at least {}", i + 1, i == 0 ? "" : "s", index + 1));
+    }
+    rest.remove_prefix(tab + 1);
+  }
+}
+
+void Record::fail(Error::Kind kind, std::string_view what) const {
+  throw Error(kind, fmt::format("{}: record {}", file ? *file : "-", number), what);
+}
+
+}  // namespace bert

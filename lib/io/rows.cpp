@@ -1,0 +1,48 @@
+#include "io/rows.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+namespace bert {
+
+Rows& Rows::field(std::string_view text) {
+  separate();
+  buffer_.append(text);
+  return *this;
+}
+
+Rows& Rows::integer(int64_t value) {
+  separate();
+  const fmt::format_int digits(value);
+  buffer_.append(digits.data(), digits.size());
+  return *this;
+}
+
+Rows& Rows::field(float value) {
+  separate();
+  if (std::isnan(value)) {
+    buffer_ += "nan";  // fmt writes -nan for a set sign bit
+  } else {
+    fmt::format_to(std::back_inserter(buffer_), "{}", value);
+  }
+  return *this;
+}
+
+Rows& Rows::number(double value) {
+  separate();
+  if (std::isnan(value)) {
+    buffer_ += "nan";
+  } else {
+    fmt::format_to(std::back_inserter(buffer_), "{:.6g}", value);
+  }
+  return *this;
+}
+
+void Rows::end() {
+  buffer_.push_back(terminator_);
+  in_row_ = false;
+}
+
+}  // namespace bert

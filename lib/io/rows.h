@@ -1,0 +1,48 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/export.h"
+
+namespace bert {
+
+/// The output rows of one chunk: fields separated by TAB, rows ended by LF (NUL with -0), no
+/// quoting. Numbers are written the same in every locale.
+class BERT_API Rows {
+ public:
+  explicit Rows(char terminator = '\n') : terminator_(terminator) {}
+
+  Rows& field(std::string_view text);
+  template <std::integral T>
+  Rows& field(T value) {
+    return integer(static_cast<int64_t>(value));
+  }
+  /// Shortest text that reads back as the same float; nan, inf, -inf.
+  Rows& field(float value);
+  /// A probability or score with six significant digits.
+  Rows& number(double value);
+  /// Ends the row; an empty row is a row.
+  void end();
+
+  /// Raw bytes, for JSON and binary formats: no separators.
+  std::string& raw() { return buffer_; }
+  const std::string& bytes() const { return buffer_; }
+  char terminator() const { return terminator_; }
+  void clear() { buffer_.clear(); }
+
+ private:
+  Rows& integer(int64_t value);
+  void separate() {
+    if (in_row_) buffer_.push_back('\t');
+    in_row_ = true;
+  }
+
+  std::string buffer_;
+  char terminator_;
+  bool in_row_ = false;
+};
+
+}  // namespace bert

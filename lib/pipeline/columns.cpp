@@ -1,0 +1,68 @@
+#include "pipeline/columns.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace bert {
+namespace {
+
+/// 1-based field number in `text`; 0 if it is none.
+size_t field_number(const std::string& text) {
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+}
+
+}  // namespace
+
+Columns::Columns(const StreamOptions& options)
+    : wanted_(options.fields),
+      texts_(options.texts),
+      whole_line_(options.fields.empty() && options.texts == 1) {
+  if (wanted_.empty() && !whole_line_) wanted_ = {"1", "2"};
+  if (!whole_line_ && wanted_.size() != texts_) {
+    throw Error(Error::Kind::usage, "-f",
+                fmt::format("found {} fields, wants {}", wanted_.size(), texts_));
+  }
+  wanted_.insert(wanted_.end(), options.extra_fields.begin(), options.extra_fields.end());
+  for (const std::string& field : wanted_) {
+    const size_t number = field_number(field);
+    if (number == 0 && !options.header) {
+      throw Error(Error::Kind::usage, "-f",
+                  fmt::format("found '{}', wants a field number from 1 up (names need --header)",
+                              printable(field)));
+    }
+    index_.push_back(number - 1);
+  }
+}
+
+void Columns::read_header(const Record& header) {
+  std::vector<std::string_view> names;
+  std::string_view rest = header.body();
+  for (size_t tab; (tab = rest.find('\t')) != std::string_view::npos; rest.remove_prefix(tab + 1)) {
+    names.push_back(rest.substr(0, tab));
+  }
+  names.push_back(rest);
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    size_t found = names.size();
+    for (size_t j = names.size(); j-- > 0;) {
+      if (names[j] == wanted_[i]) found = j;
+    }
+    if (found < names.size()) {
+      index_[i] = found;
+    } else if (field_number(wanted_[i]) == 0) {
+      header.fail(Error::Kind::data, fmt::format("no column '{}' in the header '{}'",
+                                                 printable(wanted_[i]), printable(header.body())));
+    }
+  }
+}
+
+void Columns::choose(Record& record) const {
+  const size_t texts = whole_line_ ? 0 : texts_;
+  record.text = whole_line_ ? record.body() : record.field(index_[0]);
+  if (texts > 1) record.text_pair = record.field(index_[1]);
+  for (size_t i = texts; i < index_.size(); ++i) record.extra[i - texts] = record.field(index_[i]);
+}
+
+}  // namespace bert

@@ -1,0 +1,275 @@
+#include "pipeline/stream.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "base/team.h"
+#include "pipeline/columns.h"
+
+namespace bert {
+
+Counts& Counts::operator+=(const Counts& other) {
+  const auto first = [](uint64_t a, uint64_t b) {
+    return a == 0 ? b : b == 0 ? a : std::min(a, b);
+  };
+  records += other.records;
+  overflowed += other.overflowed;
+  invalid_utf8 += other.invalid_utf8;
+  first_overflowed = first(first_overflowed, other.first_overflowed);
+  first_invalid_utf8 = first(first_invalid_utf8, other.first_invalid_utf8);
+  non_finite += other.non_finite;
+  answers += other.answers;
+  return *this;
+}
+
+void write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(n));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      pollfd p{fd, POLLOUT, 0};
+      poll(&p, 1, -1);
+    } else if (errno != EINTR) {
+      throw Error::from_errno("stdout", "write error", errno);
+    }
+  }
+}
+
+namespace {
+
+/// A chunk on its way from reader to output.
+struct Job {
+  Chunk chunk;
+  std::vector<Record> records;
+  Rows rows;
+  std::exception_ptr error;
+  bool done = false;
+
+  explicit Job(char terminator) : rows(terminator) {}
+};
+
+class Streamer {
+ public:
+  Streamer(const StreamOptions& options,
+           const std::function<std::unique_ptr<Worker>()>& make_worker)
+      : options_(options),
+        columns_(options),
+        reader_(
+            options.files, options.terminator,
+            options.on_skipped ? options.on_skipped : [](const Error& e) { throw e; }) {
+    for (int i = 0; i < std::max(1, options.jobs); ++i) workers_.push_back(make_worker());
+  }
+
+  Counts run() {
+    try {
+      read();
+    } catch (...) {
+      stop(std::current_exception());
+    }
+    finish();
+    Counts sum;
+    for (const auto& worker : workers_) sum += worker->counts();
+    sum.records = records_;
+    if (error_) std::rethrow_exception(error_);
+    return sum;
+  }
+
+ private:
+  /// The calling thread's part: cuts chunks and hands them out.
+  void read() {
+    auto job = std::make_unique<Job>(options_.terminator);
+    const auto busy = [this] { return in_flight() > 0; };
+    while (!stopped() &&
+           reader_.next(job->chunk, options_.chunk_records, options_.chunk_bytes, busy)) {
+      prepare(*job);
+      if (threads_.empty() && (workers_.size() == 1 || reader_.paused())) {
+        run_alone(*job);
+      } else {
+        hand_out(std::move(job));
+        job = std::make_unique<Job>(options_.terminator);
+      }
+    }
+  }
+
+  /// Fills job.records; a bad record becomes the job's error, after the good ones before it.
+  void prepare(Job& job) {
+    job.records.clear();
+    job.rows.clear();
+    job.error = nullptr;
+    const Chunk& chunk = job.chunk;
+    const bool skip_header = options_.header && chunk.first_of_file;
+    bytes_ += chunk.bytes.size();
+    try {
+      for (size_t i = 0; i < chunk.lines.size(); ++i) {
+        Record record{.line = chunk.lines[i],
+                      .number = chunk.first_number + i - headers_,
+                      .file = chunk.file};
+        if (i == 0 && skip_header) {
+          columns_.read_header(record);
+          if (headers_++ == 0) write_header(record, job.rows);
+          continue;
+        }
+        columns_.choose(record);
+        job.records.push_back(record);
+      }
+    } catch (const Error&) {
+      job.error = std::current_exception();
+    }
+  }
+
+  void write_header(const Record& header, Rows& rows) {
+    for (const std::string& name : options_.output_names) rows.field(name);
+    if (options_.keeps_line) rows.field(header.line);
+    rows.end();
+  }
+
+  static void work(Worker& worker, Job& job) {
+    try {
+      worker.run(job.records, job.rows);
+    } catch (...) {
+      job.error = std::current_exception();
+    }
+  }
+
+  /// A chunk with nothing beside it: one worker, all threads as its team.
+  void run_alone(Job& job) {
+    if (options_.jobs > 1 && !team_) {
+      team_ = std::make_unique<Team>(options_.jobs);
+      workers_[0]->use_team(team_.get());
+    }
+    work(*workers_[0], job);
+    write(job);
+  }
+
+  void hand_out(std::unique_ptr<Job> job) {
+    if (threads_.empty()) start_threads();
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return jobs_.size() < 2 * workers_.size() + 1 || error_; });
+    if (error_) return;
+    jobs_.push_back(std::move(job));
+    ++waiting_;
+    ready_.notify_one();
+  }
+
+  void start_threads() {
+    if (team_) workers_[0]->use_team(nullptr);
+    team_.reset();
+    for (auto& worker : workers_) {
+      try {
+        threads_.emplace_back([this, &worker] { serve(*worker); });
+      } catch (const std::system_error&) {
+        if (threads_.empty()) throw Error(Error::Kind::no_memory, "", "cannot start a thread");
+        break;  // fewer threads do the same work
+      }
+    }
+  }
+
+  void serve(Worker& worker) {
+    for (;;) {
+      Job* job = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        ready_.wait(lock, [this] { return waiting_ > 0 || closed_ || error_; });
+        if (error_ || waiting_ == 0) return;
+        job = jobs_[jobs_.size() - waiting_--].get();
+      }
+      work(worker, *job);
+      std::unique_lock lock(mutex_);
+      job->done = true;
+      write_done(lock);
+    }
+  }
+
+  /// Writes the jobs at the head of the queue that are done, one writer at a time, in order.
+  void write_done(std::unique_lock<std::mutex>& lock) {
+    if (writing_) return;
+    writing_ = true;
+    while (!jobs_.empty() && jobs_.front()->done && !error_) {
+      Job& job = *jobs_.front();
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        write(job);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      if (error) error_ = error;
+      jobs_.pop_front();
+      room_.notify_all();
+    }
+    writing_ = false;
+    if (error_) {
+      ready_.notify_all();
+      room_.notify_all();
+    }
+  }
+
+  void write(Job& job) {
+    write_all(options_.output_fd, job.rows.bytes());
+    if (job.error) std::rethrow_exception(job.error);
+    records_ += job.records.size();
+    if (options_.progress) options_.progress(records_, bytes_);
+  }
+
+  size_t in_flight() {
+    std::lock_guard lock(mutex_);
+    return jobs_.size();
+  }
+  bool stopped() {
+    std::lock_guard lock(mutex_);
+    return error_ != nullptr;
+  }
+  /// A fault of the reader: what was handed out is still written, unless a worker failed before it.
+  void stop(std::exception_ptr error) {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return jobs_.empty() || error_; });
+    if (!error_) error_ = error;
+  }
+  void finish() {
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    ready_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  const StreamOptions& options_;
+  Columns columns_;
+  RecordReader reader_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Team> team_;
+  std::vector<std::thread> threads_;
+  uint64_t headers_ = 0;
+  std::atomic<uint64_t> bytes_ = 0;
+  uint64_t records_ = 0;
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable ready_, room_;
+  std::deque<std::unique_ptr<Job>> jobs_;  // in input order; the last `waiting_` are not begun
+  size_t waiting_ = 0;
+  bool writing_ = false;
+  bool closed_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+Counts stream(const StreamOptions& options,
+              const std::function<std::unique_ptr<Worker>()>& make_worker) {
+  return Streamer(options, make_worker).run();
+}
+
+}  // namespace bert

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+
+namespace bert {
+
+/// Which hidden states an embedding is made of: one layer (`0` the embeddings, `12`, `-2` from the
+/// end), or several combined: `sum:9-12`, `mean:1,2,5`, `concat:9-12` (Devlin et al. 2019, table
+/// 7).
+struct BERT_API LayerExpression {
+  enum class Combine { one, sum, mean, concat };
+  Combine combine = Combine::one;
+  std::vector<size_t> layers;  ///< resolved, 0 .. num_hidden_layers, in the order given
+
+  /// Throws Error(usage) naming what is wrong in `text`.
+  static LayerExpression parse(std::string_view text, size_t num_hidden_layers);
+  /// Width of the combined vector for hidden size H.
+  size_t width(size_t hidden_size) const {
+    return combine == Combine::concat ? layers.size() * hidden_size : hidden_size;
+  }
+};
+
+}  // namespace bert

@@ -1,0 +1,91 @@
+#include "tasks/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bert {
+
+void TaskWorker::clear_encodings() {
+  encoding_count_ = 0;
+  owners_.clear();
+}
+
+Encoding& TaskWorker::next_encoding() {
+  if (encoding_count_ == encodings_.size()) encodings_.emplace_back();
+  return encodings_[encoding_count_++];
+}
+
+void TaskWorker::encode(const Record& record, bool pair, size_t owner) {
+  Encoding& encoding = next_encoding();
+  encoding.clear();
+  if (pair) {
+    tokenizer_.encode_pair(record.text, record.text_pair, options_.encode, encoding, scratch_);
+  } else {
+    tokenizer_.encode(record.text, options_.encode, encoding, scratch_);
+  }
+  owners_.push_back(owner);
+  note(record, encoding);
+  if (encoding.dropped == 0 || options_.overflow != Overflow::window) return;
+
+  if (pair) {
+    tokenizer_.encode_pair_windows(record.text, record.text_pair, options_.encode, options_.stride,
+                                   windows_, scratch_);
+  } else {
+    tokenizer_.encode_windows(record.text, options_.encode, options_.stride, windows_, scratch_);
+  }
+  --encoding_count_;
+  owners_.pop_back();
+  for (Encoding& window : windows_) {
+    std::swap(next_encoding(), window);
+    owners_.push_back(owner);
+  }
+}
+
+size_t TaskWorker::pack(size_t first) {
+  batch_.clear();
+  size_t i = first;
+  do {
+    batch_.append(encodings_[i].input_ids, encodings_[i].token_type_ids);
+    ++i;
+  } while (i < encoding_count_ &&
+           batch_.tokens() + encodings_[i].size() <= options_.max_batch_tokens);
+  return i;
+}
+
+void TaskWorker::note(const Record& record, const Encoding& encoding) {
+  if (encoding.replaced_bytes > 0) {
+    if (options_.strict) record.fail(Error::Kind::data, "is not UTF-8");
+    if (counts_.invalid_utf8++ == 0) counts_.first_invalid_utf8 = record.number;
+  }
+  if (encoding.dropped > 0 && options_.overflow != Overflow::window) {
+    if (options_.strict || options_.overflow == Overflow::error) {
+      record.fail(Error::Kind::data,
+                  fmt::format("is too long: {} tokens, wants at most {}",
+                              encoding.size() + encoding.dropped, options_.encode.max_length));
+    }
+    if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
+  }
+}
+
+void TaskWorker::note_non_finite(const Record& record) {
+  if (options_.strict) record.fail(Error::Kind::data, "its result is not a number");
+  ++counts_.non_finite;
+}
+
+void TaskWorker::begin_row(Rows& rows, const Record& record) const {
+  if (options_.number) rows.field(record.number);
+}
+
+void TaskWorker::end_row(Rows& rows, const Record& record) const {
+  if (options_.keep_line) rows.field(record.line);
+  rows.end();
+}
+
+size_t chars_before(std::string_view text, size_t byte) {
+  return static_cast<size_t>(std::count_if(text.begin(),
+                                           text.begin() + static_cast<ptrdiff_t>(byte),
+                                           [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+}  // namespace bert

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/export.h"
+#include "batch/packed_batch.h"
+#include "bert/model.h"
+#include "pipeline/worker.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+
+/// What happens to a text that is too long for the model.
+///   cut      the end is dropped, and counted     window   overlapping windows cover all of it
+///   error    the run ends with status 65
+enum class Overflow { cut, window, error };
+
+/// What the shared options tell every task.
+struct TaskOptions {
+  EncodeOptions encode;  ///< max_length is set
+  Overflow overflow = Overflow::cut;
+  size_t stride = 128;             ///< tokens that two windows share
+  size_t max_batch_tokens = 2048;  ///< of one packed batch; never changes a row
+  bool strict = false;     ///< a cut text, invalid UTF-8 or a value that is no number is an error
+  bool number = false;     ///< -n: the record number first
+  bool keep_line = false;  ///< the input line last
+  bool json = false;       ///< one JSON object per record
+  bool chars = false;      ///< offsets count code points
+};
+
+/// A worker over a tokenizer and a model: encodes records, packs them into batches, keeps the
+/// counts of what was cut or not UTF-8, and frames rows. A task derives from it and turns hidden
+/// states into fields.
+class TaskWorker : public Worker {
+ public:
+  void use_team(Team* team) override { workspace_.linear.team = team; }
+
+ protected:
+  /// `model` may be nullptr for tasks that only tokenize.
+  TaskWorker(const Tokenizer& tokenizer, const Model* model, const TaskOptions& options)
+      : tokenizer_(tokenizer), model_(model), options_(options) {}
+
+  /// Encodes the record's text (and text_pair, if `pair`) into `windows_of(record)`: one encoding,
+  /// or with Overflow::window as many as it takes. Appends to encodings_ and owners_ (`owner` for
+  /// each).
+  void encode(const Record& record, bool pair, size_t owner);
+  /// Forgets the encodings of the last chunk; their memory is kept.
+  void clear_encodings();
+  std::span<Encoding> encodings() { return {encodings_.data(), encoding_count_}; }
+
+  /// Packs encodings() in order into batches of at most max_batch_tokens, runs the model on each,
+  /// and calls
+  ///   use(first, batch, hidden)   first: index of the batch's first encoding; hidden [T, H]
+  template <typename Use>
+  void for_each_batch(Use use, const Observers* observers = nullptr) {
+    size_t first = 0;
+    while (first < encoding_count_) {
+      const size_t last = pack(first);
+      use(first, batch_, model_->forward(batch_, workspace_, observers));
+      first = last;
+    }
+  }
+  /// Fills batch_ from encodings_[first ..); returns the index after the last that fits (at least
+  /// one).
+  size_t pack(size_t first);
+
+  /// Counts, or with strict refuses, what encode() found.
+  void note(const Record& record, const Encoding& encoding);
+  /// Counts a value that is NaN or infinite; with strict throws Error naming the record.
+  void note_non_finite(const Record& record);
+
+  void begin_row(Rows& rows, const Record& record) const;
+  void end_row(Rows& rows, const Record& record) const;
+
+  const Tokenizer& tokenizer_;
+  const Model* model_;
+  const TaskOptions options_;
+  Workspace workspace_;
+  Tokenizer::Scratch scratch_;
+  PackedBatch batch_;
+  std::vector<size_t> owners_;  ///< [encodings]: index of the record in the chunk
+
+ private:
+  Encoding& next_encoding();
+
+  std::vector<Encoding> encodings_;  // the first encoding_count_ are in use
+  size_t encoding_count_ = 0;
+  std::vector<Encoding> windows_;
+};
+
+/// Code points before byte `byte` of `text`: what --chars prints for a byte offset.
+size_t chars_before(std::string_view text, size_t byte);
+
+}  // namespace bert

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace bert::tools {
+
+/// A completion script of `tool` for bash, zsh or fish, made from the options of `app`.
+std::string completion(const CLI::App& app, const std::string& tool, const std::string& shell);
+
+}  // namespace bert::tools

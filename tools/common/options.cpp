@@ -1,0 +1,141 @@
+#include "common/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/cpu.h"
+#include "checkpoint/model_dir.h"
+#include "common/progress.h"
+#include "common/run.h"
+
+namespace bert::tools {
+
+ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_(default_overflow) {
+  app.add_option("-m,--model", model_,
+                 "model directory or name (else $BERT_MODEL, else the default)")
+      ->type_name("DIR");
+  app.add_option("--max-seq-length", max_seq_length_,
+                 "tokens per sequence, special ones included (default: the model's)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  add_choice<Overflow>(
+      app, "--overflow", overflow_,
+      {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}},
+      "what to do with a text that is too long");
+  app.add_option("--stride", stride_, "tokens that two windows share (default: 128)")
+      ->type_name("N");
+  app.add_flag("--strict", strict_,
+               "a cut text, invalid UTF-8 or a value that is no number is an error");
+  app.add_flag("--literal", literal_, "a special token typed in the text stays text");
+  add_choice<Precision>(app, "--dtype", precision_,
+                        {{"auto", Precision::f32},
+                         {"f32", Precision::f32},
+                         {"bf16", Precision::bf16},
+                         {"int8", Precision::int8}},
+                        "precision of the matrix products");
+  app.add_option("--max-batch-tokens", max_batch_tokens_,
+                 "tokens computed at once (default: 2048; never changes a row)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+}
+
+const std::string& ModelOptions::directory() const {
+  if (directory_.empty()) directory_ = resolve_model(model_);
+  return directory_;
+}
+
+Tokenizer ModelOptions::open_tokenizer() const {
+  Tokenizer tokenizer = Tokenizer::open(directory());
+  for (const std::string& warning : tokenizer.warnings()) notice(warning);
+  return tokenizer;
+}
+
+Model ModelOptions::open_model() const { return Model::open(directory(), precision_); }
+
+void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
+                        std::optional<size_t> module_limit) const {
+  size_t limit = model.config().max_position_embeddings;
+  if (max_seq_length_ > limit) {
+    throw Error(
+        Error::Kind::usage, "--max-seq-length",
+        fmt::format("found {}, wants at most {}, the model's positions", max_seq_length_, limit));
+  }
+  limit = std::min(limit, tokenizer.model_max_length().value_or(limit));
+  limit = std::min(limit, module_limit.value_or(limit));
+  options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
+  options.encode.literal = literal_;
+  options.overflow = overflow_;
+  options.stride = stride_;
+  options.strict = strict_;
+  options.max_batch_tokens = max_batch_tokens_;
+  if (options.encode.max_length <= tokenizer.added_tokens_pair()) {
+    throw Error(Error::Kind::usage, "--max-seq-length",
+                fmt::format("found {}, wants more than the {} special tokens",
+                            options.encode.max_length, tokenizer.added_tokens_pair()));
+  }
+}
+
+RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : kind_(kind) {
+  stream_.texts = texts;
+  app.add_option("FILE", stream_.files, "files of records; '-' or none: standard input");
+  app.add_option("-f,--fields", fields_,
+                 texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"
+                            : "the field that holds the text (default: the whole line)")
+      ->type_name("N");
+  app.add_flag("-0,--null", nul_, "records end with NUL, in and out");
+  app.add_flag("--header", stream_.header, "the first line names the fields");
+  app.add_flag("-n,--number", number_, "write the record number first");
+  if (kind == Kind::annotator) {
+    app.add_flag("-o,--only", drop_line_, "write the results only, without the input line");
+  } else {
+    app.add_flag("--keep", keep_line_, "append the input line to the result");
+  }
+  app.add_flag("--json", json_, "write one JSON object per record");
+  app.add_option("-j,--jobs", stream_.jobs, "threads (default: the CPUs allowed)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_flag("--progress", progress_, "show progress on stderr, also where it is no terminal");
+  app.add_flag("--meta", meta_, "begin with a '#' line: version, model, options");
+  app.add_flag("-q,--quiet", quiet_, "errors only on stderr");
+  app.add_flag("-v,--verbose", verbose_, "say more on stderr");
+  stream_.jobs = allowed_cpus();
+}
+
+void RowOptions::fill(TaskOptions& options) const {
+  options.number = number_;
+  options.keep_line = kind_ == Kind::annotator ? !drop_line_ : keep_line_;
+  options.json = json_;
+}
+
+int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker,
+                    const std::string& meta) {
+  set_quiet(quiet_);
+  stream_.terminator = nul_ ? '\0' : '\n';
+  stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
+  for (size_t begin = 0; !fields_.empty() && begin <= fields_.size();) {
+    const size_t comma = std::min(fields_.find(',', begin), fields_.size());
+    stream_.fields.push_back(fields_.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  if (number_ && !json_) stream_.output_names.insert(stream_.output_names.begin(), "record");
+  if (json_) stream_.output_names.clear();
+  int status = 0;
+  stream_.on_skipped = [&](const Error& error) {
+    complain(error.what());
+    status = static_cast<int>(error.kind());
+  };
+  Progress progress(progress_, quiet_);
+  if (progress.shown()) {
+    stream_.progress = [&](uint64_t records, uint64_t bytes) { progress.update(records, bytes); };
+  }
+  if (meta_) print(fmt::format("# bertutils {} {}{}", BERT_VERSION, meta, stream_.terminator));
+  counts_ = bert::stream(stream_, make_worker);
+  progress.finish();
+  report(counts_);
+  return status;
+}
+
+}  // namespace bert::tools
