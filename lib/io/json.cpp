@@ -278,8 +278,14 @@ std::string_view Json::as_string() const {
 }
 
 int64_t Json::as_int() const {
+  const auto value = try_int();
+  if (!value) throw_wants(*this, "an integer");
+  return *value;
+}
+
+std::optional<int64_t> Json::try_int() const {
   int64_t value = 0;
-  if (JsonAccess::element(*this).get(value)) throw_wants(*this, "an integer");
+  if (JsonAccess::element(*this).get(value)) return std::nullopt;
   return value;
 }
 

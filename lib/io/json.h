@@ -33,8 +33,9 @@ class BERT_API Json {
   Json at(std::string_view key) const;
 
   std::string_view as_string() const;
-  int64_t as_int() const;    ///< integers only; out of range of int64 is an Error
-  double as_double() const;  ///< any number
+  int64_t as_int() const;                  ///< integers only; out of range of int64 is an Error
+  std::optional<int64_t> try_int() const;  ///< nullopt if it is no integer that fits
+  double as_double() const;                ///< any number
   bool as_bool() const;
   size_t size() const;  ///< elements of an array or members of an object
   void for_each_element(const std::function<void(Json)>& f) const;

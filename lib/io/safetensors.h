@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+
+namespace bert {
+
+inline constexpr size_t kMaxTensorRank = 8;
+
+/// One tensor of a safetensors file, inside the file's bytes.
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype;  ///< as the file spells it: F32, BF16, I64 ..
+  std::vector<size_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+/// The tensors of a safetensors file, in the order of their data. Everything is checked before
+/// anything is allocated for it: header length, JSON, names, dtypes, shapes; offsets that start at
+/// 0, leave no hole, do not overlap, agree with shape and dtype, and end where the file ends.
+/// Throws Error(data) naming `path` and the tensor. `file` must outlive the entries.
+BERT_API std::vector<SafetensorsEntry> read_safetensors(std::span<const std::byte> file,
+                                                        const std::string& path);
+
+/// Number of elements of `shape`; false if it does not fit 64 bits.
+bool checked_elements(std::span<const size_t> shape, uint64_t& elements);
+
+/// "[30522, 768]"
+std::string shape_text(std::span<const size_t> shape);
+
+}  // namespace bert
