@@ -88,7 +88,7 @@ def run(model, sequences, dtype):
 
 
 def attention_probabilities(model, sequence):
-    """[L, A, n, n] of one sequence, in fp64."""
+    """[L, A, n, n] of one sequence."""
     ids, types = sequence
     model.set_attn_implementation("eager")
     with torch.inference_mode():
@@ -108,8 +108,9 @@ def probabilities(config, logits):
     return torch.softmax(logits, -1)
 
 
-def gather(model, results, sequences):
-    """Per-sequence results -> the tensors of a packed batch."""
+def gather(model, sequences, dtype, layers, attention):
+    """What the model makes of `sequences`, as the tensors of a packed batch."""
+    results = run(model, sequences, dtype)
     cu = np.cumsum([0] + [len(ids) for ids, _ in sequences])
     tensors = {"hidden": torch.cat(results["hidden"])}
     if "pooler_output" in results:
@@ -130,6 +131,10 @@ def gather(model, results, sequences):
         tensors["tokens"] = torch.cat(results["logits"])
     if kind.endswith("QuestionAnswering"):
         tensors["qa"] = torch.stack([torch.cat(results["start_logits"]), torch.cat(results["end_logits"])], 1)
+    if layers:  # every layer's output for the first `layers` sequences: [L + 1, T', H]
+        tensors["layers"] = torch.cat(results["layers"][:layers], dim=1)
+    if attention:
+        tensors["attention"] = attention_probabilities(model, sequences[layers - 1])
     return tensors
 
 
@@ -193,19 +198,14 @@ def make(name, model_class, config, std=0.08, lengths=LENGTHS, seed=1, storage="
     write_tokenizer(directory, config.vocab_size)
 
     sequences = make_inputs(config, lengths, seed)
-    exact_results = run(model, sequences, torch.float64)
-    exact = gather(model, exact_results, sequences)
+    exact = gather(model, sequences, torch.float64, layers, attention)
+    single = gather(model, sequences, torch.float32, layers, attention)
     tensors = {
         "input_ids": torch.tensor(np.concatenate([ids for ids, _ in sequences]), dtype=torch.int32),
         "token_type_ids": torch.tensor(np.concatenate([types for _, types in sequences]), dtype=torch.int32),
         "cu_seq_lens": torch.tensor(np.cumsum([0] + [len(ids) for ids, _ in sequences]), dtype=torch.int32),
         **exact,
     }
-    if layers:  # every layer's output for the first `layers` sequences: [L + 1, T', H]
-        tensors["layers"] = torch.cat(exact_results["layers"][:layers], dim=1)
-    if attention:
-        tensors["attention"] = attention_probabilities(model, sequences[layers - 1])
-    single = gather(model, run(model, sequences, torch.float32), sequences)
     for key, value in exact.items():
         if value.dtype == torch.float64:
             error = (single[key].double() - value).abs().max()

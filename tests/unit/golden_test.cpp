@@ -1,0 +1,199 @@
+// The models of tests/golden, compared with the reference's fp64 results, and with themselves in
+// other company.
+
+#include "golden.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <numeric>
+
+#include "bert/model.h"
+#include "heads/classification.h"
+#include "heads/masked_lm.h"
+#include "heads/question_answering.h"
+
+namespace bert {
+namespace {
+
+using test::Golden;
+using test::golden_model;
+
+constexpr double kHiddenTolerance = 1e-5;
+constexpr double kLogitsTolerance = 5e-5;
+
+std::vector<std::string> fixtures() {
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(test::golden_directory() / "expected")) {
+    if (entry.path().extension() == ".safetensors") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<float> copy(ConstMatrix m) {
+  std::vector<float> values;
+  for (size_t i = 0; i < m.rows; ++i) values.insert(values.end(), m.row(i), m.row(i) + m.cols);
+  return values;
+}
+
+/// Within `tolerance` of fp64, and no worse than 1.5 times PyTorch's fp32. PyTorch's error of a
+/// handful of numbers may be 0 by luck: one float ulp of the largest value (1.2e-7 of it) is always
+/// allowed.
+void check_close(const Golden& golden, const std::string& name, std::span<const float> ours,
+                 double tolerance) {
+  CAPTURE(name);
+  const std::vector<double> exact = golden.doubles(name);
+  REQUIRE(ours.size() == exact.size());
+  double error = 0, scale = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const double difference = std::abs(ours[i] - exact[i]);
+    error = std::isnan(difference) ? INFINITY : std::max(error, difference);
+    scale = std::max(scale, std::abs(exact[i]));
+  }
+  CHECK(error <= tolerance);
+  CHECK(error <= 1.5 * golden.torch_error(name) + 1.2e-7 * scale);
+}
+
+/// Every sequence in order.
+std::vector<size_t> all(const Golden& golden) {
+  std::vector<size_t> order(golden.sequences());
+  std::iota(order.begin(), order.end(), size_t{0});
+  return order;
+}
+
+/// What every head of the model makes of `batch`: each output by name.
+std::map<std::string, std::vector<float>> run(const Golden& golden, const Model& model,
+                                              const PackedBatch& batch, Workspace& workspace,
+                                              const Observers* observers = nullptr) {
+  std::map<std::string, std::vector<float>> out;
+  const Matrix hidden = model.forward(batch, workspace, observers);
+  out["hidden"] = copy(hidden);
+  if (golden.has("pooled")) out["pooled"] = copy(model.pooled_output(batch, hidden, workspace));
+  if (golden.has("nsp")) {
+    const Classifier nsp = Classifier::open_next_sentence(model);
+    out["nsp"] = copy(nsp.logits(batch, hidden, workspace));
+  }
+  if (golden.has("classifier")) {
+    const Classifier classifier = Classifier::open(model);
+    const Matrix logits = classifier.logits(batch, hidden, workspace);
+    out["classifier"] = copy(logits);
+    classifier.normalize(logits);
+    out["probabilities"] = copy(logits);
+  }
+  if (golden.has("mlm")) {
+    std::vector<size_t> rows(batch.tokens());
+    std::iota(rows.begin(), rows.end(), size_t{0});
+    out["mlm"] = copy(MaskedLM::open(model).logits(hidden, rows, workspace));
+  }
+  if (golden.has("qa")) out["qa"] = copy(QuestionAnswering::open(model).logits(hidden, workspace));
+  if (golden.has("tokens")) {
+    const size_t labels = model.config().labels.size();
+    const Linear classifier(model.weights().matrix("classifier.weight", labels, hidden.cols),
+                            model.weights().floats("classifier.bias", {labels}), Precision::f32);
+    const Matrix logits = workspace.logits.matrix(hidden.rows, labels);
+    classifier(hidden, logits, Activation::none, workspace.linear);
+    out["tokens"] = copy(logits);
+  }
+  return out;
+}
+
+/// The rows of an output that belong to sequence s: one a token, or one a sequence.
+std::span<const float> part(const std::string& output, std::span<const float> values,
+                            const PackedBatch& batch, size_t s) {
+  const bool per_token =
+      output == "hidden" || output == "mlm" || output == "qa" || output == "tokens";
+  const size_t width = values.size() / (per_token ? batch.tokens() : batch.sequences());
+  return per_token ? values.subspan(batch.begin(s) * width, batch.length(s) * width)
+                   : values.subspan(s * width, width);
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("every golden model agrees with the reference in fp64") {
+  const std::vector<std::string> names = fixtures();
+  REQUIRE(names.size() >= 32);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Golden golden(name);
+    const Model model = Model::open(golden_model(name));
+    Workspace workspace;
+    const PackedBatch batch = golden.batch(all(golden));
+
+    // The first three sequences, layer by layer.
+    std::vector<float> layers, attention;
+    const size_t layer_rows = golden.has("layers") ? golden.shape("layers")[1] : 0;
+    Observers observers;
+    observers.layer = [&](size_t, ConstMatrix hidden) {
+      const std::vector<float> rows = copy(hidden.slice(0, layer_rows));
+      layers.insert(layers.end(), rows.begin(), rows.end());
+    };
+    if (golden.has("attention")) {
+      observers.attention = [&](size_t, size_t sequence, size_t, ConstMatrix probabilities) {
+        if (sequence != 2) return;
+        const std::vector<float> rows = copy(probabilities);
+        attention.insert(attention.end(), rows.begin(), rows.end());
+      };
+    }
+    const auto out = run(golden, model, batch, workspace, &observers);
+    for (const auto& [output, values] : out) {
+      if (output == "mlm") continue;
+      const bool is_hidden = output == "hidden" || output == "pooled";
+      check_close(golden, output, values, is_hidden ? kHiddenTolerance : kLogitsTolerance);
+    }
+    if (golden.has("mlm")) {
+      std::vector<float> rows;
+      const size_t width = model.config().vocab_size;
+      for (const int32_t row : golden.ints("mlm_rows")) {
+        const auto first =
+            out.at("mlm").begin() + static_cast<ptrdiff_t>(static_cast<size_t>(row) * width);
+        rows.insert(rows.end(), first, first + static_cast<ptrdiff_t>(width));
+      }
+      check_close(golden, "mlm", rows, kLogitsTolerance);
+    }
+    if (golden.has("layers")) check_close(golden, "layers", layers, kHiddenTolerance);
+    if (golden.has("attention")) check_close(golden, "attention", attention, kHiddenTolerance);
+  }
+}
+
+TEST_CASE("a sequence has the same bits alone, in company, and in another place") {
+  for (const std::string& name : fixtures()) {
+    CAPTURE(name);
+    const Golden golden(name);
+    const Model model = Model::open(golden_model(name));
+    Workspace workspace;
+    std::vector<size_t> order = all(golden);
+    const PackedBatch together = golden.batch(order);
+    const auto expected = run(golden, model, together, workspace);
+
+    for (const size_t s : order) {
+      CAPTURE(s);
+      const size_t only[] = {s};
+      const PackedBatch alone = golden.batch(only);
+      Workspace fresh;
+      for (const auto& [output, values] : run(golden, model, alone, fresh)) {
+        CAPTURE(output);
+        CHECK(same_bits(values, part(output, expected.at(output), together, s)));
+      }
+    }
+
+    // Backwards, twice, so that every sequence stands elsewhere and the products have other sizes.
+    std::reverse(order.begin(), order.end());
+    order.insert(order.end(), order.begin(), order.end());
+    const PackedBatch shuffled = golden.batch(order);
+    for (const auto& [output, values] : run(golden, model, shuffled, workspace)) {
+      CAPTURE(output);
+      for (size_t i = 0; i < order.size(); ++i) {
+        CHECK(same_bits(part(output, values, shuffled, i),
+                        part(output, expected.at(output), together, order[i])));
+      }
+    }
+  }
+}
+
+}  // namespace bert
