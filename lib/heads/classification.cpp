@@ -10,9 +10,9 @@ namespace {
 
 Normalization normalization_of(const Config& config) {
   if (config.problem_type == "regression") return Normalization::none;
-  if (config.problem_type == "multi_label_classification") return Normalization::sigmoid;
-  if (config.problem_type == "single_label_classification") return Normalization::softmax;
-  return config.labels.size() == 1 ? Normalization::sigmoid : Normalization::softmax;
+  const bool sigmoid =
+      config.problem_type == "multi_label_classification" || config.labels.size() == 1;
+  return sigmoid ? Normalization::sigmoid : Normalization::softmax;
 }
 
 Linear load(const Weights& weights, const std::string& name, size_t out, size_t in) {

@@ -8,9 +8,9 @@
 
 namespace bert {
 
-/// How logits become values, by transformers' rule: problem_type, else one label is a regression...
-/// as its pipeline has it: one label or multi-label: sigmoid; several: softmax; regression: as they
-/// are.
+/// How logits become values, by the rule of transformers' text-classification pipeline: regression
+/// (by problem_type only): as they are; multi_label_classification or a single label: sigmoid; else
+/// softmax.
 enum class Normalization { softmax, sigmoid, none };
 
 /// A head over the whole sequence (Devlin et al. 2019, figure 4 a, b): a classifier on the pooled

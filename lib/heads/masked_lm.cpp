@@ -22,15 +22,21 @@ MaskedLM MaskedLM::open(const Model& model) {
   mlm.transform_ =
       Linear(weights.matrix(head + "transform.dense.weight", width, config.hidden_size),
              weights.floats(head + "transform.dense.bias", {width}), model.precision());
-  mlm.act_ = config.hidden_act;
+  // ELECTRA's generator has gelu here whatever its blocks use (transformers,
+  // ElectraGeneratorPredictions).
+  mlm.act_ = config.model_type == "electra" ? Activation::gelu : config.hidden_act;
   mlm.norm_weight_ = weights.floats(head + "transform.LayerNorm.weight", {width});
   mlm.norm_bias_ = weights.floats(head + "transform.LayerNorm.bias", {width});
   mlm.eps_ = config.layer_norm_eps;
-  const bool untied = !config.tie_word_embeddings && weights.find(head + "decoder.weight");
-  const std::string bias = weights.find(head + "bias") ? head + "bias" : head + "decoder.bias";
-  mlm.decoder_ = Linear(untied ? weights.matrix(head + "decoder.weight", config.vocab_size, width)
-                               : model.word_table(),
-                        weights.floats(bias, {config.vocab_size}), model.precision());
+  // As transformers loads it: a decoder in the file is used even if the config says tied; without
+  // one the word table stands in, but only if the config allows it. An untied decoder has its own
+  // bias.
+  const bool own = weights.find(head + "decoder.weight") || !config.tie_word_embeddings;
+  const std::string bias =
+      weights.find(head + "decoder.bias") ? head + "decoder.bias" : head + "bias";
+  mlm.decoder_ = Linear(
+      own ? weights.matrix(head + "decoder.weight", config.vocab_size, width) : model.word_table(),
+      weights.floats(bias, {config.vocab_size}), model.precision());
   return mlm;
 }
 

@@ -34,8 +34,10 @@ Pooling pooling_from_name(std::string_view name) {
 
 void pool(Pooling pooling, ConstMatrix tokens, std::span<float> out, size_t include_begin) {
   const size_t n = tokens.rows;
+  // A prompt that fills the whole sequence leaves the reference's cls where it was.
+  const size_t first = include_begin < n ? include_begin : 0;
   if (pooling == Pooling::cls || pooling == Pooling::lasttoken) {
-    std::copy_n(tokens.row(pooling == Pooling::cls ? 0 : n - 1), tokens.cols, out.data());
+    std::copy_n(tokens.row(pooling == Pooling::cls ? first : n - 1), tokens.cols, out.data());
     return;
   }
   const bool is_max = pooling == Pooling::max;
