@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "ops/linear.h"
 
 namespace bert {
 
@@ -23,7 +24,10 @@ struct BERT_API SentenceModules {
     size_t in_features = 0;
     size_t out_features = 0;
     bool bias = true;
-    std::string activation;  ///< "Tanh", "Identity"
+    std::string activation;  ///< "torch.nn.modules.activation.Tanh", "torch.nn.modules.linear.Identity"
+
+    /// Reads the weights in `directory`. Throws Error naming file and tensor.
+    Linear load() const;
   };
   bool present = false;
   std::vector<std::string> pooling_modes{"mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated

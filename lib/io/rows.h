@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -44,5 +45,8 @@ class BERT_API Rows {
   char terminator_;
   bool in_row_ = false;
 };
+
+/// Appends a JSON array of shortest floats; what is not finite becomes null.
+BERT_API void append_json_numbers(std::string& out, std::span<const float> values);
 
 }  // namespace bert

@@ -22,7 +22,7 @@ struct Counts {
   uint64_t first_overflowed = 0;  ///< record number of the first; 0: none
   uint64_t first_invalid_utf8 = 0;
   uint64_t non_finite = 0;  ///< records whose result is not a number
-  uint64_t answers = 0;     ///< of tools that may answer "no" (qa -q)
+  uint64_t answers = 0;     ///< vectors (embed); answers (qa -q)
   Counts& operator+=(const Counts& other);
 };
 

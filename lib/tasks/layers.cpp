@@ -28,8 +28,25 @@ size_t take_layer(std::string_view& text, size_t num_hidden_layers) {
 
 }  // namespace
 
+size_t LayerExpression::width(const Config& config) const {
+  switch (combine) {
+    case Combine::concat:
+      return layers.size() * config.hidden_size;
+    case Combine::word:
+      return config.embedding_size;
+    case Combine::one_hot:
+      return config.vocab_size;
+    default:
+      return config.hidden_size;
+  }
+}
+
 LayerExpression LayerExpression::parse(std::string_view text, size_t num_hidden_layers) {
   LayerExpression e;
+  if (text == "word" || text == "onehot") {
+    e.combine = text == "word" ? Combine::word : Combine::one_hot;
+    return e;
+  }
   std::string_view rest = text;
   if (const size_t colon = text.find(':'); colon != std::string_view::npos) {
     const std::string_view verb = text.substr(0, colon);

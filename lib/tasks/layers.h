@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "checkpoint/config.h"
 
 namespace bert {
 
@@ -12,16 +13,15 @@ namespace bert {
 /// end), or several combined: `sum:9-12`, `mean:1,2,5`, `concat:9-12` (Devlin et al. 2019, table
 /// 7).
 struct BERT_API LayerExpression {
-  enum class Combine { one, sum, mean, concat };
+  enum class Combine { one, sum, mean, concat, word, one_hot };
   Combine combine = Combine::one;
   std::vector<size_t> layers;  ///< resolved, 0 .. num_hidden_layers, in the order given
 
   /// Throws Error(usage) naming what is wrong in `text`.
   static LayerExpression parse(std::string_view text, size_t num_hidden_layers);
-  /// Width of the combined vector for hidden size H.
-  size_t width(size_t hidden_size) const {
-    return combine == Combine::concat ? layers.size() * hidden_size : hidden_size;
-  }
+  bool is_static() const { return combine == Combine::word || combine == Combine::one_hot; }
+  /// Length of the combined vector of a token.
+  size_t width(const Config& config) const;
 };
 
 }  // namespace bert

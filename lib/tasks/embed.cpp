@@ -1,0 +1,318 @@
+#include "tasks/embed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "io/json.h"
+#include "ops/kernels.h"
+
+namespace bert {
+namespace {
+
+Activation dense_activation(const SentenceModules::Dense& module) {
+  const std::string& name = module.activation;
+  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+  if (last == "Identity" || last.empty()) return Activation::none;
+  if (last == "Tanh") return Activation::tanh;
+  if (last == "ReLU") return Activation::relu;
+  if (last == "GELU") return Activation::gelu;
+  if (last == "SiLU") return Activation::silu;
+  if (last == "Sigmoid") return Activation::sigmoid;
+  throw Error(Error::Kind::unsupported, module.directory + "/config.json",
+              fmt::format("activation_function '{}' is not supported", printable(name)));
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t at; (at = text.find(separator)) != std::string_view::npos;
+       text.remove_prefix(at + 1)) {
+    parts.push_back(text.substr(0, at));
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+}  // namespace
+
+EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
+                          const std::string& pool, const std::string& layer_text) {
+  EmbedPlan plan;
+  plan.layers = LayerExpression::parse(layer_text.empty() ? "-1" : layer_text,
+                                       model.config().num_hidden_layers);
+  if (pool == "none") {
+    plan.per_token = true;
+  } else if (pool == "pooler") {
+    plan.pooler = true;
+    if (!model.has_pooler()) {
+      throw Error(Error::Kind::data, model.weights().path(),
+                  "no pooler in this model; --pool cls, mean, max and sum work with it");
+    }
+  } else if (pool.empty()) {
+    for (const std::string& mode : modules.pooling_modes) {
+      plan.poolings.push_back(pooling_from_name(mode));
+    }
+  } else {
+    for (const std::string_view mode : split(pool, ','))
+      plan.poolings.push_back(pooling_from_name(mode));
+  }
+  plan.prompt_is_pooled = modules.include_prompt;
+  // What follows the pooling was trained for the model's own vectors only.
+  if (pool.empty() && layer_text.empty()) {
+    plan.dense = modules.dense;
+    plan.normalize = modules.normalize;
+  }
+  return plan;
+}
+
+size_t EmbedPlan::width(const Model& model) const {
+  const size_t features = layers.width(model.config());
+  size_t width = poolings.empty() ? features : poolings.size() * features;
+  if (!dense.empty()) width = dense.back().out_features;
+  return dims > 0 ? std::min(dims, width) : width;
+}
+
+DenseModules::DenseModules(const std::vector<SentenceModules::Dense>& modules) {
+  for (const SentenceModules::Dense& module : modules) {
+    layers_.push_back({module.load(), dense_activation(module)});
+  }
+}
+
+Matrix DenseModules::apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch) const {
+  bool flip = false;
+  for (const Layer& layer : layers_) {
+    const Matrix y = (flip ? second : first).matrix(x.rows, layer.linear.out_features());
+    layer.linear(x, y, layer.activation, scratch);
+    x = y;
+    flip = !flip;
+  }
+  return x;
+}
+
+void EmbedWorker::encode_all(std::span<const Record> records) {
+  clear_encodings();
+  prompted_.clear();
+  prompted_.reserve(records.size() * 2);  // views into it must stay
+  const auto with_prompt = [&](std::string_view text) -> std::string_view {
+    if (plan_.prompt.empty()) return text;
+    prompted_.push_back(plan_.prompt + std::string(text));
+    return prompted_.back();
+  };
+  for (size_t i = 0; i < records.size(); ++i) {
+    Record record = records[i];
+    record.text = with_prompt(record.text);
+    if (plan_.compare) {
+      encode(record, false, 2 * i);
+      record.text = with_prompt(record.text_pair);
+      encode(record, false, 2 * i + 1);
+    } else {
+      encode(record, false, i);
+    }
+  }
+}
+
+void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
+  if (!plan_.prompt.empty() && prompt_tokens_ == 0) {
+    Encoding prompt;
+    tokenizer_.encode(plan_.prompt, options_.encode, prompt, scratch_);
+    prompt_tokens_ = prompt.size() - 1;  // [CLS] counts, [SEP] does not
+  }
+  encode_all(records);
+  if (plan_.per_token) {
+    compute_tokens(records, rows);
+    return;
+  }
+  compute_vectors(plan_.compare ? 2 * records.size() : records.size());
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (plan_.compare) {
+      const double similarity =
+          cosine({vectors_.row(2 * i), vectors_.cols}, {vectors_.row(2 * i + 1), vectors_.cols});
+      if (!std::isfinite(similarity)) note_non_finite(records[i]);
+      begin_row(rows, records[i]);
+      rows.number(similarity);
+      end_row(rows, records[i]);
+    } else {
+      write_vector(records[i], {vectors_.row(i), vectors_.cols}, rows);
+    }
+  }
+}
+
+/// Adds one layer's hidden states to features_ [T, W], as the layer expression says.
+void EmbedWorker::observe(size_t layer, ConstMatrix hidden) {
+  const LayerExpression& e = plan_.layers;
+  const bool concat = e.combine == LayerExpression::Combine::concat;
+  const bool mean = e.combine == LayerExpression::Combine::mean;
+  const float weight = mean ? 1.0f / static_cast<float>(e.layers.size()) : 1.0f;
+  const Matrix features = features_.matrix(hidden.rows, e.width(model_->config()));
+  if (layer == 0) std::fill_n(features.data, features.rows * features.cols, 0.0f);
+  for (size_t position = 0; position < e.layers.size(); ++position) {
+    if (e.layers[position] != layer) continue;
+    for (size_t t = 0; t < hidden.rows; ++t) {
+      float* out = features.row(t) + (concat ? position * hidden.cols : 0);
+      const float* in = hidden.row(t);
+      for (size_t i = 0; i < hidden.cols; ++i) out[i] += weight * in[i];
+    }
+  }
+}
+
+/// What no layer is needed for: the static word vectors, or one-hot rows. features_ [T, W]
+void EmbedWorker::fill_static(const PackedBatch& batch) {
+  const bool one_hot = plan_.layers.combine == LayerExpression::Combine::one_hot;
+  const Matrix features = features_.matrix(batch.tokens(), plan_.layers.width(model_->config()));
+  for (size_t t = 0; t < batch.tokens(); ++t) {
+    const std::span<float> row(features.row(t), features.cols);
+    if (one_hot) {
+      std::fill(row.begin(), row.end(), 0.0f);
+      row[static_cast<size_t>(batch.input_ids[t])] = 1;
+    } else {
+      model_->word_vector(batch.input_ids[t], row);
+    }
+  }
+}
+
+/// Calls use(first, batch, hidden, features) for each batch of the encodings; features [T, W].
+template <typename Use>
+void EmbedWorker::for_each_features(Use use) {
+  Observers observers;
+  if (!plan_.layers.is_static()) {
+    observers.layer = [this](size_t layer, ConstMatrix hidden) { observe(layer, hidden); };
+  }
+  for_each_batch(
+      [&](size_t first, const PackedBatch& batch, Matrix hidden) {
+        if (plan_.layers.is_static()) fill_static(batch);
+        use(first, batch, hidden,
+            ConstMatrix(features_.data(), batch.tokens(), plan_.layers.width(model_->config())));
+      },
+      &observers);
+}
+
+void EmbedWorker::pool_sequence(ConstMatrix tokens, std::span<float> out) const {
+  const size_t skip = plan_.prompt_is_pooled ? 0 : prompt_tokens_;
+  for (size_t i = 0; i < plan_.poolings.size(); ++i) {
+    pool(plan_.poolings[i], tokens, out.subspan(i * tokens.cols, tokens.cols), skip);
+  }
+}
+
+/// vectors_ [count, width] of the encoded texts; the windows of a long text are averaged by their
+/// tokens.
+void EmbedWorker::compute_vectors(size_t count) {
+  const size_t features = plan_.layers.width(model_->config());
+  const size_t width = plan_.pooler ? features : plan_.poolings.size() * features;
+  const Matrix pooled = pooled_.matrix(count, width);  // [texts, W]
+  std::fill_n(pooled.data, count * width, 0.0f);
+  std::vector<size_t> tokens_of(count, 0);
+  for (size_t i = 0; i < owners_.size(); ++i) tokens_of[owners_[i]] += encodings()[i].size();
+
+  std::vector<float> one(width);
+  for_each_features([&](size_t first, const PackedBatch& batch, Matrix hidden, ConstMatrix states) {
+    const Matrix pooler =
+        plan_.pooler ? model_->pooled_output(batch, hidden, workspace_) : Matrix();
+    for (size_t s = 0; s < batch.sequences(); ++s) {
+      if (plan_.pooler) {
+        std::copy_n(pooler.row(s), width, one.data());
+      } else {
+        pool_sequence(states.slice(batch.begin(s), batch.length(s)), one);
+      }
+      // A text in one window has weight 1 and keeps its bits.
+      const size_t owner = owners_[first + s];
+      const float weight =
+          static_cast<float>(batch.length(s)) / static_cast<float>(tokens_of[owner]);
+      float* out = pooled.row(owner);
+      for (size_t i = 0; i < width; ++i) out[i] += weight * one[i];
+    }
+  });
+
+  vectors_ = dense_.apply(pooled, dense_first_, dense_second_, workspace_.linear);
+  if (plan_.dims > 0) vectors_.cols = std::min(plan_.dims, vectors_.cols);
+  for (size_t i = 0; plan_.normalize && i < count; ++i) {
+    normalize_l2({vectors_.row(i), vectors_.cols});
+  }
+}
+
+void EmbedWorker::write_numbers(std::span<const float> vector, Rows& rows) const {
+  if (plan_.format == VectorFormat::tsv) {
+    for (const float value : vector) rows.field(value);
+  } else {
+    rows.raw().append(reinterpret_cast<const char*>(vector.data()), vector.size_bytes());
+  }
+}
+
+void EmbedWorker::write_vector(const Record& record, std::span<const float> vector, Rows& rows) {
+  ++counts_.answers;
+  if (std::any_of(vector.begin(), vector.end(), [](float v) { return !std::isfinite(v); })) {
+    note_non_finite(record);
+  }
+  if (plan_.format != VectorFormat::tsv) {
+    write_numbers(vector, rows);
+  } else if (options_.json) {
+    rows.raw() += fmt::format("{{\"record\":{},\"vector\":", record.number);
+    append_json_numbers(rows.raw(), vector);
+    rows.raw() += '}';
+    rows.end();
+  } else {
+    begin_row(rows, record);
+    write_numbers(vector, rows);
+    end_row(rows, record);
+  }
+}
+
+/// One row per token or word, in the order of the text; windows follow each other.
+void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
+  for_each_features([&](size_t first, const PackedBatch& batch, Matrix, ConstMatrix states) {
+    for (size_t s = 0; s < batch.sequences(); ++s) {
+      write_tokens(records[owners_[first + s]], encodings()[first + s],
+                   states.slice(batch.begin(s), batch.length(s)), rows);
+    }
+  });
+}
+
+void EmbedWorker::write_tokens(const Record& record, const Encoding& encoding, ConstMatrix tokens,
+                               Rows& rows) {
+  if (!plan_.words) {
+    for (size_t t = 0; t < tokens.rows; ++t) {
+      write_token(record, t, tokenizer_.token(encoding.input_ids[t]), {tokens.row(t), tokens.cols},
+                  rows);
+    }
+    return;
+  }
+  std::vector<float> mean(tokens.cols);
+  for (size_t t = 0; t < tokens.rows;) {
+    const int32_t word = encoding.word_ids[t];
+    size_t end = t + 1;
+    while (word >= 0 && end < tokens.rows && encoding.word_ids[end] == word) ++end;
+    if (word >= 0) {
+      pool(Pooling::mean, tokens.slice(t, end - t), mean);
+      const size_t begin_byte = encoding.offsets[t].begin;
+      write_token(record, static_cast<size_t>(word),
+                  record.text.substr(begin_byte, encoding.offsets[end - 1].end - begin_byte), mean,
+                  rows);
+    }
+    t = end;
+  }
+}
+
+void EmbedWorker::write_token(const Record& record, size_t index, std::string_view token,
+                              std::span<const float> vector, Rows& rows) {
+  ++counts_.answers;
+  if (plan_.format != VectorFormat::tsv) {
+    write_numbers(vector, rows);
+    return;
+  }
+  if (options_.json) {
+    rows.raw() += fmt::format("{{\"record\":{},\"index\":{},\"token\":", record.number, index);
+    append_json_string(rows.raw(), token);
+    rows.raw() += ",\"vector\":";
+    append_json_numbers(rows.raw(), vector);
+    rows.raw() += '}';
+  } else {
+    rows.field(record.number).field(index).field(token);
+    write_numbers(vector, rows);
+    if (options_.keep_line) rows.field(record.line);
+  }
+  rows.end();
+}
+
+}  // namespace bert

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/model_dir.h"
+#include "heads/pooling.h"
+#include "tasks/layers.h"
+#include "tasks/task.h"
+
+namespace bert {
+
+/// How `embed` writes vectors.
+enum class VectorFormat { tsv, npy, f32 };
+
+/// The steps from hidden states to a vector, decided once before the first record.
+///   layers -> pooling (modes side by side) -> dense modules -> L2 norm -> first `dims` numbers
+struct BERT_API EmbedPlan {
+  LayerExpression layers;
+  std::vector<Pooling> poolings;  ///< empty with `pooler` or `per_token`
+  bool pooler = false;            ///< tanh(W h_cls + b)
+  bool per_token = false;         ///< one row per token
+  bool words = false;             ///< one row per word: the mean of its pieces
+  bool compare = false;           ///< cosine of a pair instead of a vector
+  std::vector<SentenceModules::Dense> dense;
+  bool normalize = false;
+  size_t dims = 0;     ///< 0: all
+  std::string prompt;  ///< put before every text
+  bool prompt_is_pooled = true;
+  VectorFormat format = VectorFormat::tsv;
+
+  /// The plan of the model's own modules. `pool` and `layer_text` override it when not empty.
+  /// Throws Error(usage) for an unknown pooling or layer, Error(data) if `pooler` is missing.
+  static EmbedPlan make(const Model& model, const SentenceModules& modules, const std::string& pool,
+                        const std::string& layer_text);
+  /// Length of a row's vector.
+  size_t width(const Model& model) const;
+};
+
+/// The sentence module's dense layers, with their weights.
+class BERT_API DenseModules {
+ public:
+  /// Throws Error naming file and tensor.
+  explicit DenseModules(const std::vector<SentenceModules::Dense>& modules);
+  /// x [S, in] -> [S, out], in scratch until the next call.
+  Matrix apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch) const;
+
+ private:
+  struct Layer {
+    Linear linear;
+    Activation activation;
+  };
+  std::vector<Layer> layers_;
+};
+
+/// One vector per record (sentence-transformers; Reimers and Gurevych 2019), or one row per token
+/// or word.
+class BERT_API EmbedWorker : public TaskWorker {
+ public:
+  EmbedWorker(const Tokenizer& tokenizer, const Model& model, const DenseModules& dense,
+              const EmbedPlan& plan, const TaskOptions& options)
+      : TaskWorker(tokenizer, &model, options), dense_(dense), plan_(plan) {}
+  void run(std::span<const Record> records, Rows& rows) override;
+
+ private:
+  void encode_all(std::span<const Record> records);
+  void compute_vectors(size_t count);
+  void compute_tokens(std::span<const Record> records, Rows& rows);
+  void observe(size_t layer, ConstMatrix hidden);
+  void fill_static(const PackedBatch& batch);
+  template <typename Use>
+  void for_each_features(Use use);
+  void pool_sequence(ConstMatrix tokens, std::span<float> out) const;
+  void write_vector(const Record& record, std::span<const float> vector, Rows& rows);
+  void write_tokens(const Record& record, const Encoding& encoding, ConstMatrix tokens, Rows& rows);
+  void write_token(const Record& record, size_t index, std::string_view token,
+                   std::span<const float> vector, Rows& rows);
+  void write_numbers(std::span<const float> vector, Rows& rows) const;
+
+  const DenseModules& dense_;
+  const EmbedPlan plan_;
+  size_t prompt_tokens_ = 0;
+  std::vector<std::string> prompted_;  ///< texts with the prompt before them
+  Buffer features_;                    ///< [T, W] the combined layers of a batch
+  Buffer pooled_, dense_first_, dense_second_;
+  Matrix vectors_;  ///< [texts, width] of the chunk
+};
+
+}  // namespace bert
