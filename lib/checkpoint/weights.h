@@ -17,7 +17,7 @@ namespace bert {
 
 /// A tensor where the file holds it. `data` may be unaligned; it lives as long as its Weights.
 struct TensorView {
-  std::string name;        ///< as the file spells it
+  std::string name;  ///< as the file spells it
   DType dtype = DType::f32;
   std::vector<size_t> shape;
   const std::byte* data = nullptr;
@@ -25,15 +25,23 @@ struct TensorView {
   size_t elements() const;
 };
 
-/// All tensors of a model directory: model.safetensors, else a sharded index, else pytorch_model.bin (read
-/// by an allow-list interpreter, nothing is executed). A broken safetensors file never falls back to a pickle.
+/// A tensor with NaN or infinite elements.
+struct NonFinite {
+  std::string tensor;  ///< as the file spells it
+  size_t count = 0;
+};
+
+/// All tensors of a model directory: model.safetensors, else a sharded index, else
+/// pytorch_model.bin (read by an allow-list interpreter, nothing is executed). A broken safetensors
+/// file never falls back to a pickle.
 ///
-/// Names: every tensor is found under its canonical BERT name, whatever the file calls it: without the
-/// `bert.` / `distilbert.` / `electra.` prefix, `weight`/`bias` for gamma/beta, and the names of
-/// BertModel's layers for DistilBERT's (`transformer.layer.0.attention.q_lin` is
+/// Names: every tensor is found under its canonical BERT name, whatever the file calls it: without
+/// the `bert.` / `distilbert.` / `electra.` prefix, `weight`/`bias` for gamma/beta, and the names
+/// of BertModel's layers for DistilBERT's (`transformer.layer.0.attention.q_lin` is
 /// `encoder.layer.0.attention.self.query`). Heads have these canonical names:
 ///   pooler.dense, cls.predictions.transform.dense, cls.predictions.transform.LayerNorm,
-///   cls.predictions.decoder (weight, absent if tied), cls.predictions.bias, cls.seq_relationship,
+///   cls.predictions.decoder (weight, absent if it equals the word embeddings and may be tied),
+///   cls.predictions.bias, cls.seq_relationship,
 ///   classifier (a single layer), classifier.dense + classifier.out_proj (ELECTRA; DistilBERT's
 ///   pre_classifier + classifier too), qa_outputs, discriminator_predictions.*
 ///
@@ -48,10 +56,13 @@ class BERT_API Weights {
 
   /// nullptr if the file has no such tensor.
   const TensorView* find(std::string_view canonical_name) const;
-  /// The tensor, which must be of a float type and of this shape. Throws Error(data) naming both shapes.
-  const TensorView& require(std::string_view canonical_name, std::initializer_list<size_t> shape) const;
+  /// The tensor, which must be of a float type and of this shape. Throws Error(data) naming both
+  /// shapes.
+  const TensorView& require(std::string_view canonical_name,
+                            std::initializer_list<size_t> shape) const;
   /// As require, converted to float.
-  std::vector<float> floats(std::string_view canonical_name, std::initializer_list<size_t> shape) const;
+  std::vector<float> floats(std::string_view canonical_name,
+                            std::initializer_list<size_t> shape) const;
   /// A matrix [out, in] for Linear.
   WeightRef matrix(std::string_view canonical_name, size_t out, size_t in) const;
 
@@ -59,7 +70,9 @@ class BERT_API Weights {
   std::vector<const TensorView*> tensors() const;
   /// Canonical name of a tensor of this file.
   std::string canonical(const TensorView& tensor) const;
-  /// The file the weights come from (the first, when sharded).
+  /// Tensors with elements that are no finite numbers. Reads every weight, at memory speed.
+  std::vector<NonFinite> non_finite() const;
+  /// The file the weights come from (the index, when sharded).
   const std::string& path() const;
 
  private:

@@ -1,0 +1,152 @@
+#include "checkpoint/tensor_files.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/error.h"
+#include "checkpoint/pickle_file.h"
+#include "io/json.h"
+#include "io/safetensors.h"
+
+namespace bert {
+namespace {
+
+constexpr size_t kMaxShards = 1024;
+
+/// Whether a directory entry of this name exists, even a link that leads nowhere: what stands there
+/// is taken or refused, never passed over for another file.
+bool entry_exists(const std::string& path) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+void append_safetensors(const std::string& path, TensorFiles& out) {
+  const MappedFile& file = out.files.emplace_back(MappedFile::open(path));
+  for (SafetensorsEntry& entry : read_safetensors(file.bytes(), path)) {
+    TensorView view;
+    view.dtype = dtype_from_name(entry.dtype, path, entry.name);
+    view.name = std::move(entry.name);
+    view.shape = std::move(entry.shape);
+    view.data = entry.bytes.data();
+    out.tensors.push_back(std::move(view));
+  }
+}
+
+void append_pickle(const std::string& path, TensorFiles& out) {
+  const MappedFile& file = out.files.emplace_back(MappedFile::open(path));
+  for (TensorView& view : read_pickle_file(file.bytes(), path))
+    out.tensors.push_back(std::move(view));
+}
+
+/// tensor name -> shard, of an index; and the shards, each once.
+struct ShardIndex {
+  std::unordered_map<std::string, size_t> shard_of;
+  std::vector<std::string> shards;
+};
+
+ShardIndex read_index(const std::string& path) {
+  const JsonDocument document = JsonDocument::open(path);
+  ShardIndex index;
+  std::unordered_map<std::string, size_t> numbers;
+  document.root().at("weight_map").for_each_member([&](std::string_view tensor, Json value) {
+    std::string shard(value.as_string());
+    if (shard.empty() || shard == "." || shard == ".." || shard.find('/') != std::string::npos ||
+        shard.find('\0') != std::string::npos) {
+      throw Error(
+          Error::Kind::data, value.where(),
+          fmt::format("found {}, wants the name of a file beside the index", value.describe()));
+    }
+    const auto [entry, is_new] = numbers.try_emplace(shard, index.shards.size());
+    if (is_new) index.shards.push_back(std::move(shard));
+    if (index.shards.size() > kMaxShards) {
+      throw Error(Error::Kind::data, path, fmt::format("more than {} shards", kMaxShards));
+    }
+    index.shard_of.emplace(tensor, entry->second);
+  });
+  return index;
+}
+
+template <typename Append>
+TensorFiles open_sharded(const std::string& directory, const std::string& index_path,
+                         Append append) {
+  TensorFiles result;
+  result.path = index_path;
+  ShardIndex index = read_index(index_path);
+  for (size_t shard = 0; shard < index.shards.size(); ++shard) {
+    const size_t before = result.tensors.size();
+    append(directory + "/" + index.shards[shard], result);
+    std::erase_if(result.tensors, [&, i = size_t{0}](const TensorView& tensor) mutable {
+      if (i++ < before) return false;
+      const auto found = index.shard_of.find(tensor.name);
+      if (found == index.shard_of.end() || found->second != shard) return true;
+      index.shard_of.erase(found);
+      return false;
+    });
+  }
+  if (!index.shard_of.empty()) {
+    const auto& [tensor, shard] = *index.shard_of.begin();
+    throw Error(
+        Error::Kind::data, index_path,
+        fmt::format("tensor {} is not in {}", printable(tensor), printable(index.shards[shard])));
+  }
+  return result;
+}
+
+[[noreturn]] void throw_no_weights(const std::string& directory) {
+  for (const std::string_view other : {"tf_model.h5", "flax_model.msgpack", "model.ckpt.index",
+                                       "bert_model.ckpt.index", "model.onnx"}) {
+    if (!entry_exists(fmt::format("{}/{}", directory, other))) continue;
+    throw Error(
+        Error::Kind::no_input, directory,
+        fmt::format("no model.safetensors and no pytorch_model.bin; {} cannot be read, save the "
+                    "model with save_pretrained of PyTorch's transformers",
+                    other));
+  }
+  throw Error(
+      Error::Kind::no_input, directory,
+      "no weights: wants model.safetensors, model.safetensors.index.json or pytorch_model.bin");
+}
+
+}  // namespace
+
+TensorFiles open_tensor_files(const std::string& directory) {
+  const std::string safetensors = directory + "/model.safetensors",
+                    pickle = directory + "/pytorch_model.bin";
+  const std::string index = ".index.json";
+  TensorFiles result;
+  if (entry_exists(safetensors)) {
+    result.path = safetensors;
+    append_safetensors(safetensors, result);
+  } else if (entry_exists(safetensors + index)) {
+    return open_sharded(directory, safetensors + index, append_safetensors);
+  } else if (entry_exists(pickle)) {
+    result.path = pickle;
+    append_pickle(pickle, result);
+  } else if (entry_exists(pickle + index)) {
+    return open_sharded(directory, pickle + index, append_pickle);
+  } else {
+    throw_no_weights(directory);
+  }
+  return result;
+}
+
+DType dtype_from_name(std::string_view name, const std::string& path, std::string_view tensor) {
+  constexpr std::pair<std::string_view, DType> kNames[] = {
+      {"F32", DType::f32},     {"F16", DType::f16}, {"BF16", DType::bf16}, {"F64", DType::f64},
+      {"I64", DType::i64},     {"U64", DType::i64}, {"I32", DType::i32},   {"U32", DType::i32},
+      {"I16", DType::i16},     {"U16", DType::i16}, {"I8", DType::i8},     {"U8", DType::u8},
+      {"BOOL", DType::boolean}};
+  for (const auto& [known, dtype] : kNames) {
+    if (known == name) return dtype;
+  }
+  throw Error(
+      Error::Kind::unsupported, path,
+      fmt::format("tensor {}: dtype {} is not supported", printable(tensor), printable(name)));
+}
+
+}  // namespace bert

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "checkpoint/weights.h"
+#include "io/mapped_file.h"
+
+namespace bert {
+
+/// The tensors of a directory under the names its files give them, and the files they lie in.
+struct TensorFiles {
+  std::string path;  ///< the file, or the index of a sharded model
+  std::list<MappedFile> files;
+  std::vector<TensorView> tensors;
+};
+
+/// See Weights::open.
+TensorFiles open_tensor_files(const std::string& directory);
+
+/// Where `name` is one of DType's, or an unsigned type of the same size. Throws Error(unsupported).
+DType dtype_from_name(std::string_view name, const std::string& path, std::string_view tensor);
+
+}  // namespace bert
