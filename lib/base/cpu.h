@@ -14,6 +14,9 @@ enum class Isa { plain, avx2, avx512, avx512_vnni };
 BERT_API Isa cpu_isa();
 BERT_API std::string_view isa_name(Isa isa);
 
+/// Whether bf16 products run in hardware (AVX512_BF16); needs Isa::avx512_vnni.
+BERT_API bool cpu_bf16();
+
 /// CPUs this process may use: the affinity mask, cut by the cgroup's CPU quota; at least 1.
 BERT_API int allowed_cpus();
 

@@ -6,13 +6,15 @@
 
 namespace bert {
 
-/// softmax(Q K^T * scale) V for one head of one sequence (Vaswani et al. 2017, eq. 1), in blocks that stay
-/// in cache: the [n, n] scores are never written to memory.
+/// softmax(Q K^T * scale) V for one head of one sequence (Vaswani et al. 2017, eq. 1), in blocks
+/// that stay in cache: the [n, n] scores are never written to memory.
 ///
 ///   q, k, v, out [n, D], each with its own stride     scratch: grown as needed, one per thread
 ///
-/// Row i of `out` depends on the n rows of this sequence only and is bit-equal whatever n rows surround it.
-void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Matrix out, Buffer& scratch);
+/// Row i of `out` depends on the n rows of this sequence only and is bit-equal whatever n rows
+/// surround it.
+void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Matrix out,
+                    Buffer& scratch);
 
 /// The same, and the probabilities [n, n] besides (for `attend` and for tests).
 void attention_head_probabilities(ConstMatrix q, ConstMatrix k, float scale, Matrix probabilities);

@@ -9,16 +9,17 @@
 
 namespace bert {
 
-/// Row-wise kernels. Each picks the best instruction set of this CPU once (base/cpu.h); each computes a
-/// row by the same arithmetic whatever surrounds it. A naive twin of each stands in tests/unit.
+/// Row-wise kernels. Each picks the best instruction set of this CPU once (base/cpu.h); each
+/// computes a row by the same arithmetic whatever surrounds it. A naive twin of each stands in
+/// tests/unit.
 
 /// out = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias, row by row (Ba et al. 2016).
 ///   x, out [T, H] (may be the same)   weight, bias [H]
-void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias, float eps,
-                Matrix out);
+void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
+                float eps, Matrix out);
 
-/// out = layer_norm(word[ids[t]] + position[position_ids[t]] + token_type[type_ids[t]]) is the embedding's;
-/// this adds rows: x += y.   x, y [T, H]
+/// out = layer_norm(word[ids[t]] + position[position_ids[t]] + token_type[type_ids[t]]) is the
+/// embedding's; this adds rows: x += y.   x, y [T, H]
 void add(ConstMatrix y, Matrix x);
 
 /// x = act(x), element by element.

@@ -29,21 +29,22 @@ struct WeightRef {
 
 /// Scratch of one thread for Linear; grown, never shrunk.
 struct LinearScratch {
-  Buffer panel;              ///< a block of weights in kernel order, while the matrix is not yet blocked
-  Buffer quantized;          ///< activations as int8 or bf16
-  Team* team = nullptr;      ///< threads to share one product with; nullptr: this thread alone
+  Buffer panel;      ///< a block of weights in kernel order, while the matrix is not yet blocked
+  Buffer quantized;  ///< activations as int8 or bf16
+  Team* team = nullptr;  ///< threads to share one product with; nullptr: this thread alone
 };
 
 /// A fully connected layer, y = act(x W^T + b) (+ residual).
 ///
 ///   x [T, K]   y [T, N]   W [N, K] as stored   b [N]
 ///
-/// The weights are borrowed from the mapped file. They are re-ordered into blocks for the kernels on
-/// first need (and then kept), or block by block in scratch for a few rows; the order of every sum over
-/// K is the same in both cases and for every T, so a row's result does not depend on its neighbours, the
-/// batch, or the number of threads: it is bit-equal always on one machine.
+/// The weights are borrowed from the mapped file. They are re-ordered into blocks for the kernels
+/// on first need (and then kept), or block by block in scratch for a few rows; the order of every
+/// sum over K is the same in both cases and for every T, so a row's result does not depend on its
+/// neighbours, the batch, or the number of threads: it is bit-equal always on one machine.
 ///
-/// Thread rule: const after construction; operator() may run in many threads, each with its own scratch.
+/// Thread rule: const after construction; operator() may run in many threads, each with its own
+/// scratch.
 class Linear {
  public:
   Linear();
@@ -59,7 +60,8 @@ class Linear {
   size_t in_features() const;   ///< K
   explicit operator bool() const { return state_ != nullptr; }
 
-  /// y = act(x W^T + b); with a residual [T, N], y = act(x W^T + b) + residual. y may be the residual.
+  /// y = act(x W^T + b); with a residual [T, N], y = act(x W^T + b) + residual. y may be the
+  /// residual.
   void operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& scratch,
                   ConstMatrix residual = {}) const;
 

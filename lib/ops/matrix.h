@@ -17,7 +17,8 @@ struct ConstMatrix {
 
   ConstMatrix() = default;
   ConstMatrix(const float* d, size_t r, size_t c) : ConstMatrix(d, r, c, c) {}
-  ConstMatrix(const float* d, size_t r, size_t c, size_t s) : data(d), rows(r), cols(c), stride(s) {}
+  ConstMatrix(const float* d, size_t r, size_t c, size_t s)
+      : data(d), rows(r), cols(c), stride(s) {}
   const float* row(size_t i) const { return data + i * stride; }
   /// Rows [begin, begin + count).
   ConstMatrix slice(size_t begin, size_t count) const { return {row(begin), count, cols, stride}; }
@@ -48,7 +49,8 @@ class Buffer {
   float* reserve(size_t floats) {
     if (floats > capacity_) {
       const size_t grown = floats + floats / 4;
-      data_.reset(static_cast<float*>(std::aligned_alloc(64, (grown * sizeof(float) + 63) / 64 * 64)));
+      data_.reset(
+          static_cast<float*>(std::aligned_alloc(64, (grown * sizeof(float) + 63) / 64 * 64)));
       if (!data_) throw std::bad_alloc();
       capacity_ = grown;
     }

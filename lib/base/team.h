@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace bert {
+
+/// A few threads that share one computation: the caller is part 0, the others wait for the next
+/// one. Waiting spins for some microseconds and then sleeps in the kernel, so an idle team costs
+/// nothing.
+///
+/// Thread rule: one owner calls run(); the function must not throw and must not call run() again.
+class Team {
+ public:
+  /// Where a thread cannot be started, the team is smaller.
+  explicit Team(int threads);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const { return static_cast<int>(members_.size()) + 1; }
+
+  /// Calls fn(part, parts) once for each part of [0, size()), side by side, and returns when all
+  /// are done.
+  template <typename Function>
+  void run(Function&& fn) {
+    using Callee = std::remove_reference_t<Function>;
+    run_all([](void* f, int part, int parts) { (*static_cast<Callee*>(f))(part, parts); },
+            const_cast<void*>(static_cast<const void*>(&fn)));
+  }
+
+ private:
+  using Call = void (*)(void*, int, int);
+  void run_all(Call call, void* function);
+  void serve(int part);
+
+  Call call_ = nullptr;
+  void* function_ = nullptr;
+  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<unsigned> round_{0};  ///< counts the computations begun
+  alignas(64) std::atomic<int> busy_{0};        ///< members that have not finished this one
+  std::vector<std::thread> members_;
+  int parts_ = 1;
+};
+
+}  // namespace bert

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bert {
+
+/// What the files of one instruction set (kernels_*.cpp) offer. Plain pointers only: those files
+/// are compiled with other flags and must not share inline functions with the rest of the library.
+///
+/// A matrix of weights is cut into panels of kPanel outputs, each stored so that one step along K
+/// is one run of memory; rows beyond N are zero. See linear.h for the three layouts.
+constexpr size_t kPanel = 16;
+
+/// c[rows, cols] = act(a[rows, k] B + bias) + residual, B being `panels` panels.
+struct GemmTask {
+  const void* a = nullptr;         ///< float, bf16 or int8, by the kernel
+  size_t lda = 0;                  ///< elements of a from row to row
+  const float* a_scale = nullptr;  ///< [rows], int8 only
+  const void* b = nullptr;
+  size_t panel_stride = 0;  ///< bytes from panel to panel
+  size_t step = 0;  ///< floats from one k to the next; f32 only, kPanel for a blocked matrix
+  size_t rows = 0;
+  size_t panels = 0;
+  size_t cols = 0;  ///< at most panels * kPanel
+  size_t k = 0;
+  float* c = nullptr;
+  size_t ldc = 0;
+  const float* bias = nullptr;  ///< [panels * kPanel] or nullptr
+  const float* residual = nullptr;
+  size_t ldr = 0;
+  int activation = 0;  ///< an Activation
+};
+
+/// One head of one sequence; see attention_kernel.h.
+struct AttentionTask {
+  const float* q = nullptr;
+  const float* k = nullptr;
+  const float* v = nullptr;
+  float* out = nullptr;  ///< nullptr: only the probabilities
+  size_t q_stride = 0, k_stride = 0, v_stride = 0, out_stride = 0;
+  size_t n = 0;
+  size_t d = 0;
+  float scale = 1;
+  float* scratch = nullptr;        ///< attention_scratch(n, d) floats, aligned to 64 bytes
+  float* probabilities = nullptr;  ///< [n, n], or nullptr
+  size_t probabilities_stride = 0;
+};
+
+struct KernelTable {
+  /// Transposes 16 rows of k floats, halfs or bfloat16 (nullptr: zeros) to a panel [k][16] of
+  /// floats.
+  void (*pack_f32)(const std::byte* const* rows, int dtype, size_t k, float* panel);
+  /// panel [k][16] to the bf16 layout, rounding to nearest even.
+  void (*pack_bf16)(const float* panel, size_t k, void* out);
+  /// panel [k][16] to the int8 layout.
+  void (*pack_int8)(const float* panel, size_t k, void* out);
+
+  void (*gemm_f32)(const GemmTask&);
+  void (*gemm_bf16)(const GemmTask&);  ///< nullptr: this CPU has none; round and use gemm_f32
+  void (*gemm_int8)(const GemmTask&);
+
+  /// x [k] rounded to bf16, padded with one zero when k is odd.
+  void (*to_bf16)(const float* x, size_t k, uint16_t* out);
+  /// x [k] as int8 of one scale, which is returned; padded with zeros to a multiple of 4.
+  float (*to_int8)(const float* x, size_t k, int8_t* out);
+  void (*to_float)(int dtype, const std::byte* in, size_t n, float* out);
+
+  void (*layer_norm)(const float* x, size_t n, const float* weight, const float* bias, float eps,
+                     float* out);
+  void (*add)(const float* y, size_t n, float* x);
+  void (*activate)(int activation, float* x, size_t n);
+  void (*softmax)(float* x, size_t n);
+  float (*dot)(const float* a, const float* b, size_t n);
+  void (*attention)(const AttentionTask&);
+};
+
+/// The table of the best instruction set of this CPU (base/cpu.h), chosen once.
+const KernelTable& kernels();
+
+/// The table of one set; the CPU must be able to run it.
+const KernelTable& kernels_plain();
+const KernelTable& kernels_avx2();
+const KernelTable& kernels_avx512();
+const KernelTable& kernels_avx512_vnni();
+
+constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+constexpr size_t kQueryBlock = 32;
+constexpr size_t attention_scratch(size_t n, size_t d) {
+  return round_up(n, kPanel) * (d + kQueryBlock) + round_up(d, kPanel) * (n + kQueryBlock) +
+         kQueryBlock;
+}
+
+}  // namespace bert

@@ -1,0 +1,75 @@
+#include "ops/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/cpu.h"
+#include "ops/dtype.h"
+#include "ops/kernel_table.h"
+
+namespace bert {
+namespace {
+
+// kernels_impl.h repeats these values, since it may not include the headers.
+static_assert(int(DType::f64) == 0 && int(DType::f32) == 1 && int(DType::f16) == 2 &&
+              int(DType::bf16) == 3);
+static_assert(int(Activation::none) == 0 && int(Activation::gelu) == 1 &&
+              int(Activation::gelu_tanh) == 2 && int(Activation::gelu_quick) == 3 &&
+              int(Activation::relu) == 4 && int(Activation::silu) == 5 &&
+              int(Activation::tanh) == 6 && int(Activation::sigmoid) == 7);
+
+const KernelTable& choose() {
+#if defined(__x86_64__)
+  switch (cpu_isa()) {
+    case Isa::avx512_vnni:
+      return kernels_avx512_vnni();
+    case Isa::avx512:
+      return kernels_avx512();
+    case Isa::avx2:
+      return kernels_avx2();
+    case Isa::plain:
+      break;
+  }
+#endif
+  return kernels_plain();
+}
+
+}  // namespace
+
+const KernelTable& kernels() {
+  static const KernelTable& table = choose();
+  return table;
+}
+
+void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
+                float eps, Matrix out) {
+  const KernelTable& table = kernels();
+  for (size_t t = 0; t < x.rows; ++t) {
+    table.layer_norm(x.row(t), x.cols, weight.data(), bias.data(), eps, out.row(t));
+  }
+}
+
+void add(ConstMatrix y, Matrix x) {
+  const KernelTable& table = kernels();
+  for (size_t t = 0; t < x.rows; ++t) table.add(y.row(t), x.cols, x.row(t));
+}
+
+void activate(Activation act, std::span<float> x) {
+  kernels().activate(static_cast<int>(act), x.data(), x.size());
+}
+
+void softmax(std::span<float> x) { kernels().softmax(x.data(), x.size()); }
+
+double log_sum_exp(std::span<const float> x) {
+  double top = -std::numeric_limits<double>::infinity();
+  for (float value : x) top = std::max<double>(top, value);
+  if (std::isinf(top)) return top;
+  double sum = 0;
+  for (float value : x) sum += std::exp(value - top);
+  return top + std::log(sum);
+}
+
+float dot(const float* a, const float* b, size_t n) { return kernels().dot(a, b, n); }
+
+}  // namespace bert

@@ -1,0 +1,173 @@
+#if defined(__AVX2__)
+#include <immintrin.h>
+
+#include "ops/kernel_table.h"
+#define UNROLL _Pragma("GCC unroll 32")
+
+namespace bert {
+namespace {
+
+using Vec = __m256;
+constexpr size_t kLanes = 8;
+
+struct All {};
+
+inline __m256i first_n(size_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+inline Vec load(const float* p) { return _mm256_loadu_ps(p); }
+inline void store(float* p, Vec v) { _mm256_storeu_ps(p, v); }
+inline Vec load_n(const float* p, All) { return load(p); }
+inline Vec load_n(const float* p, size_t n) { return _mm256_maskload_ps(p, first_n(n)); }
+inline Vec load_or(const float* p, All, float) { return load(p); }
+inline Vec load_or(const float* p, size_t n, float rest) {
+  const __m256i mask = first_n(n);
+  return _mm256_blendv_ps(_mm256_set1_ps(rest), _mm256_maskload_ps(p, mask),
+                          _mm256_castsi256_ps(mask));
+}
+inline void store_n(float* p, Vec v, All) { store(p, v); }
+inline void store_n(float* p, Vec v, size_t n) { _mm256_maskstore_ps(p, first_n(n), v); }
+inline Vec keep_n(Vec v, All) { return v; }
+inline Vec keep_n(Vec v, size_t n) { return _mm256_and_ps(v, _mm256_castsi256_ps(first_n(n))); }
+inline Vec set1(float x) { return _mm256_set1_ps(x); }
+inline Vec add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
+inline Vec sub(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
+inline Vec mul(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
+inline Vec div(Vec a, Vec b) { return _mm256_div_ps(a, b); }
+inline Vec fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
+// Both return b when one is NaN.
+inline Vec max_v(Vec a, Vec b) { return _mm256_max_ps(a, b); }
+inline Vec min_v(Vec a, Vec b) { return _mm256_min_ps(a, b); }
+inline Vec round_v(Vec a) {
+  return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+/// p 2^n in two steps, since 2^128 is no float.
+inline Vec scale2(Vec p, Vec n) {
+  const __m256i whole = _mm256_cvtps_epi32(n);
+  const __m256i half = _mm256_srai_epi32(whole, 1);
+  const __m256i one = _mm256_set1_epi32(127);
+  const __m256i a = _mm256_slli_epi32(_mm256_add_epi32(half, one), 23);
+  const __m256i b = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(whole, half), one), 23);
+  return mul(mul(p, _mm256_castsi256_ps(a)), _mm256_castsi256_ps(b));
+}
+inline Vec zero_below(Vec x, float limit, Vec v) {
+  return _mm256_andnot_ps(_mm256_cmp_ps(x, set1(limit), _CMP_LT_OQ), v);
+}
+inline float reduce_add(Vec v) {
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+inline float reduce_max(Vec v) {
+  __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+
+template <int T>
+inline Vec load_as(const std::byte* p) {
+  if constexpr (T == 1) return _mm256_loadu_ps(reinterpret_cast<const float*>(p));
+  const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  if constexpr (T == 2) return _mm256_cvtph_ps(half);
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+}
+
+template <int T>
+inline void transpose8(const std::byte* const* rows, size_t byte, float* out) {
+  Vec r[8], s[8];
+  UNROLL for (int i = 0; i < 8; ++i) r[i] = load_as<T>(rows[i] + byte);
+  UNROLL for (int i = 0; i < 4; ++i) {
+    s[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+    s[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+  }
+  UNROLL for (int i = 0; i < 2; ++i) {
+    r[4 * i] = _mm256_shuffle_ps(s[4 * i], s[4 * i + 2], 0x44);
+    r[4 * i + 1] = _mm256_shuffle_ps(s[4 * i], s[4 * i + 2], 0xee);
+    r[4 * i + 2] = _mm256_shuffle_ps(s[4 * i + 1], s[4 * i + 3], 0x44);
+    r[4 * i + 3] = _mm256_shuffle_ps(s[4 * i + 1], s[4 * i + 3], 0xee);
+  }
+  UNROLL for (int c = 0; c < 4; ++c) {
+    store(out + c * 16, _mm256_permute2f128_ps(r[c], r[4 + c], 0x20));
+    store(out + (c + 4) * 16, _mm256_permute2f128_ps(r[c], r[4 + c], 0x31));
+  }
+}
+
+/// 16 rows of 16 elements to 16 columns.
+template <int T>
+inline void transpose16(const std::byte* const* rows, float* out) {
+  constexpr size_t kHalf = 8 * (T == 1 ? 4 : 2);
+  transpose8<T>(rows, 0, out);
+  transpose8<T>(rows + 8, 0, out + 8);
+  transpose8<T>(rows, kHalf, out + 8 * 16);
+  transpose8<T>(rows + 8, kHalf, out + 8 * 16 + 8);
+}
+
+template <size_t...>
+struct Rows {};
+template <size_t... R>
+constexpr size_t rows_in(Rows<R...>) {
+  return sizeof...(R);
+}
+
+using TileRows = Rows<1, 2, 3, 4, 5, 6>;
+constexpr size_t kTilePanels = 1;
+using FewRows = Rows<1>;
+constexpr size_t kFewPanels = 4;
+
+#include "ops/kernels_impl.h"
+
+/// |a| by (b with the sign of a): both fit 7 bits, so the 16-bit pair sums cannot saturate.
+struct Int8 {
+  template <size_t MR, size_t NP>
+  static void tile(const GemmTask& t, size_t row, float* tile) {
+    const int8_t* a = static_cast<const int8_t*>(t.a) + row * t.lda;
+    const char* header = static_cast<const char*>(t.b);
+    constexpr size_t NV = NP * 2;
+    __m256i sum[MR][NV];
+    UNROLL for (size_t r = 0; r < MR; ++r) {
+      UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = _mm256_setzero_si256();
+    }
+    const __m256i ones = _mm256_set1_epi16(1);
+    const size_t steps = (t.k + 3) / 4;
+    const char* b = header + 128;
+    for (size_t i = 0; i < steps; ++i) {
+      UNROLL for (size_t r = 0; r < MR; ++r) {
+        int32_t four;
+        __builtin_memcpy(&four, a + r * t.lda + 4 * i, sizeof four);
+        const __m256i x = _mm256_set1_epi32(four);
+        const __m256i positive = _mm256_abs_epi8(x);
+        UNROLL for (size_t j = 0; j < NV; ++j) {
+          const __m256i w = _mm256_loadu_si256(
+              reinterpret_cast<const __m256i*>(b + j / 2 * t.panel_stride + j % 2 * 32));
+          const __m256i pairs = _mm256_maddubs_epi16(positive, _mm256_sign_epi8(w, x));
+          sum[r][j] = _mm256_add_epi32(sum[r][j], _mm256_madd_epi16(pairs, ones));
+        }
+      }
+      b += 64;
+    }
+    UNROLL for (size_t j = 0; j < NV; ++j) {
+      const char* head = header + j / 2 * t.panel_stride;
+      const Vec scale = load(reinterpret_cast<const float*>(head) + j % 2 * kLanes);
+      UNROLL for (size_t r = 0; r < MR; ++r) {
+        const Vec exact = _mm256_cvtepi32_ps(sum[r][j]);
+        store(tile + r * NP * kPanel + j * kLanes,
+              mul(mul(exact, scale), set1(t.a_scale[row + r])));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const KernelTable& kernels_avx2() {
+  static const KernelTable table = {
+      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,  gemm<F32>,     nullptr,
+      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<0>, to_float_impl, layer_norm_impl,
+      add_impl,          activate_impl,  softmax_impl,    dot_impl,      attention_impl};
+  return table;
+}
+
+}  // namespace bert
+#endif

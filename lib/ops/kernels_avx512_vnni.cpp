@@ -1,0 +1,90 @@
+#if defined(__AVX512VNNI__)
+#include <immintrin.h>
+
+#include "ops/kernel_table.h"
+#define UNROLL _Pragma("GCC unroll 32")
+
+namespace bert {
+namespace {
+#include "ops/vec_avx512.h"
+// Follows the vector type.
+#include "ops/kernels_impl.h"
+
+inline int32_t load_int(const void* p) {
+  int32_t value;
+  __builtin_memcpy(&value, p, sizeof value);
+  return value;
+}
+
+/// Unsigned activations (128 added, taken off again by the sums of the weights) by signed weights.
+struct Int8 {
+  template <size_t MR, size_t NP>
+  static void tile(const GemmTask& t, size_t row, float* tile) {
+    const int8_t* a = static_cast<const int8_t*>(t.a) + row * t.lda;
+    const char* header = static_cast<const char*>(t.b);
+    const char* b = header + 128;
+    __m512i sum[MR][NP];
+    UNROLL for (size_t r = 0; r < MR; ++r) {
+      UNROLL for (size_t j = 0; j < NP; ++j) sum[r][j] = _mm512_setzero_si512();
+    }
+    const size_t steps = (t.k + 3) / 4;
+    for (size_t i = 0; i < steps; ++i) {
+      __m512i w[NP];
+      UNROLL for (size_t j = 0; j < NP; ++j) w[j] = _mm512_loadu_si512(b + j * t.panel_stride);
+      UNROLL for (size_t r = 0; r < MR; ++r) {
+        const __m512i x = _mm512_set1_epi32(load_int(a + r * t.lda + 4 * i));
+        UNROLL for (size_t j = 0; j < NP; ++j) sum[r][j] = _mm512_dpbusd_epi32(sum[r][j], x, w[j]);
+      }
+      b += 64;
+    }
+    UNROLL for (size_t j = 0; j < NP; ++j) {
+      const char* head = header + j * t.panel_stride;
+      const Vec scale = _mm512_loadu_ps(head);
+      const __m512i excess = _mm512_slli_epi32(_mm512_loadu_si512(head + 64), 7);
+      UNROLL for (size_t r = 0; r < MR; ++r) {
+        const Vec exact = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum[r][j], excess));
+        store(tile + (r * NP + j) * kPanel, mul(mul(exact, scale), set1(t.a_scale[row + r])));
+      }
+    }
+  }
+};
+
+struct BFloat16 {
+  template <size_t MR, size_t NP>
+  static void tile(const GemmTask& t, size_t row, float* tile) {
+    const uint16_t* a = static_cast<const uint16_t*>(t.a) + row * t.lda;
+    const char* b = static_cast<const char*>(t.b);
+    Vec sum[MR][NP];
+    UNROLL for (size_t r = 0; r < MR; ++r) {
+      UNROLL for (size_t j = 0; j < NP; ++j) sum[r][j] = set1(0.f);
+    }
+    const size_t steps = (t.k + 1) / 2;
+    for (size_t i = 0; i < steps; ++i) {
+      __m512bh w[NP];
+      UNROLL for (size_t j = 0; j < NP; ++j) {
+        w[j] = (__m512bh)_mm512_loadu_si512(b + j * t.panel_stride);
+      }
+      UNROLL for (size_t r = 0; r < MR; ++r) {
+        const __m512bh x = (__m512bh)_mm512_set1_epi32(load_int(a + r * t.lda + 2 * i));
+        UNROLL for (size_t j = 0; j < NP; ++j) sum[r][j] = _mm512_dpbf16_ps(sum[r][j], x, w[j]);
+      }
+      b += 64;
+    }
+    UNROLL for (size_t r = 0; r < MR; ++r) {
+      UNROLL for (size_t j = 0; j < NP; ++j) store(tile + (r * NP + j) * kPanel, sum[r][j]);
+    }
+  }
+};
+
+}  // namespace
+
+const KernelTable& kernels_avx512_vnni() {
+  static const KernelTable table = {
+      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,    gemm<F32>,     gemm<Whole<BFloat16>>,
+      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<128>, to_float_impl, layer_norm_impl,
+      add_impl,          activate_impl,  softmax_impl,      dot_impl,      attention_impl};
+  return table;
+}
+
+}  // namespace bert
+#endif

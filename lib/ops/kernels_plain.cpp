@@ -1,0 +1,125 @@
+#include "ops/kernel_table.h"
+#define UNROLL _Pragma("GCC unroll 32")
+
+namespace bert {
+namespace {
+
+// GCC's vectors of 4: SSE2 on x86, NEON on ARM, and plain code elsewhere.
+using Vec = float __attribute__((vector_size(16)));
+using IntVec = int32_t __attribute__((vector_size(16)));
+constexpr size_t kLanes = 4;
+
+struct All {};
+
+inline Vec load(const float* p) {
+  Vec v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+inline void store(float* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
+inline Vec set1(float x) { return Vec{x, x, x, x}; }
+inline Vec load_n(const float* p, All) { return load(p); }
+inline Vec load_or(const float* p, size_t n, float rest) {
+  return Vec{p[0], n > 1 ? p[1] : rest, n > 2 ? p[2] : rest, n > 3 ? p[3] : rest};
+}
+inline Vec load_or(const float* p, All, float) { return load(p); }
+inline Vec load_n(const float* p, size_t n) { return load_or(p, n, 0.f); }
+inline void store_n(float* p, Vec v, All) { store(p, v); }
+inline void store_n(float* p, Vec v, size_t n) {
+  for (size_t i = 0; i < n; ++i) p[i] = v[i];
+}
+inline Vec keep_n(Vec v, All) { return v; }
+inline Vec keep_n(Vec v, size_t n) {
+  return Vec{v[0], n > 1 ? v[1] : 0.f, n > 2 ? v[2] : 0.f, n > 3 ? v[3] : 0.f};
+}
+inline Vec add(Vec a, Vec b) { return a + b; }
+inline Vec sub(Vec a, Vec b) { return a - b; }
+inline Vec mul(Vec a, Vec b) { return a * b; }
+inline Vec div(Vec a, Vec b) { return a / b; }
+inline Vec fma(Vec a, Vec b, Vec c) { return a * b + c; }
+// Both return b when one is NaN.
+inline Vec max_v(Vec a, Vec b) { return a > b ? a : b; }
+inline Vec min_v(Vec a, Vec b) { return a < b ? a : b; }
+/// Nearest even, for |a| < 2^22.
+inline Vec round_v(Vec a) { return (a + 12582912.f) - 12582912.f; }
+/// p 2^n in two steps, since 2^128 is no float.
+inline Vec scale2(Vec p, Vec n) {
+  const IntVec whole = __builtin_convertvector(n, IntVec);
+  const IntVec half = whole >> 1;
+  return p * (Vec)((half + 127) << 23) * (Vec)((whole - half + 127) << 23);
+}
+inline Vec zero_below(Vec x, float limit, Vec v) { return x < set1(limit) ? set1(0.f) : v; }
+inline float reduce_add(Vec v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+inline float reduce_max(Vec v) {
+  const float a = v[0] > v[2] ? v[0] : v[2];
+  const float b = v[1] > v[3] ? v[1] : v[3];
+  return a > b ? a : b;
+}
+
+inline float scalar_as(int type, const std::byte* in);
+
+template <int T>
+inline Vec load_as(const std::byte* p) {
+  constexpr size_t kSize = T == 1 ? 4 : 2;
+  return Vec{scalar_as(T, p), scalar_as(T, p + kSize), scalar_as(T, p + 2 * kSize),
+             scalar_as(T, p + 3 * kSize)};
+}
+
+/// 16 rows of 16 elements to 16 columns.
+template <int T>
+inline void transpose16(const std::byte* const* rows, float* out) {
+  constexpr size_t kSize = T == 1 ? 4 : 2;
+  for (size_t n = 0; n < kPanel; ++n) {
+    for (size_t i = 0; i < 16; ++i) out[i * kPanel + n] = scalar_as(T, rows[n] + i * kSize);
+  }
+}
+
+template <size_t...>
+struct Rows {};
+template <size_t... R>
+constexpr size_t rows_in(Rows<R...>) {
+  return sizeof...(R);
+}
+
+using TileRows = Rows<1, 2>;
+constexpr size_t kTilePanels = 1;
+using FewRows = Rows<1>;
+constexpr size_t kFewPanels = 2;
+
+#include "ops/kernels_impl.h"
+
+struct Int8 {
+  template <size_t MR, size_t NP>
+  static void tile(const GemmTask& t, size_t row, float* tile) {
+    const size_t steps = (t.k + 3) / 4;
+    for (size_t r = 0; r < MR; ++r) {
+      const int8_t* a = static_cast<const int8_t*>(t.a) + (row + r) * t.lda;
+      for (size_t j = 0; j < NP; ++j) {
+        const char* header = static_cast<const char*>(t.b) + j * t.panel_stride;
+        const int8_t* b = reinterpret_cast<const int8_t*>(header + 128);
+        int32_t sum[kPanel] = {};
+        for (size_t i = 0; i < steps; ++i, b += 4 * kPanel) {
+          for (size_t n = 0; n < kPanel; ++n) {
+            for (size_t f = 0; f < 4; ++f) sum[n] += a[4 * i + f] * b[4 * n + f];
+          }
+        }
+        for (size_t n = 0; n < kPanel; ++n) {
+          const float scale = reinterpret_cast<const float*>(header)[n];
+          tile[(r * NP + j) * kPanel + n] = static_cast<float>(sum[n]) * scale * t.a_scale[row + r];
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const KernelTable& kernels_plain() {
+  static const KernelTable table = {
+      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,  gemm<F32>,     nullptr,
+      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<0>, to_float_impl, layer_norm_impl,
+      add_impl,          activate_impl,  softmax_impl,    dot_impl,      attention_impl};
+  return table;
+}
+
+}  // namespace bert

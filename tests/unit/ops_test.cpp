@@ -1,0 +1,669 @@
+// Each kernel beside its naive twin in double, on random shapes and on every instruction set this
+// machine can run; and the promise that a row does not depend on its neighbours, to the bit.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/team.h"
+#include "ops/attention_kernel.h"
+#include "ops/kernel_table.h"
+#include "ops/kernels.h"
+#include "ops/linear.h"
+
+namespace bert {
+namespace {
+
+using Floats = std::vector<float>;
+
+struct Target {
+  std::string name;
+  const KernelTable* table;
+};
+
+std::vector<Target> targets() {
+  std::vector<Target> all = {{"plain", &kernels_plain()}};
+#if defined(__x86_64__)
+  if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &kernels_avx2()});
+  if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &kernels_avx512()});
+  if (cpu_isa() >= Isa::avx512_vnni) all.push_back({"avx512_vnni", &kernels_avx512_vnni()});
+#endif
+  return all;
+}
+
+struct Random {
+  std::mt19937 engine{12345};
+  float normal() { return std::normal_distribution<float>()(engine); }
+  size_t between(size_t low, size_t high) {
+    return std::uniform_int_distribution<size_t>(low, high)(engine);
+  }
+  Floats floats(size_t n, float scale = 1) {
+    Floats out(n);
+    for (float& x : out) x = scale * normal();
+    return out;
+  }
+};
+
+uint32_t bits(float x) {
+  uint32_t out;
+  std::memcpy(&out, &x, sizeof out);
+  return out;
+}
+
+uint16_t bf16_bits(float x) {
+  const uint32_t b = bits(x);
+  return static_cast<uint16_t>((b + 0x7fff + (b >> 16 & 1)) >> 16);
+}
+
+float bf16_value(uint16_t half) {
+  const uint32_t b = uint32_t{half} << 16;
+  float out;
+  std::memcpy(&out, &b, sizeof out);
+  return out;
+}
+
+double half_value(uint16_t half) {
+  const double sign = half & 0x8000 ? -1 : 1;
+  const int exponent = half >> 10 & 31;
+  const int fraction = half & 1023;
+  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+double naive_act(Activation act, double x) {
+  switch (act) {
+    case Activation::gelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::gelu_quick:
+      return x / (1 + std::exp(-1.702 * x));
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    default:
+      return x;
+  }
+}
+
+constexpr Activation kActivations[] = {
+    Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::gelu_quick,
+    Activation::relu, Activation::silu, Activation::tanh,      Activation::sigmoid};
+
+/// A weight matrix in a type of files, at an odd address, with its exact values.
+struct StoredWeight {
+  std::vector<std::byte> bytes;
+  Floats values;
+  WeightRef ref;
+
+  StoredWeight(DType dtype, size_t out, size_t in, Random& random) : values(out * in) {
+    const size_t size = dtype_size(dtype);
+    bytes.resize(out * in * size + 1);
+    for (size_t i = 0; i < values.size(); ++i) {
+      float value = random.normal() / std::sqrt(static_cast<float>(in));
+      std::byte* to = bytes.data() + 1 + i * size;
+      if (dtype == DType::bf16) {
+        const uint16_t half = bf16_bits(value);
+        value = bf16_value(half);
+        std::memcpy(to, &half, 2);
+      } else if (dtype == DType::f16) {
+        const uint16_t half = static_cast<uint16_t>(random.between(0, 0x3bff) | (i % 2 << 15));
+        value = static_cast<float>(half_value(half));
+        std::memcpy(to, &half, 2);
+      } else if (dtype == DType::f64) {
+        const double wide = value;
+        std::memcpy(to, &wide, 8);
+      } else {
+        std::memcpy(to, &value, 4);
+      }
+      values[i] = value;
+    }
+    ref = {bytes.data() + 1, dtype, out, in};
+  }
+};
+
+/// y = act(x W^T + b) + residual in double, and the size of the sums to measure errors by.
+struct Naive {
+  std::vector<double> y, size;
+
+  Naive(const Floats& x, const Floats& w, const Floats& bias, Activation act,
+        const Floats& residual, size_t rows, size_t out, size_t in)
+      : y(rows * out), size(rows * out) {
+    for (size_t t = 0; t < rows; ++t) {
+      for (size_t n = 0; n < out; ++n) {
+        double sum = bias.empty() ? 0 : bias[n];
+        double magnitude = std::abs(sum);
+        for (size_t k = 0; k < in; ++k) {
+          const double product = double{x[t * in + k]} * w[n * in + k];
+          sum += product;
+          magnitude += std::abs(product);
+        }
+        y[t * out + n] = naive_act(act, sum) + (residual.empty() ? 0 : residual[t * out + n]);
+        size[t * out + n] = magnitude + 1;
+      }
+    }
+  }
+
+  double worst(const Floats& got) const {
+    double worst = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+      const double error = std::abs(got[i] - y[i]) / size[i];
+      if (!(error <= worst)) worst = error;
+    }
+    return worst;
+  }
+};
+
+bool same_bits(const Floats& a, const Floats& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+Floats apply(const Linear& linear, const Floats& x, Activation act, const Floats& residual = {},
+             Team* team = nullptr) {
+  const size_t rows = x.size() / linear.in_features();
+  Floats y(rows * linear.out_features(), NAN);
+  LinearScratch scratch;
+  scratch.team = team;
+  const ConstMatrix r =
+      residual.empty() ? ConstMatrix() : ConstMatrix(residual.data(), rows, linear.out_features());
+  linear(ConstMatrix(x.data(), rows, linear.in_features()),
+         Matrix(y.data(), rows, linear.out_features()), act, scratch, r);
+  return y;
+}
+
+TEST_CASE("Linear equals its naive twin in every type, shape and activation") {
+  Random random;
+  for (int round = 0; round < 60; ++round) {
+    const DType dtype = std::vector{DType::f32, DType::f16, DType::bf16, DType::f64}[round % 4];
+    const size_t in = random.between(1, round % 10 == 0 ? 1600 : 150);
+    const size_t out = random.between(1, 150);
+    const size_t rows = random.between(1, 40);
+    const Activation act = kActivations[random.between(0, 7)];
+    CAPTURE(in);
+    CAPTURE(out);
+    CAPTURE(rows);
+    CAPTURE(int(act));
+    const StoredWeight weight(dtype, out, in, random);
+    const Floats bias = round % 3 ? random.floats(out) : Floats();
+    const Floats x = random.floats(rows * in);
+    const Floats residual = round % 2 ? random.floats(rows * out) : Floats();
+    const Linear linear(weight.ref, bias);
+    const Naive naive(x, weight.values, bias, act, residual, rows, out, in);
+    CHECK(naive.worst(apply(linear, x, act, residual)) < 5e-7);
+  }
+}
+
+TEST_CASE("Linear writes nothing outside its rows and columns, and may write over the residual") {
+  Random random;
+  const size_t in = 37, out = 21, rows = 5, stride = 30;
+  const StoredWeight weight(DType::f32, out, in, random);
+  const Linear linear(weight.ref, {});
+  const Floats x = random.floats(rows * in);
+  const Floats residual = random.floats(rows * out);
+  const Floats wanted = apply(linear, x, Activation::gelu, residual);
+  Floats y((rows + 2) * stride, 7.f);
+  for (size_t t = 0; t < rows; ++t) {
+    std::copy_n(residual.data() + t * out, out, y.data() + (t + 1) * stride);
+  }
+  const Matrix view(y.data() + stride, rows, out, stride);
+  LinearScratch scratch;
+  linear(ConstMatrix(x.data(), rows, in), view, Activation::gelu, scratch, view);
+  for (size_t t = 0; t < rows + 2; ++t) {
+    for (size_t n = 0; n < stride; ++n) {
+      const bool inside = t >= 1 && t <= rows && n < out;
+      CHECK(bits(y[t * stride + n]) == bits(inside ? wanted[(t - 1) * out + n] : 7.f));
+    }
+  }
+}
+
+TEST_CASE(
+    "a row of Linear has the same bits alone, in company, by every thread count, before and after "
+    "blocking") {
+  Random random;
+  Team two(2), three(3);
+  for (Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    for (const auto& [in, out] : std::vector<std::pair<size_t, size_t>>{
+             {384, 1152}, {37, 21}, {1536, 384}, {1, 1}, {770, 100}, {64, 30}}) {
+      CAPTURE(in);
+      CAPTURE(out);
+      const size_t rows = 45;
+      const StoredWeight weight(DType::f32, out, in, random);
+      const Floats bias = random.floats(out);
+      const Floats x = random.floats(rows * in);
+      const Floats whole = apply(Linear(weight.ref, bias, precision), x, Activation::gelu);
+      const Linear linear(weight.ref, bias, precision);
+      size_t met = 0;
+      for (size_t count : {1, 2, 3, 4, 5, 7, 8, 9, 13, 45, 45, 45, 45, 1, 2, 8, 45}) {
+        const size_t first = count == rows ? 0 : random.between(0, rows - count);
+        Team* team = met % 3 == 0 ? nullptr : met % 3 == 1 ? &two : &three;
+        ++met;
+        const Floats part(x.begin() + first * in, x.begin() + (first + count) * in);
+        const Floats y = apply(linear, part, Activation::gelu, {}, team);
+        CAPTURE(first);
+        CAPTURE(count);
+        CHECK(same_bits(
+            y, Floats(whole.begin() + first * out, whole.begin() + (first + count) * out)));
+      }
+    }
+  }
+}
+
+TEST_CASE("threads may share a Linear while its blocks are being made") {
+  Random random;
+  for (Precision precision : {Precision::f32, Precision::int8}) {
+    const size_t in = 300, out = 700, rows = 50;
+    const StoredWeight weight(DType::f32, out, in, random);
+    const Floats x = random.floats(rows * in);
+    const Floats wanted = apply(Linear(weight.ref, {}, precision), x, Activation::none);
+    const Linear linear(weight.ref, {}, precision);
+    std::vector<Floats> got(4);
+    std::vector<std::thread> threads;
+    for (Floats& y : got) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 8; ++i) y = apply(linear, x, Activation::none);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const Floats& y : got) CHECK(same_bits(y, wanted));
+  }
+}
+
+TEST_CASE("matrices side by side are one Linear, whatever their types and sizes") {
+  Random random;
+  for (bool mixed : {false, true}) {
+    const size_t in = 33, rows = 6;
+    const StoredWeight q(DType::f32, 20, in, random);
+    const StoredWeight k(mixed ? DType::bf16 : DType::f32, 7, in, random);
+    const StoredWeight v(mixed ? DType::f16 : DType::f32, 40, in, random);
+    const WeightRef parts[] = {q.ref, k.ref, v.ref};
+    const Floats x = random.floats(rows * in);
+    const Floats y = apply(Linear(parts, {}, Precision::f32), x, Activation::none);
+    size_t column = 0;
+    for (const StoredWeight* weight : {&q, &k, &v}) {
+      const Floats alone = apply(Linear(weight->ref, {}), x, Activation::none);
+      const size_t out = weight->ref.out;
+      for (size_t t = 0; t < rows; ++t) {
+        for (size_t n = 0; n < out; ++n) {
+          CHECK(bits(y[t * 67 + column + n]) == bits(alone[t * out + n]));
+        }
+      }
+      column += out;
+    }
+  }
+}
+
+/// The int8 contract: one scale per row of x and of W, nearest-even, an exact sum.
+Floats naive_int8(const Floats& x, const Floats& w, size_t rows, size_t out, size_t in) {
+  const auto quantize = [in](const float* row, std::vector<int>& q) {
+    float largest = 0;
+    for (size_t k = 0; k < in; ++k) largest = std::max(largest, std::abs(row[k]));
+    q.assign(in, 0);
+    if (largest < 1e-30f) return 0.f;
+    const float to = 127.f / largest;
+    for (size_t k = 0; k < in; ++k) q[k] = static_cast<int>(std::nearbyint(row[k] * to));
+    return largest / 127.f;
+  };
+  Floats y(rows * out);
+  std::vector<int> a, b;
+  for (size_t t = 0; t < rows; ++t) {
+    const float row_scale = quantize(x.data() + t * in, a);
+    for (size_t n = 0; n < out; ++n) {
+      const float out_scale = quantize(w.data() + n * in, b);
+      int sum = 0;
+      for (size_t k = 0; k < in; ++k) sum += a[k] * b[k];
+      y[t * out + n] = static_cast<float>(sum) * out_scale * row_scale;
+    }
+  }
+  return y;
+}
+
+TEST_CASE("int8 products are exact: equal to the bit to their naive twin") {
+  Random random;
+  for (int round = 0; round < 20; ++round) {
+    const size_t in = random.between(1, 400), out = random.between(1, 100),
+                 rows = random.between(1, 30);
+    CAPTURE(in);
+    CAPTURE(out);
+    CAPTURE(rows);
+    const StoredWeight weight(DType::f32, out, in, random);
+    Floats x = random.floats(rows * in);
+    if (round % 4 == 0) std::fill_n(x.begin(), in, 0.f);
+    // The largest products of the largest sum: nothing may saturate.
+    if (round % 4 == 1) std::fill(x.begin(), x.end(), -3.f);
+    const Floats y = apply(Linear(weight.ref, {}, Precision::int8), x, Activation::none);
+    CHECK(same_bits(y, naive_int8(x, weight.values, rows, out, in)));
+  }
+}
+
+/// One product by the kernels of one table.
+Floats int8_by(const KernelTable& table, const Floats& x, const Floats& w, size_t rows, size_t out,
+               size_t in) {
+  const size_t panels = round_up(out, kPanel) / kPanel;
+  const size_t bytes = 128 + round_up(in, 4) * kPanel;
+  std::vector<char> blocks(panels * bytes);
+  for (size_t p = 0; p < panels; ++p) {
+    const std::byte* weights[kPanel] = {};
+    for (size_t n = 0; n < kPanel && p * kPanel + n < out; ++n) {
+      weights[n] = reinterpret_cast<const std::byte*>(w.data() + (p * kPanel + n) * in);
+    }
+    Floats panel(in * kPanel);
+    table.pack_f32(weights, int(DType::f32), in, panel.data());
+    table.pack_int8(panel.data(), in, blocks.data() + p * bytes);
+  }
+  const size_t ld = round_up(in, 4);
+  std::vector<int8_t> a(rows * ld);
+  Floats scales(rows), y(rows * out);
+  for (size_t t = 0; t < rows; ++t)
+    scales[t] = table.to_int8(x.data() + t * in, in, a.data() + t * ld);
+  GemmTask task;
+  task.a = a.data();
+  task.lda = ld;
+  task.a_scale = scales.data();
+  task.b = blocks.data();
+  task.panel_stride = bytes;
+  task.rows = rows;
+  task.panels = panels;
+  task.cols = out;
+  task.k = in;
+  task.c = y.data();
+  task.ldc = out;
+  table.gemm_int8(task);
+  return y;
+}
+
+TEST_CASE("int8 and float products on every target") {
+  Random random;
+  for (const Target& target : targets()) {
+    CAPTURE(target.name);
+    const KernelTable& table = *target.table;
+    for (int round = 0; round < 12; ++round) {
+      const size_t in = random.between(1, 600), out = random.between(1, 90),
+                   rows = random.between(1, 20);
+      CAPTURE(in);
+      CAPTURE(out);
+      CAPTURE(rows);
+      const Floats w = random.floats(out * in);
+      const Floats x = random.floats(rows * in);
+      CHECK(same_bits(int8_by(table, x, w, rows, out, in), naive_int8(x, w, rows, out, in)));
+
+      const size_t panels = round_up(out, kPanel) / kPanel;
+      Floats blocks(panels * in * kPanel), y(rows * out);
+      for (size_t p = 0; p < panels; ++p) {
+        const std::byte* weights[kPanel] = {};
+        for (size_t n = 0; n < kPanel && p * kPanel + n < out; ++n) {
+          weights[n] = reinterpret_cast<const std::byte*>(w.data() + (p * kPanel + n) * in);
+        }
+        table.pack_f32(weights, int(DType::f32), in, blocks.data() + p * in * kPanel);
+      }
+      GemmTask task;
+      task.a = x.data();
+      task.lda = in;
+      task.b = blocks.data();
+      task.panel_stride = in * kPanel * sizeof(float);
+      task.step = kPanel;
+      task.rows = rows;
+      task.panels = panels;
+      task.cols = out;
+      task.k = in;
+      task.c = y.data();
+      task.ldc = out;
+      task.activation = int(Activation::gelu);
+      table.gemm_f32(task);
+      const Naive naive(x, w, {}, Activation::gelu, {}, rows, out, in);
+      CHECK(naive.worst(y) < 5e-7);
+    }
+  }
+}
+
+TEST_CASE("bf16 products round their inputs only") {
+  Random random;
+  for (int round = 0; round < 12; ++round) {
+    const size_t in = random.between(1, 500), out = random.between(1, 90),
+                 rows = random.between(1, 30);
+    CAPTURE(in);
+    CAPTURE(out);
+    CAPTURE(rows);
+    const StoredWeight weight(round % 2 ? DType::f32 : DType::bf16, out, in, random);
+    const Floats x = random.floats(rows * in);
+    Floats rounded_x = x, rounded_w = weight.values;
+    for (float& value : rounded_x) value = bf16_value(bf16_bits(value));
+    for (float& value : rounded_w) value = bf16_value(bf16_bits(value));
+    const Naive naive(rounded_x, rounded_w, {}, Activation::none, {}, rows, out, in);
+    CHECK(naive.worst(apply(Linear(weight.ref, {}, Precision::bf16), x, Activation::none)) < 1e-6);
+  }
+}
+
+TEST_CASE("activations are a few roundings from their twin, for all sizes of argument") {
+  for (const Target& target : targets()) {
+    CAPTURE(target.name);
+    for (Activation act : kActivations) {
+      CAPTURE(int(act));
+      Floats x;
+      for (double size = 1e-12; size < 1e5; size *= 1.003) {
+        x.push_back(static_cast<float>(size));
+        x.push_back(static_cast<float>(-size));
+      }
+      x.insert(x.end(), {0.f, -0.f, 1e30f, -1e30f});
+      Floats y = x;
+      target.table->activate(int(act), y.data(), y.size());
+      for (size_t i = 0; i < x.size(); ++i) {
+        CAPTURE(x[i]);
+        const double wanted = naive_act(act, x[i]);
+        // Relative, except where 1 + erf cancels, as in every runtime.
+        const double cancelled = 1.6e-7 * std::min(6.0, std::abs(double{x[i]}));
+        const double tolerance = std::max(4e-7 * std::abs(wanted), cancelled);
+        CHECK(std::abs(y[i] - wanted) <= tolerance);
+      }
+      float nan = NAN;
+      target.table->activate(int(act), &nan, 1);
+      CHECK(std::isnan(nan));
+    }
+  }
+}
+
+TEST_CASE("layer_norm equals its twin; constant rows and tiny eps are fine; rows do not matter") {
+  Random random;
+  for (const Target& target : targets()) {
+    CAPTURE(target.name);
+    for (size_t n : {1, 2, 3, 15, 16, 17, 31, 32, 63, 64, 65, 128, 200, 384, 768, 1000, 1024}) {
+      CAPTURE(n);
+      const Floats w = random.floats(n), b = random.floats(n);
+      for (int kind = 0; kind < 4; ++kind) {
+        Floats x = random.floats(n, kind == 2 ? 1e-3f : 1.f);
+        if (kind == 1) std::fill(x.begin(), x.end(), 0.3f);
+        if (kind == 3) {
+          for (float& value : x) value += 100;
+        }
+        const float eps = kind == 2 ? 1e-5f : 1e-12f;
+        double mean = 0, variance = 0;
+        for (float value : x) mean += value;
+        mean /= static_cast<double>(n);
+        for (float value : x) variance += (value - mean) * (value - mean);
+        variance /= static_cast<double>(n);
+        Floats y(n + 1, 7.f);
+        target.table->layer_norm(x.data(), n, w.data(), b.data(), eps, y.data());
+        CHECK(y[n] == 7.f);
+        for (size_t i = 0; i < n; ++i) {
+          const double wanted = (x[i] - mean) / std::sqrt(variance + eps) * w[i] + b[i];
+          // A constant row is rounding noise divided by sqrt(eps): it must be finite.
+          if (kind == 1 || n == 1) {
+            CHECK(std::isfinite(y[i]));
+          } else {
+            CHECK(std::abs(y[i] - wanted) < (kind == 3 ? 2e-4 : 4e-6));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("softmax equals its twin, masks and faults included") {
+  Random random;
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const Target& target : targets()) {
+    CAPTURE(target.name);
+    for (size_t n : {1, 2, 7, 16, 17, 33, 64, 65, 100, 512, 513}) {
+      CAPTURE(n);
+      for (int kind = 0; kind < 4; ++kind) {
+        Floats x = random.floats(n, kind == 1 ? 5e3f : 4.f);
+        if (kind == 2) {
+          for (size_t i = 0; i < n; i += 3) x[i] = -kInf;
+          x[n / 2] = 1;
+        }
+        if (kind == 3) {
+          for (float& value : x) value -= 1e4f;
+        }
+        const double top = *std::max_element(x.begin(), x.end());
+        double sum = 0;
+        for (float value : x) sum += std::exp(value - top);
+        Floats y = x;
+        target.table->softmax(y.data(), n);
+        for (size_t i = 0; i < n; ++i) CHECK(std::abs(y[i] - std::exp(x[i] - top) / sum) < 4e-7);
+      }
+      Floats masked(n, -kInf);
+      target.table->softmax(masked.data(), n);
+      for (float value : masked) CHECK(value == 0.f);
+      Floats broken = random.floats(n);
+      broken[n / 3] = NAN;
+      target.table->softmax(broken.data(), n);
+      for (float value : broken) CHECK(std::isnan(value));
+    }
+  }
+}
+
+TEST_CASE("log_sum_exp and dot equal their twins") {
+  Random random;
+  for (size_t n : {1, 5, 16, 40, 1000, 30522}) {
+    const Floats a = random.floats(n, 3), b = random.floats(n);
+    double sum = 0, product = 0, size = 0;
+    for (float value : a) sum += std::exp(double{value});
+    for (size_t i = 0; i < n; ++i) {
+      product += double{a[i]} * b[i];
+      size += std::abs(double{a[i]} * b[i]);
+    }
+    CHECK(log_sum_exp(a) == doctest::Approx(std::log(sum)).epsilon(1e-6));
+    for (const Target& target : targets()) {
+      CHECK(std::abs(target.table->dot(a.data(), b.data(), n) - product) < 3e-7 * size);
+    }
+  }
+  const float low[] = {-INFINITY, -INFINITY};
+  CHECK(log_sum_exp(low) == -INFINITY);
+}
+
+TEST_CASE("conversions to float are exact for every half and bfloat16") {
+  std::vector<uint16_t> halves(65536);
+  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i);
+  std::vector<std::byte> odd(halves.size() * 2 + 1);
+  std::memcpy(odd.data() + 1, halves.data(), halves.size() * 2);
+  for (const Target& target : targets()) {
+    CAPTURE(target.name);
+    Floats f16(halves.size()), bf16(halves.size());
+    target.table->to_float(int(DType::f16), odd.data() + 1, f16.size(), f16.data());
+    target.table->to_float(int(DType::bf16), odd.data() + 1, bf16.size(), bf16.data());
+    size_t wrong = 0;
+    for (size_t i = 0; i < halves.size(); ++i) {
+      const double wanted = half_value(halves[i]);
+      if (std::isnan(wanted) ? !std::isnan(f16[i])
+                             : f16[i] != wanted || std::signbit(f16[i]) != std::signbit(wanted)) {
+        ++wrong;
+      }
+      wrong += bits(bf16[i]) != uint32_t{halves[i]} << 16;
+    }
+    CHECK(wrong == 0);
+    const double wide[] = {1.5, -2.25, 1e-3};
+    Floats narrow(3);
+    target.table->to_float(int(DType::f64), reinterpret_cast<const std::byte*>(wide), 3,
+                           narrow.data());
+    CHECK(same_bits(narrow, {1.5f, -2.25f, 1e-3f}));
+  }
+}
+
+TEST_CASE("attention equals its twin for any length and head size") {
+  Random random;
+  for (const Target& target : targets()) {
+    CAPTURE(target.name);
+    for (size_t d : {1, 7, 8, 16, 17, 32, 48, 64, 80, 128}) {
+      for (size_t n : {1, 2, 15, 16, 17, 25, 33, 49, 100}) {
+        CAPTURE(d);
+        CAPTURE(n);
+        const size_t stride = 3 * d + 5;
+        const Floats qkv = random.floats(n * stride);
+        const float scale = 1 / std::sqrt(static_cast<float>(d));
+        const size_t out_stride = d + 3;
+        Floats out(n * out_stride, 7.f), probabilities(n * n);
+        Buffer scratch;
+        AttentionTask task;
+        task.q = qkv.data();
+        task.k = qkv.data() + d;
+        task.v = qkv.data() + 2 * d;
+        task.q_stride = task.k_stride = task.v_stride = stride;
+        task.out = out.data();
+        task.out_stride = out_stride;
+        task.n = n;
+        task.d = d;
+        task.scale = scale;
+        task.scratch = scratch.reserve(attention_scratch(n, d));
+        task.probabilities = probabilities.data();
+        task.probabilities_stride = n;
+        target.table->attention(task);
+        double worst = 0;
+        for (size_t i = 0; i < n; ++i) {
+          std::vector<double> p(n);
+          double top = -1e300, sum = 0;
+          for (size_t j = 0; j < n; ++j) {
+            for (size_t e = 0; e < d; ++e) {
+              p[j] += double{qkv[i * stride + e]} * qkv[j * stride + d + e] * scale;
+            }
+            top = std::max(top, p[j]);
+          }
+          for (double& value : p) sum += value = std::exp(value - top);
+          for (size_t j = 0; j < n; ++j) {
+            worst = std::max(worst, std::abs(probabilities[i * n + j] - p[j] / sum));
+          }
+          for (size_t e = 0; e < d; ++e) {
+            double wanted = 0;
+            for (size_t j = 0; j < n; ++j) wanted += p[j] / sum * qkv[j * stride + 2 * d + e];
+            worst = std::max(worst, std::abs(out[i * out_stride + e] - wanted));
+          }
+          for (size_t e = d; e < out_stride; ++e) CHECK(out[i * out_stride + e] == 7.f);
+        }
+        CHECK(worst < 5e-6);
+      }
+    }
+  }
+}
+
+TEST_CASE("a team runs every part once, many times over") {
+  for (int threads : {1, 2, 5}) {
+    Team team(threads);
+    CHECK(team.size() == threads);
+    for (int round = 0; round < 2000; ++round) {
+      std::vector<int> seen(threads, 0);
+      team.run([&](int part, int parts) { seen[part] += parts; });
+      for (int count : seen) REQUIRE(count == threads);
+    }
+  }
+}
+
+TEST_CASE("instruction sets and CPUs") {
+  CHECK(allowed_cpus() >= 1);
+  CHECK(isa_name(Isa::avx512_vnni) == "avx512_vnni");
+  if (const char* wanted = std::getenv("BERT_ISA")) CHECK(isa_name(cpu_isa()) == wanted);
+}
+
+}  // namespace
+}  // namespace bert
