@@ -14,10 +14,10 @@ namespace bert {
 /// One record of the input: the bytes up to the terminator (LF, or NUL with -0). Views into a chunk
 /// that lives until the worker's run() returns.
 struct BERT_API Record {
-  std::string_view line;  ///< as it came, without the terminator; a CR before LF is still in it
-  std::string_view text;  ///< the chosen field (the first of a pair), without that CR
-  std::string_view text_pair;  ///< the second chosen field; "" if the tool reads one text
-  std::array<std::string_view, 2> extra;  ///< further chosen fields, in the order asked for
+  std::string_view line = {};  ///< as it came, without the terminator; a CR before LF is still in it
+  std::string_view text = {};  ///< the chosen field (the first of a pair), without that CR
+  std::string_view text_pair = {};  ///< the second chosen field; "" if the tool reads one text
+  std::array<std::string_view, 2> extra = {};  ///< further chosen fields, in the order asked for
   uint64_t number = 0;                    ///< 1-based over all inputs
   const std::string* file = nullptr;      ///< name for messages; "-" for stdin
 
