@@ -33,13 +33,14 @@ std::optional<Json> find(const Json& root, std::initializer_list<std::string_vie
 /// A size, by any of its names; `absent` if the file has none (null is refused: it has no meaning
 /// here).
 size_t size_at(const Json& root, std::initializer_list<std::string_view> keys, size_t absent,
-               size_t limit) {
+               size_t limit, size_t least = 1) {
   for (const std::string_view key : keys) {
     const auto value = root.find(key);
     if (!value) continue;
     const auto number = value->type() == Json::Type::integer ? value->try_int() : std::nullopt;
-    if (!number || *number < 1 || static_cast<uint64_t>(*number) > limit) {
-      refuse(*value, fmt::format("a whole number from 1 to {}", limit));
+    if (!number || *number < static_cast<int64_t>(least) ||
+        static_cast<uint64_t>(*number) > limit) {
+      refuse(*value, fmt::format("a whole number from {} to {}", least, limit));
     }
     return static_cast<size_t>(*number);
   }
@@ -185,9 +186,6 @@ void read_problem_type(const Json& root, Config& config) {
     refuse(root.at("problem_type"),
            "regression, single_label_classification or multi_label_classification");
   }
-  if (config.labels.size() == 1) {
-    refuse(root.at("problem_type"), "regression, or more than one label");
-  }
 }
 
 void read_sizes(const Json& root, Config& config) {
@@ -197,12 +195,12 @@ void read_sizes(const Json& root, Config& config) {
   config.max_position_embeddings = size_at(root, {"max_position_embeddings"}, 512, kMaxRows);
   if (distil) {
     config.hidden_size = size_at(root, {"dim", "hidden_size"}, 768, kMaxWidth);
-    config.num_hidden_layers = size_at(root, {"n_layers", "num_hidden_layers"}, 6, kMaxLayers);
+    config.num_hidden_layers = size_at(root, {"n_layers", "num_hidden_layers"}, 6, kMaxLayers, 0);
     config.num_attention_heads = size_at(root, {"n_heads", "num_attention_heads"}, 12, kMaxWidth);
     config.intermediate_size = size_at(root, {"hidden_dim"}, 3072, kMaxWidth);
   } else {
     config.hidden_size = size_at(root, {"hidden_size"}, electra ? 256 : 768, kMaxWidth);
-    config.num_hidden_layers = size_at(root, {"num_hidden_layers"}, 12, kMaxLayers);
+    config.num_hidden_layers = size_at(root, {"num_hidden_layers"}, 12, kMaxLayers, 0);
     config.num_attention_heads =
         size_at(root, {"num_attention_heads"}, electra ? 4 : 12, kMaxWidth);
     config.intermediate_size =

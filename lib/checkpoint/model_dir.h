@@ -1,18 +1,21 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/export.h"
+#include "checkpoint/weights.h"
 #include "ops/linear.h"
 
 namespace bert {
 
 /// Where the model directory is that the user means. `name` is -m's argument or empty.
-///   1. an existing directory   2. NAME among installed models ($BERT_MODEL_PATH, $XDG_DATA_HOME/bert/models,
-///   the toolkit's own share/bert/models)   3. `org/name` or `name` in the Hugging Face cache
+///   1. an existing directory   2. NAME among installed models ($BERT_MODEL_PATH,
+///   $XDG_DATA_HOME/bert/models, the toolkit's own share/bert/models)   3. `org/name` or `name` in
+///   the Hugging Face cache
 /// With an empty name: $BERT_MODEL, else the default model that comes with the toolkit.
 /// Throws Error(no_input) that says what to do. Never touches the network.
 BERT_API std::string resolve_model(const std::string& name);
@@ -20,17 +23,21 @@ BERT_API std::string resolve_model(const std::string& name);
 /// sentence-transformers' modules.json and the files it names; defaults if there is none.
 struct BERT_API SentenceModules {
   struct Dense {
-    std::string directory;   ///< holds config.json and its own weights (linear.weight, linear.bias)
+    std::string directory;  ///< holds config.json and its own weights (linear.weight, linear.bias)
     size_t in_features = 0;
     size_t out_features = 0;
     bool bias = true;
-    std::string activation;  ///< "torch.nn.modules.activation.Tanh", "torch.nn.modules.linear.Identity"
+    std::string
+        activation;  ///< "torch.nn.modules.activation.Tanh", "torch.nn.modules.linear.Identity"
 
-    /// Reads the weights in `directory`. Throws Error naming file and tensor.
+    std::shared_ptr<const Weights> weights;  ///< Linears of load() borrow from it
+
+    /// The layer. Throws Error naming file and tensor.
     Linear load() const;
   };
   bool present = false;
-  std::vector<std::string> pooling_modes{"mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated
+  std::vector<std::string> pooling_modes{
+      "mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated
   bool include_prompt = true;
   std::vector<Dense> dense;
   bool normalize = false;
@@ -40,6 +47,7 @@ struct BERT_API SentenceModules {
   std::string default_prompt_name;
   std::string transformer_directory;  ///< where config.json is; the directory itself as a rule
 
+  /// Throws Error: data or no_input for a broken or missing file, unsupported for a module we lack.
   static SentenceModules open(const std::string& directory);
 };
 

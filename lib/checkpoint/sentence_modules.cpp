@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "checkpoint/model_dir.h"
+#include "io/json.h"
+#include "io/mapped_file.h"
+
+namespace bert {
+namespace {
+
+[[noreturn]] void refuse(const Json& value, std::string_view wanted) {
+  throw Error(Error::Kind::unsupported, value.where(),
+              fmt::format("found {}, wants {}", value.describe(), wanted));
+}
+
+/// A module's folder: inside the model's directory, or the directory itself.
+std::string module_directory(const std::string& directory, const Json& path) {
+  const std::string_view relative = path.as_string();
+  if (relative.empty() || relative == ".") return directory;
+  if (relative.starts_with('/') || relative.find("..") != std::string_view::npos ||
+      relative.find('\0') != std::string_view::npos) {
+    throw Error(Error::Kind::data, path.where(),
+                fmt::format("found {}, wants a folder in the model's directory", path.describe()));
+  }
+  return fmt::format("{}/{}", directory, relative);
+}
+
+size_t size_at(const Json& root, std::string_view key) {
+  const Json value = root.at(key);
+  const auto number = value.try_int();
+  if (!number || *number < 1 || *number > 1 << 20)
+    refuse(value, "a whole number from 1 to 1048576");
+  return static_cast<size_t>(*number);
+}
+
+bool flag_at(const Json& root, std::string_view key, bool absent) {
+  const auto value = root.find(key);
+  return value && !value->is_null() ? value->as_bool() : absent;
+}
+
+void read_pooling(const std::string& directory, SentenceModules& modules) {
+  // The order of the old flags is the order in which sentence-transformers puts their vectors.
+  constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+      {"pooling_mode_cls_token", "cls"},
+      {"pooling_mode_max_tokens", "max"},
+      {"pooling_mode_mean_tokens", "mean"},
+      {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
+      {"pooling_mode_weightedmean_tokens", "weightedmean"},
+      {"pooling_mode_lasttoken", "lasttoken"}};
+  const JsonDocument document = JsonDocument::open(directory + "/config.json");
+  const Json root = document.root();
+  modules.pooling_modes.clear();
+  const auto add = [&](Json mode) {
+    for (const auto& [flag, name] : kFlags) {
+      if (mode.is_string() && mode.as_string() == name) {
+        modules.pooling_modes.emplace_back(name);
+        if (modules.pooling_modes.size() > 16) refuse(mode, "at most 16 modes");
+        return;
+      }
+    }
+    refuse(mode, "cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken");
+  };
+  if (const auto mode = root.find("pooling_mode"); mode && mode->is_array()) {
+    mode->for_each_element(add);
+  } else if (mode && !mode->is_null()) {
+    add(*mode);
+  } else {
+    for (const auto& [flag, name] : kFlags) {
+      if (flag_at(root, flag, false)) modules.pooling_modes.emplace_back(name);
+    }
+  }
+  if (modules.pooling_modes.empty()) modules.pooling_modes.emplace_back("mean");
+  modules.include_prompt = flag_at(root, "include_prompt", true);
+}
+
+SentenceModules::Dense read_dense(const std::string& directory) {
+  const JsonDocument document = JsonDocument::open(directory + "/config.json");
+  const Json root = document.root();
+  SentenceModules::Dense dense;
+  dense.directory = directory;
+  dense.in_features = size_at(root, "in_features");
+  dense.out_features = size_at(root, "out_features");
+  dense.bias = flag_at(root, "bias", true);
+  dense.activation = "torch.nn.modules.activation.Tanh";
+  if (const auto name = root.find("activation_function"); name && !name->is_null()) {
+    dense.activation = name->as_string();
+  }
+  if (flag_at(root, "use_residual", false)) refuse(root.at("use_residual"), "false");
+  if (const auto input = root.find("module_input_name");
+      input && !input->is_null() && input->as_string() != "sentence_embedding") {
+    refuse(*input, "\"sentence_embedding\"");
+  }
+  Config config;
+  config.tie_word_embeddings = false;
+  dense.weights = std::make_shared<const Weights>(Weights::open(directory, config));
+  dense.weights->require("linear.weight", {dense.out_features, dense.in_features});
+  if (dense.bias) dense.weights->require("linear.bias", {dense.out_features});
+  return dense;
+}
+
+/// What stands in modules.json before which.
+enum class Stage { start, transformer, pooling, dense, normalize };
+
+void add_module(const std::string& directory, const Json& module, Stage& stage,
+                SentenceModules& modules) {
+  const Json type = module.at("type");
+  const std::string_view full = type.as_string();
+  const std::string_view name =
+      full.substr(full.rfind('.') + 1);  // the package has moved over the years
+  const std::string folder = module_directory(directory, module.at("path"));
+  if (name == "Dropout") return;
+  Stage next;
+  if (name == "Transformer") {
+    next = Stage::transformer;
+    modules.transformer_directory = folder;
+  } else if (name == "Pooling") {
+    next = Stage::pooling;
+    read_pooling(folder, modules);
+  } else if (name == "Dense") {
+    next = Stage::dense;
+    modules.dense.push_back(read_dense(folder));
+    if (modules.dense.size() > 16) refuse(type, "at most 16 dense modules");
+  } else if (name == "Normalize") {
+    next = Stage::normalize;
+    modules.normalize = true;
+  } else {
+    refuse(type, "Transformer, Pooling, Dense, Normalize or Dropout");
+  }
+  if ((next <= stage && next != Stage::dense) || next < stage ||
+      (next > Stage::transformer && stage < Stage::transformer)) {
+    refuse(type, "the order Transformer, Pooling, Dense, Normalize");
+  }
+  stage = next;
+}
+
+/// sentence_bert_config.json, beside the transformer's config.json.
+void read_transformer_settings(SentenceModules& modules) {
+  const std::string path = modules.transformer_directory + "/sentence_bert_config.json";
+  if (!file_exists(path)) return;
+  const JsonDocument document = JsonDocument::open(path);
+  const Json root = document.root();
+  if (const auto length = root.find("max_seq_length"); length && !length->is_null()) {
+    modules.max_seq_length = size_at(root, "max_seq_length");
+  }
+  if (const auto lower = root.find("do_lower_case"); lower && !lower->is_null()) {
+    modules.do_lower_case = lower->as_bool();
+  }
+}
+
+void read_prompts(const std::string& directory, SentenceModules& modules) {
+  const std::string path = directory + "/config_sentence_transformers.json";
+  if (!file_exists(path)) return;
+  const JsonDocument document = JsonDocument::open(path);
+  const Json root = document.root();
+  if (const auto prompts = root.find("prompts"); prompts && !prompts->is_null()) {
+    prompts->for_each_member(
+        [&](std::string_view name, Json text) { modules.prompts.emplace(name, text.as_string()); });
+  }
+  if (const auto name = root.find("default_prompt_name"); name && !name->is_null()) {
+    modules.default_prompt_name = name->as_string();
+    if (!modules.prompts.contains(modules.default_prompt_name)) {
+      throw Error(Error::Kind::data, name->where(),
+                  fmt::format("found {}, wants one of the prompts' names", name->describe()));
+    }
+  }
+}
+
+}  // namespace
+
+Linear SentenceModules::Dense::load() const {
+  std::vector<float> offsets(out_features, 0.0f);
+  if (bias) offsets = weights->floats("linear.bias", {out_features});
+  return Linear(weights->matrix("linear.weight", out_features, in_features), std::move(offsets));
+}
+
+SentenceModules SentenceModules::open(const std::string& directory) {
+  SentenceModules modules;
+  modules.transformer_directory = directory;
+  const std::string path = directory + "/modules.json";
+  modules.present = file_exists(path);
+  if (modules.present) {
+    const JsonDocument document = JsonDocument::open(path);
+    Stage stage = Stage::start;
+    document.root().for_each_element(
+        [&](Json module) { add_module(directory, module, stage, modules); });
+  }
+  read_transformer_settings(modules);
+  read_prompts(directory, modules);
+  return modules;
+}
+
+}  // namespace bert
