@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/export.h"
 #include "ops/dtype.h"
 #include "ops/matrix.h"
 
@@ -45,7 +46,7 @@ struct LinearScratch {
 ///
 /// Thread rule: const after construction; operator() may run in many threads, each with its own
 /// scratch.
-class Linear {
+class BERT_API Linear {
  public:
   Linear();
   /// `bias` may be empty. Throws std::bad_alloc only.
