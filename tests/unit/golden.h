@@ -16,7 +16,7 @@ namespace bert::test {
 
 /// tests/golden, wherever the tests run.
 inline std::filesystem::path golden_directory() {
-  return std::filesystem::path(__FILE__).parent_path().parent_path() / "golden";
+  return std::filesystem::path(BERT_TESTS_DIR) / "golden";
 }
 
 inline std::string golden_model(const std::string& name) {

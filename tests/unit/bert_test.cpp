@@ -1,0 +1,161 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "base/error.h"
+#include "bert/layer.h"
+#include "bert/model.h"
+#include "golden.h"
+
+namespace bert {
+namespace {
+
+using test::golden_model;
+
+PackedBatch batch_of(std::vector<int32_t> ids, int32_t type = 0) {
+  PackedBatch batch;
+  batch.append(ids, std::vector<int32_t>(ids.size(), type));
+  return batch;
+}
+
+/// The message of the Error that `call` throws, "" if none.
+template <class Call>
+std::string error_of(Call call, Error::Kind kind) {
+  try {
+    call();
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a batch the model cannot run is refused with numbers") {
+  const Model model = Model::open(golden_model("tiny-bert"));
+  Workspace workspace;
+  const auto forward = [&](const PackedBatch& batch) {
+    return error_of([&] { model.forward(batch, workspace); }, Error::Kind::data);
+  };
+  const auto vocab = static_cast<int32_t>(model.config().vocab_size);
+  CHECK(contains(forward(batch_of({2, vocab, 3})), std::to_string(vocab)));
+  CHECK(contains(forward(batch_of({2, -1, 3})), "-1"));
+  CHECK(contains(forward(batch_of({2, 3}, 2)), "type_vocab_size is 2"));
+  CHECK(contains(forward(batch_of(std::vector<int32_t>(81, 5))), "81 tokens"));
+  CHECK(forward(batch_of(std::vector<int32_t>(80, 5))).empty());
+}
+
+TEST_CASE("an empty batch gives no rows") {
+  const Model model = Model::open(golden_model("tiny-bert"));
+  Workspace workspace;
+  CHECK(model.forward(PackedBatch(), workspace).rows == 0);
+}
+
+TEST_CASE("the observer sees the embeddings and every layer, the last being the result") {
+  for (const std::string name :
+       {"tiny-bert", "layers-0", "layers-24", "electra-mlm", "distilbert-mlm"}) {
+    CAPTURE(name);
+    const Model model = Model::open(golden_model(name));
+    Workspace workspace;
+    size_t expected_layer = 0;
+    std::vector<float> last;
+    Observers observers;
+    observers.layer = [&](size_t layer, ConstMatrix hidden) {
+      CHECK(layer == expected_layer++);
+      CHECK(hidden.cols == model.config().hidden_size);
+      last.assign(hidden.data, hidden.data + hidden.rows * hidden.cols);
+    };
+    const PackedBatch batch = batch_of({2, 20, 30, 3});
+    const Matrix hidden = model.forward(batch, workspace, &observers);
+    CHECK(expected_layer == model.config().num_hidden_layers + 1);
+    CHECK(std::memcmp(last.data(), hidden.data, last.size() * sizeof(float)) == 0);
+    const std::vector<float> observed = last;
+    const Matrix plain = model.forward(batch, workspace);
+    CHECK(std::memcmp(observed.data(), plain.data, observed.size() * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("a model that only lost its pooler says so") {
+  CHECK(Model::open(golden_model("tiny-bert")).has_pooler());
+  CHECK_FALSE(Model::open(golden_model("no-pooler")).has_pooler());
+  CHECK_FALSE(Model::open(golden_model("electra-mlm")).has_pooler());
+}
+
+TEST_CASE("word_vector is a row of the word table, whatever its type") {
+  for (const std::string name : {"tiny-bert", "float16", "bfloat16", "electra-mlm"}) {
+    CAPTURE(name);
+    const Model model = Model::open(golden_model(name));
+    const WeightRef table = model.word_table();
+    std::vector<float> row(table.in), all(table.out * table.in);
+    to_float(table.dtype, table.data, all);
+    model.word_vector(9, row);
+    CHECK(std::memcmp(row.data(), &all[9 * table.in], row.size() * sizeof(float)) == 0);
+    CHECK(table.in == model.config().embedding_size);
+  }
+}
+
+TEST_CASE("gather_first_tokens takes the first row of each sequence") {
+  PackedBatch batch = batch_of({1, 2, 3});
+  batch.append(std::vector<int32_t>{4}, std::vector<int32_t>{0});
+  batch.append(std::vector<int32_t>{5, 6}, std::vector<int32_t>{0, 0});
+  const std::vector<float> hidden{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  Buffer buffer;
+  const Matrix first = gather_first_tokens(batch, ConstMatrix(hidden.data(), 6, 2), buffer);
+  REQUIRE(first.rows == 3);
+  CHECK(first.row(0)[0] == 0);
+  CHECK(first.row(1)[0] == 6);
+  CHECK(first.row(2)[1] == 9);
+}
+
+TEST_CASE("add and norm equals its definition") {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  for (const size_t width : {1, 7, 16, 33, 64}) {
+    for (const size_t in : {3, 16, 37}) {
+      CAPTURE(width);
+      CAPTURE(in);
+      const size_t rows = 5;
+      const auto draw = [&](size_t n) {
+        std::vector<float> values(n);
+        for (float& value : values) value = normal(random);
+        return values;
+      };
+      const std::vector<float> w = draw(width * in), b = draw(width), gain = draw(width),
+                               shift = draw(width);
+      const std::vector<float> x = draw(rows * in), residual = draw(rows * width);
+      const AddNorm add_norm{
+          Linear({reinterpret_cast<const std::byte*>(w.data()), DType::f32, width, in}, b), gain,
+          shift, 1e-12f};
+      std::vector<float> out(rows * width);
+      LinearScratch scratch;
+      add_norm(ConstMatrix(x.data(), rows, in), ConstMatrix(residual.data(), rows, width),
+               Matrix(out.data(), rows, width), scratch);
+      for (size_t t = 0; t < rows; ++t) {
+        std::vector<double> sum(width);
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < width; ++i) {
+          sum[i] = static_cast<double>(b[i]) + residual[t * width + i];
+          for (size_t k = 0; k < in; ++k)
+            sum[i] += static_cast<double>(w[i * in + k]) * x[t * in + k];
+          mean += sum[i] / static_cast<double>(width);
+        }
+        for (const double value : sum)
+          variance += (value - mean) * (value - mean) / static_cast<double>(width);
+        for (size_t i = 0; i < width; ++i) {
+          const double expected =
+              (sum[i] - mean) / std::sqrt(variance + 1e-12) * gain[i] + shift[i];
+          CHECK(std::abs(out[t * width + i] - expected) < 1e-5 * std::max(1.0, std::abs(expected)));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace bert
