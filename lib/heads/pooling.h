@@ -17,7 +17,7 @@ enum class Pooling { cls, mean, max, sum, mean_sqrt_len_tokens, weightedmean, la
 BERT_API Pooling pooling_from_name(std::string_view name);
 
 /// tokens [n, H] -> out [H]. weightedmean weighs token i by i + 1. `include_begin` leaves out the
-/// first tokens (a prompt) from everything but cls and lasttoken.
+/// first tokens (a prompt): cls is then the first token after them, as in sentence-transformers.
 BERT_API void pool(Pooling pooling, ConstMatrix tokens, std::span<float> out,
                    size_t include_begin = 0);
 
