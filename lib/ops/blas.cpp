@@ -79,12 +79,32 @@ std::string_view blas_core() {
   return openblas_get_corename ? openblas_get_corename() : "";
 }
 
-void blas_gemm_nt(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
-                  size_t m, size_t n, size_t k, float beta) {
+namespace {
+
+void gemm(CBLAS_TRANSPOSE transpose_a, CBLAS_TRANSPOSE transpose_b, const float* a, size_t lda,
+          const float* b, size_t ldb, float* c, size_t ldc, size_t m, size_t n, size_t k,
+          float beta) {
   tune_blas();
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(m), static_cast<int>(n),
+  cblas_sgemm(CblasRowMajor, transpose_a, transpose_b, static_cast<int>(m), static_cast<int>(n),
               static_cast<int>(k), 1.f, a, static_cast<int>(lda), b, static_cast<int>(ldb), beta, c,
               static_cast<int>(ldc));
+}
+
+}  // namespace
+
+void blas_gemm_nt(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
+                  size_t m, size_t n, size_t k, float beta) {
+  gemm(CblasNoTrans, CblasTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
+}
+
+void blas_gemm_nn(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
+                  size_t m, size_t n, size_t k, float beta) {
+  gemm(CblasNoTrans, CblasNoTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
+}
+
+void blas_gemm_tn(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
+                  size_t m, size_t n, size_t k, float beta) {
+  gemm(CblasTrans, CblasNoTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
 }
 
 }  // namespace bert

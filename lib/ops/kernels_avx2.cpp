@@ -1,6 +1,7 @@
 #if defined(__AVX2__)
 #include <immintrin.h>
 
+#include "ops/gradient_kernels.h"
 #include "ops/kernel_table.h"
 #define UNROLL _Pragma("GCC unroll 32")
 
@@ -117,6 +118,9 @@ using FewRows = Rows<1>;
 constexpr size_t kFewPanels = 4;
 
 #include "ops/kernels_impl.h"
+// Follows the kernels it uses.
+#include "ops/gradient_kernels_impl.h"
+inline Vec sqrt_v(Vec x) { return _mm256_sqrt_ps(x); }
 
 /// |a| by (b with the sign of a): both fit 7 bits, so the 16-bit pair sums cannot saturate.
 struct Int8 {
@@ -160,6 +164,8 @@ struct Int8 {
 };
 
 }  // namespace
+
+const GradientTable& gradient_kernels_avx2() { return kGradientTable; }
 
 const KernelTable& kernels_avx2() {
   static const KernelTable table = {

@@ -1,6 +1,7 @@
 #if defined(__AVX512F__)
 #include <immintrin.h>
 
+#include "ops/gradient_kernels.h"
 #include "ops/kernel_table.h"
 #define UNROLL _Pragma("GCC unroll 32")
 
@@ -9,7 +10,12 @@ namespace {
 #include "ops/vec_avx512.h"
 // Follows the vector type.
 #include "ops/kernels_impl.h"
+// Follows the kernels it uses.
+#include "ops/gradient_kernels_impl.h"
+inline Vec sqrt_v(Vec x) { return _mm512_sqrt_ps(x); }
 }  // namespace
+
+const GradientTable& gradient_kernels_avx512() { return kGradientTable; }
 
 const KernelTable& kernels_avx512() {
   // Without VNNI, AVX2 has all that int8 products need.

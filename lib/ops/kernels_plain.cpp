@@ -1,3 +1,4 @@
+#include "ops/gradient_kernels.h"
 #include "ops/kernel_table.h"
 #define UNROLL _Pragma("GCC unroll 32")
 
@@ -87,6 +88,12 @@ using FewRows = Rows<1>;
 constexpr size_t kFewPanels = 2;
 
 #include "ops/kernels_impl.h"
+// Follows the kernels it uses.
+#include "ops/gradient_kernels_impl.h"
+inline Vec sqrt_v(Vec x) {
+  return Vec{__builtin_sqrtf(x[0]), __builtin_sqrtf(x[1]), __builtin_sqrtf(x[2]),
+             __builtin_sqrtf(x[3])};
+}
 
 struct Int8 {
   template <size_t MR, size_t NP>
@@ -113,6 +120,8 @@ struct Int8 {
 };
 
 }  // namespace
+
+const GradientTable& gradient_kernels_plain() { return kGradientTable; }
 
 const KernelTable& kernels_plain() {
   static const KernelTable table = {

@@ -1,0 +1,30 @@
+#include "ops/gradient_kernels.h"
+
+#include "base/cpu.h"
+
+namespace bert {
+namespace {
+
+const GradientTable& choose() {
+#if defined(__x86_64__)
+  switch (cpu_isa()) {
+    case Isa::avx512_vnni:
+    case Isa::avx512:
+      return gradient_kernels_avx512();
+    case Isa::avx2:
+      return gradient_kernels_avx2();
+    case Isa::plain:
+      break;
+  }
+#endif
+  return gradient_kernels_plain();
+}
+
+}  // namespace
+
+const GradientTable& gradient_kernels() {
+  static const GradientTable& table = choose();
+  return table;
+}
+
+}  // namespace bert
