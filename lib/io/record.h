@@ -14,16 +14,18 @@ namespace bert {
 /// One record of the input: the bytes up to the terminator (LF, or NUL with -0). Views into a chunk
 /// that lives until the worker's run() returns.
 struct BERT_API Record {
-  std::string_view line = {};  ///< as it came, without the terminator; a CR before LF is still in it
-  std::string_view text = {};  ///< the chosen field (the first of a pair), without that CR
+  std::string_view line =
+      {};  ///< as it came, without the terminator; a CR before LF is still in it
+  std::string_view text = {};       ///< the chosen field (the first of a pair), without that CR
   std::string_view text_pair = {};  ///< the second chosen field; "" if the tool reads one text
   std::array<std::string_view, 2> extra = {};  ///< further chosen fields, in the order asked for
-  uint64_t number = 0;                    ///< 1-based over all inputs
-  const std::string* file = nullptr;      ///< name for messages; "-" for stdin
+  uint64_t number = 0;                         ///< 1-based over all inputs
+  const std::string* file = nullptr;           ///< name for messages; "-" for stdin
+  bool crlf = true;  ///< a CR at the end belongs to the terminator; not where that is NUL
 
   /// `line` without the CR of a CRLF.
   std::string_view body() const {
-    return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+    return crlf && line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
   }
   /// Field `index` (0-based) of the body. Throws Error(data) if the record has fewer.
   std::string_view field(size_t index) const;

@@ -14,10 +14,15 @@ namespace bert {
 namespace {
 
 constexpr size_t kReadSize = 64 << 10;
+constexpr int kShortWait = 1;  // milliseconds between two questions while records wait
+constexpr int kLongWait = 20;  // and while only a failure could matter
 
+/// Regular files, devices that cannot be polled and descriptors that are broken count as readable:
+/// read() will tell.
 bool would_block(int fd, int timeout_ms) {
   pollfd p{fd, POLLIN, 0};
-  return poll(&p, 1, timeout_ms) == 0;
+  const int ready = poll(&p, 1, timeout_ms);
+  return ready == 0 || (ready < 0 && errno == EINTR);
 }
 
 }  // namespace
@@ -38,7 +43,7 @@ void RecordReader::close_file() {
 bool RecordReader::open_next() {
   while (next_file_ < files_.size()) {
     name_ = &files_[next_file_++];
-    fd_ = *name_ == "-" ? 0 : ::open(name_->c_str(), O_RDONLY | O_CLOEXEC);
+    fd_ = *name_ == "-" ? 0 : ::open(name_->c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status {};
     if (fd_ < 0) {
       on_skipped_(Error::from_errno(*name_, "cannot open", errno));
@@ -48,104 +53,130 @@ bool RecordReader::open_next() {
     } else {
       file_begins_ = true;
       end_of_file_ = false;
-      rest_.clear();
-      searched_ = 0;
+      bytes_.clear();
+      begin_ = searched_ = 0;
       return true;
     }
   }
   return false;
 }
 
-/// Reads more into rest_.
+/// Reads once.
 void RecordReader::fill() {
-  // Growing by doubling keeps a record of many megabytes linear.
-  const size_t old = rest_.size();
-  const size_t want = std::max(kReadSize, old / 2);
-  rest_.resize(old + want);
-  for (;;) {
-    const ssize_t n = ::read(fd_, rest_.data() + old, want);
-    if (n >= 0) {
-      rest_.resize(old + static_cast<size_t>(n));
-      end_of_file_ = n == 0;
-      return;
-    }
-    if (errno == EINTR) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      would_block(fd_, -1);
-      continue;
-    }
-    const int error_number = errno;
-    rest_.resize(old);
-    // Thrown by next() once the whole records before it are delivered.
-    failure_ = error_number;
-    return;
+  if (begin_ > 0) {
+    bytes_.erase(0, begin_);
+    searched_ -= begin_;
+    begin_ = 0;
   }
+  // The string doubles its memory as it grows, so a record of many megabytes costs linear time.
+  const size_t old = bytes_.size();
+  bytes_.resize(old + kReadSize);
+  ssize_t n;
+  do {
+    n = ::read(fd_, bytes_.data() + old, kReadSize);
+  } while (n < 0 && errno == EINTR);
+  const bool again = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  if (n < 0 && !again) failure_ = errno;  // thrown once the whole records before it are delivered
+  end_of_file_ = n == 0;
+  bytes_.resize(old + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  // A record this long is cut out by nobody: see fail().
+  if (bytes_.size() > kLongestRecord) failure_ = EFBIG;
 }
 
-/// Moves whole records from rest_ to the chunk, until it has enough.
+void RecordReader::fail() const {
+  const std::string where = fmt::format("{}: record {}", *name_, records_ + 1);
+  if (failure_ == EFBIG) {
+    throw Error(Error::Kind::data, where,
+                fmt::format("is longer than {} bytes; {}", kLongestRecord,
+                            terminator_ == '\n' ? "is it text?" : "do records end with NUL?"));
+  }
+  throw Error::from_errno(where, "read error", failure_);
+}
+
+/// Whether a record is whole; remembers how far it looked.
+bool RecordReader::has_terminator() {
+  if (searched_ == bytes_.size()) return false;
+  const char* hit = static_cast<const char*>(
+      std::memchr(bytes_.data() + searched_, terminator_, bytes_.size() - searched_));
+  searched_ = hit ? static_cast<size_t>(hit - bytes_.data()) : bytes_.size();
+  return hit != nullptr;
+}
+
+/// Waits for a byte or the end; for as long as nobody wants what is `whole`.
+RecordReader::Wait RecordReader::wait_for_input(bool whole,
+                                                const std::function<Busy()>& busy) const {
+  for (int timeout = 0; would_block(fd_, timeout);) {
+    const Busy now = busy();
+    if (now == Busy::stop) return Wait::stopped;
+    if (whole && now != Busy::all) return Wait::deliver;
+    timeout = now == Busy::none ? -1 : whole ? kShortWait : kLongWait;
+  }
+  return Wait::readable;
+}
+
+/// Reads until there is a chunk: one whole record, and past that what comes without waiting. False
+/// if the run was stopped.
+bool RecordReader::collect(size_t max_bytes, const std::function<Busy()>& busy) {
+  paused_ = false;
+  bool whole = has_terminator();
+  while (!end_of_file_ && !failure_ && !(whole && unread() >= max_bytes)) {
+    const Wait wait = wait_for_input(whole, busy);
+    if (wait == Wait::stopped) return false;
+    if (wait == Wait::deliver) {
+      paused_ = true;
+      break;
+    }
+    fill();
+    whole = whole || has_terminator();
+  }
+  return true;
+}
+
+/// Moves whole records to the chunk, until it has enough.
 void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
   std::vector<size_t> stops;  // where each record's terminator is
-  size_t end = 0;             // of the last whole record
-  bool more = true;
-  while (more && stops.size() < max_records && end < max_bytes) {
-    const void* hit = searched_ < rest_.size() ? std::memchr(rest_.data() + searched_, terminator_,
-                                                             rest_.size() - searched_)
-                                               : nullptr;
-    if (hit) {
-      stops.push_back(static_cast<size_t>(static_cast<const char*>(hit) - rest_.data()));
-      end = searched_ = stops.back() + 1;
+  size_t end = begin_;        // of the last whole record
+  while (stops.size() < max_records && end - begin_ < max_bytes) {
+    if (has_terminator()) {
+      stops.push_back(searched_);
+      end = ++searched_;
     } else {
-      searched_ = rest_.size();
-      more = false;
-      if (end_of_file_ && end < rest_.size()) {
-        stops.push_back(rest_.size());
-        end = rest_.size();
+      if (end_of_file_ && end < bytes_.size()) {
+        stops.push_back(bytes_.size());
+        end = bytes_.size();
       }
+      break;
     }
   }
-  if (end == rest_.size()) {
-    chunk.bytes = std::move(rest_);
-    rest_.clear();
+  size_t start = 0;  // of the next record in chunk.bytes
+  if (begin_ == 0 && end == bytes_.size()) {
+    chunk.bytes = std::move(bytes_);
+    bytes_.clear();
+    begin_ = searched_ = 0;
   } else {
-    chunk.bytes.assign(rest_, 0, end);
-    rest_.erase(0, end);
+    chunk.bytes.assign(bytes_, begin_, end - begin_);
+    start = begin_;
+    begin_ = end;
   }
-  searched_ -= end;
-  const char* begin = chunk.bytes.data();
-  for (const size_t stop : stops) {
-    const char* line_end = chunk.bytes.data() + stop;
-    chunk.lines.emplace_back(begin, static_cast<size_t>(line_end - begin));
-    begin = line_end + 1;
+  const std::string_view bytes = chunk.bytes;
+  for (size_t at = 0; const size_t stop : stops) {
+    chunk.lines.push_back(bytes.substr(at, stop - start - at));
+    at = stop - start + 1;
   }
 }
 
 bool RecordReader::next(Chunk& chunk, size_t max_records, size_t max_bytes,
-                        const std::function<bool()>& keep_waiting) {
+                        const std::function<Busy()>& busy) {
   chunk.lines.clear();
   chunk.bytes.clear();
   for (;;) {
     if (fd_ < 0 && !open_next()) return false;
-    paused_ = false;
-    // A chunk needs one whole record; past that it takes what comes without waiting.
-    bool whole = has_terminator(searched_);
-    while (!end_of_file_ && !failure_ && !(whole && rest_.size() >= max_bytes)) {
-      if (whole && !wait_for_input(keep_waiting)) {
-        paused_ = true;
-        break;
-      }
-      const size_t before = rest_.size();
-      if (!whole) searched_ = before;
-      fill();
-      whole = whole || has_terminator(before);
-    }
+    if (!collect(max_bytes, busy)) return false;
     cut(chunk, max_records, max_bytes);
-    if (end_of_file_ && rest_.empty()) {
+    if (chunk.lines.empty() && failure_) fail();
+    if (end_of_file_ && unread() == 0) {
       paused_ = next_file_ == files_.size();
       close_file();
-    }
-    if (chunk.lines.empty() && failure_) {
-      throw Error::from_errno(fmt::format("{}: record {}", *name_, records_ + 1), "read error",
-                              failure_);
     }
     if (chunk.lines.empty()) continue;
     chunk.file = name_;
@@ -155,19 +186,6 @@ bool RecordReader::next(Chunk& chunk, size_t max_records, size_t max_bytes,
     records_ += chunk.lines.size();
     return true;
   }
-}
-
-bool RecordReader::has_terminator(size_t from) const {
-  return from < rest_.size() && std::memchr(rest_.data() + from, terminator_, rest_.size() - from);
-}
-
-/// False if input would block and nobody wants to wait for it.
-bool RecordReader::wait_for_input(const std::function<bool()>& keep_waiting) const {
-  while (would_block(fd_, 0)) {
-    if (!keep_waiting()) return false;
-    if (!would_block(fd_, 1)) break;
-  }
-  return true;
 }
 
 }  // namespace bert

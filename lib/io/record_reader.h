@@ -20,10 +20,20 @@ struct Chunk {
   uint64_t first_number = 0;            ///< record number of lines[0], 1-based over all files
 };
 
+/// What becomes of the records that are already handed out, while input would block.
+///   none   all are done: a reader with nothing to deliver may sleep
+///   some   a worker is idle: what is there is worth delivering
+///   all    every worker is busy: waiting for more input costs nothing
+///   stop   the run has failed: reading on is useless
+enum class Busy { none, some, all, stop };
+
 /// Reads files in turn ("-" or none: stdin) and cuts them into records. Only the terminator ends a
 /// record; a last record without it counts; a record never spans two files.
 class BERT_API RecordReader {
  public:
+  /// Bytes of the longest record; a longer one is most likely not text (or -0 was meant).
+  static constexpr size_t kLongestRecord = size_t{512} << 20;
+
   /// `on_skipped` hears of a file that cannot be opened; reading goes on with the next.
   RecordReader(std::vector<std::string> files, char terminator,
                std::function<void(const Error&)> on_skipped);
@@ -32,22 +42,27 @@ class BERT_API RecordReader {
   RecordReader& operator=(const RecordReader&) = delete;
 
   /// Fills `chunk` with at most `max_records` records, or about `max_bytes` bytes, or with what is
-  /// there when input would block and `keep_waiting()` is false (it is asked about once a
-  /// millisecond). False at the end of all files. Throws Error(io) when a read fails; records
+  /// there when input would block and `busy()` says that it is wanted; busy() is asked every few
+  /// milliseconds until it says none. False at the end of all files, and after Busy::stop. Throws
+  /// Error(io) when a read fails and Error(data) for a record over kLongestRecord; the records
   /// before it were delivered.
-  bool next(Chunk& chunk, size_t max_records, size_t max_bytes,
-            const std::function<bool()>& keep_waiting);
+  bool next(Chunk& chunk, size_t max_records, size_t max_bytes, const std::function<Busy()>& busy);
 
   /// Whether the last chunk closed because input would block, or was the last of all.
   bool paused() const { return paused_; }
 
  private:
+  enum class Wait { readable, deliver, stopped };
+
   bool open_next();
   void close_file();
+  bool collect(size_t max_bytes, const std::function<Busy()>& busy);
+  Wait wait_for_input(bool whole, const std::function<Busy()>& busy) const;
   void fill();
   void cut(Chunk& chunk, size_t max_records, size_t max_bytes);
-  bool has_terminator(size_t from) const;
-  bool wait_for_input(const std::function<bool()>& keep_waiting) const;
+  bool has_terminator();
+  size_t unread() const { return bytes_.size() - begin_; }
+  [[noreturn]] void fail() const;
 
   std::vector<std::string> files_;
   char terminator_;
@@ -58,9 +73,10 @@ class BERT_API RecordReader {
   bool file_begins_ = false;
   bool end_of_file_ = false;
   bool paused_ = false;
-  int failure_ = 0;      ///< errno of a read that failed
-  std::string rest_;     ///< read but not yet delivered
-  size_t searched_ = 0;  ///< bytes of rest_ known to hold no terminator
+  int failure_ = 0;    ///< errno of a read that failed
+  std::string bytes_;  ///< read and not yet delivered: from begin_ on
+  size_t begin_ = 0;
+  size_t searched_ = 0;  ///< bytes_[begin_, searched_) holds no terminator
   uint64_t records_ = 0;
 };
 

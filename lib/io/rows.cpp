@@ -45,6 +45,19 @@ void Rows::end() {
   in_row_ = false;
 }
 
+void Rows::drop_unfinished() {
+  if (in_row_) buffer_.resize(row_begin_);
+  in_row_ = false;
+}
+
+void append_json_number(std::string& out, double value) {
+  if (std::isfinite(value)) {
+    fmt::format_to(std::back_inserter(out), "{:.6g}", value);
+  } else {
+    out += "null";
+  }
+}
+
 void append_json_numbers(std::string& out, std::span<const float> values) {
   out.push_back('[');
   for (size_t i = 0; i < values.size(); ++i) {

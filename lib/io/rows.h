@@ -32,19 +32,32 @@ class BERT_API Rows {
   std::string& raw() { return buffer_; }
   const std::string& bytes() const { return buffer_; }
   char terminator() const { return terminator_; }
-  void clear() { buffer_.clear(); }
+  void clear() {
+    buffer_.clear();
+    in_row_ = false;
+  }
+  /// Takes back the fields of a row that was not ended.
+  void drop_unfinished();
 
  private:
   Rows& integer(int64_t value);
   void separate() {
-    if (in_row_) buffer_.push_back('\t');
+    if (in_row_) {
+      buffer_.push_back('\t');
+    } else {
+      row_begin_ = buffer_.size();
+    }
     in_row_ = true;
   }
 
   std::string buffer_;
   char terminator_;
+  size_t row_begin_ = 0;  // of the row that is not ended
   bool in_row_ = false;
 };
+
+/// Appends a JSON number with six significant digits, as Rows::number; null if it is not finite.
+BERT_API void append_json_number(std::string& out, double value);
 
 /// Appends a JSON array of shortest floats; what is not finite becomes null.
 BERT_API void append_json_numbers(std::string& out, std::span<const float> values);

@@ -11,6 +11,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/team.h"
@@ -41,7 +42,8 @@ void write_all(int fd, std::string_view bytes) {
       pollfd p{fd, POLLOUT, 0};
       poll(&p, 1, -1);
     } else if (errno != EINTR) {
-      throw Error::from_errno("stdout", "write error", errno);
+      throw Error(Error::Kind::io, "stdout",
+                  "write error: " + std::generic_category().message(errno));
     }
   }
 }
@@ -52,6 +54,7 @@ namespace {
 struct Job {
   Chunk chunk;
   std::vector<Record> records;
+  std::string before;  // with adjacent: the text of the record before the first
   Rows rows;
   std::exception_ptr error;
   bool done = false;
@@ -89,11 +92,12 @@ class Streamer {
   /// The calling thread's part: cuts chunks and hands them out.
   void read() {
     auto job = std::make_unique<Job>(options_.terminator);
-    const auto busy = [this] { return in_flight() > 0; };
-    while (!stopped() &&
+    const auto busy = [this] { return how_busy(); };
+    while (how_busy() != Busy::stop &&
            reader_.next(job->chunk, options_.chunk_records, options_.chunk_bytes, busy)) {
       prepare(*job);
-      if (threads_.empty() && (workers_.size() == 1 || reader_.paused())) {
+      if (workers_.size() > 1 && !reader_.paused()) start_threads();
+      if (threads_.empty()) {
         run_alone(*job);
       } else {
         hand_out(std::move(job));
@@ -109,23 +113,34 @@ class Streamer {
     job.error = nullptr;
     const Chunk& chunk = job.chunk;
     const bool skip_header = options_.header && chunk.first_of_file;
+    if (chunk.first_of_file) previous_.clear();
     bytes_ += chunk.bytes.size();
     try {
       for (size_t i = 0; i < chunk.lines.size(); ++i) {
         Record record{.line = chunk.lines[i],
                       .number = chunk.first_number + i - headers_,
-                      .file = chunk.file};
+                      .file = chunk.file,
+                      .crlf = options_.terminator == '\n'};
         if (i == 0 && skip_header) {
           columns_.read_header(record);
           if (headers_++ == 0) write_header(record, job.rows);
           continue;
         }
         columns_.choose(record);
+        if (options_.adjacent) pair_with_previous(record, job, i + 1 == chunk.lines.size());
         job.records.push_back(record);
       }
     } catch (const Error&) {
       job.error = std::current_exception();
     }
+  }
+
+  /// The text of the record before is in the same chunk, or was copied when its chunk was cut.
+  void pair_with_previous(Record& record, Job& job, bool last) {
+    if (job.records.empty()) job.before = previous_;
+    record.text_pair = record.text;
+    record.text = job.records.empty() ? std::string_view(job.before) : job.records.back().text_pair;
+    if (last) previous_ = record.text_pair;
   }
 
   void write_header(const Record& header, Rows& rows) {
@@ -153,7 +168,6 @@ class Streamer {
   }
 
   void hand_out(std::unique_ptr<Job> job) {
-    if (threads_.empty()) start_threads();
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return jobs_.size() < 2 * workers_.size() + 1 || error_; });
     if (error_) return;
@@ -163,15 +177,13 @@ class Streamer {
   }
 
   void start_threads() {
+    if (!threads_.empty()) return;
     if (team_) workers_[0]->use_team(nullptr);
     team_.reset();
-    for (auto& worker : workers_) {
-      try {
-        threads_.emplace_back([this, &worker] { serve(*worker); });
-      } catch (const std::system_error&) {
-        if (threads_.empty()) throw Error(Error::Kind::no_memory, "", "cannot start a thread");
-        break;  // fewer threads do the same work
-      }
+    try {
+      for (auto& worker : workers_) threads_.emplace_back([this, &worker] { serve(*worker); });
+    } catch (const std::system_error&) {
+      // Fewer threads, or the calling one alone, do the same work.
     }
   }
 
@@ -183,9 +195,11 @@ class Streamer {
         ready_.wait(lock, [this] { return waiting_ > 0 || closed_ || error_; });
         if (error_ || waiting_ == 0) return;
         job = jobs_[jobs_.size() - waiting_--].get();
+        ++running_;
       }
       work(worker, *job);
       std::unique_lock lock(mutex_);
+      --running_;
       job->done = true;
       write_done(lock);
     }
@@ -217,19 +231,18 @@ class Streamer {
   }
 
   void write(Job& job) {
+    if (job.error) job.rows.drop_unfinished();
     write_all(options_.output_fd, job.rows.bytes());
     if (job.error) std::rethrow_exception(job.error);
     records_ += job.records.size();
     if (options_.progress) options_.progress(records_, bytes_);
   }
 
-  size_t in_flight() {
+  Busy how_busy() {
     std::lock_guard lock(mutex_);
-    return jobs_.size();
-  }
-  bool stopped() {
-    std::lock_guard lock(mutex_);
-    return error_ != nullptr;
+    if (error_) return Busy::stop;
+    if (jobs_.empty()) return Busy::none;
+    return waiting_ + running_ < threads_.size() ? Busy::some : Busy::all;
   }
   /// A fault of the reader: what was handed out is still written, unless a worker failed before it.
   void stop(std::exception_ptr error) {
@@ -253,6 +266,7 @@ class Streamer {
   std::unique_ptr<Team> team_;
   std::vector<std::thread> threads_;
   uint64_t headers_ = 0;
+  std::string previous_;  // with adjacent: the text of the last record of the last chunk
   std::atomic<uint64_t> bytes_ = 0;
   uint64_t records_ = 0;
 
@@ -260,6 +274,7 @@ class Streamer {
   std::condition_variable ready_, room_;
   std::deque<std::unique_ptr<Job>> jobs_;  // in input order; the last `waiting_` are not begun
   size_t waiting_ = 0;
+  size_t running_ = 0;
   bool writing_ = false;
   bool closed_ = false;
   std::exception_ptr error_;

@@ -1,0 +1,110 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "io/record.h"
+#include "io/record_reader.h"
+#include "io/rows.h"
+#include "temporary.h"
+
+namespace bert {
+namespace {
+
+using test::TemporaryFile;
+
+std::vector<std::vector<std::string>> chunks(const std::string& content, size_t records,
+                                             size_t bytes) {
+  const TemporaryFile file(content);
+  RecordReader reader({file.path()}, '\n', [](const Error& error) { throw error; });
+  std::vector<std::vector<std::string>> all;
+  Chunk chunk;
+  uint64_t expected = 1;
+  while (reader.next(chunk, records, bytes, [] { return Busy::none; })) {
+    CHECK(chunk.first_number == expected);
+    CHECK(chunk.first_of_file == all.empty());
+    CHECK(!chunk.lines.empty());
+    expected += chunk.lines.size();
+    all.emplace_back(chunk.lines.begin(), chunk.lines.end());
+  }
+  return all;
+}
+
+TEST_CASE("RecordReader: chunks close on records or bytes") {
+  using Chunks = std::vector<std::vector<std::string>>;
+  CHECK(chunks("", 2, 100) == Chunks{});
+  CHECK(chunks("\n", 2, 100) == Chunks{{""}});
+  CHECK(chunks("a\nb\nc", 2, 100) == Chunks{{"a", "b"}, {"c"}});
+  CHECK(chunks("a\nb\nc\n", 2, 100) == Chunks{{"a", "b"}, {"c"}});
+  CHECK(chunks("aaaa\nb\nc\n", 9, 5) == Chunks{{"aaaa"}, {"b", "c"}});
+  CHECK(chunks("a\r\n\r\n", 9, 100) == Chunks{{"a\r", "\r"}});
+  CHECK(chunks("one long line", 9, 4) == Chunks{{"one long line"}});
+}
+
+TEST_CASE("RecordReader: every split of records over read boundaries") {
+  // Records of all lengths around the size of a read.
+  std::string content;
+  std::vector<std::string> expected;
+  for (size_t i = 0; i < 40; ++i) {
+    const std::string line((64 << 10) - 20 + i, static_cast<char>('a' + i % 26));
+    expected.push_back(line);
+    content += line + "\n";
+    expected.emplace_back(i, 'z');
+    content += expected.back() + "\n";
+  }
+  for (const size_t bytes : {size_t{1}, size_t{16} << 10, size_t{1} << 20}) {
+    std::vector<std::string> got;
+    for (const auto& chunk : chunks(content, 3, bytes))
+      got.insert(got.end(), chunk.begin(), chunk.end());
+    CHECK(got == expected);
+  }
+}
+
+TEST_CASE("Record: fields of the body") {
+  Record record{.line = "a\t\tc\r", .number = 7};
+  CHECK(record.body() == "a\t\tc");
+  CHECK(record.field(0) == "a");
+  CHECK(record.field(1) == "");
+  CHECK(record.field(2) == "c");
+  CHECK_THROWS_WITH_AS(record.field(3), "-: record 7: found 3 fields, wants at least 4", Error);
+  record.crlf = false;
+  CHECK(record.field(2) == "c\r");
+}
+
+TEST_CASE("Rows: separators, numbers, unfinished rows") {
+  Rows rows;
+  rows.field("a").field(3).field(0.1f).number(1.0 / 3).end();
+  rows.end();
+  rows.field("").field("").end();
+  CHECK(rows.bytes() == "a\t3\t0.1\t0.333333\n\n\t\n");
+  rows.clear();
+  rows.field(-std::numeric_limits<float>::quiet_NaN())
+      .number(-std::numeric_limits<double>::infinity());
+  rows.field(std::numeric_limits<float>::denorm_min()).field(1e20f).field(-0.0f).end();
+  CHECK(rows.bytes() == "nan\t-inf\t1e-45\t1e+20\t-0\n");
+  rows.field("half").field("row");
+  rows.drop_unfinished();
+  CHECK(rows.bytes() == "nan\t-inf\t1e-45\t1e+20\t-0\n");
+  rows.field("x").end();
+  CHECK(rows.bytes().ends_with("-0\nx\n"));
+  Rows nul('\0');
+  nul.field("a").end();
+  CHECK(nul.bytes() == std::string("a\0", 2));
+}
+
+TEST_CASE("Rows: every float reads back") {
+  Rows rows;
+  for (uint32_t bits = 1; bits < 0xFF800000u; bits += 7919111) {
+    float value, back;
+    std::memcpy(&value, &bits, 4);
+    if (value != value) continue;
+    rows.clear();
+    rows.field(value).end();
+    back = std::strtof(rows.bytes().c_str(), nullptr);
+    CHECK(std::memcmp(&value, &back, 4) == 0);
+  }
+}
+
+}  // namespace
+}  // namespace bert
