@@ -451,10 +451,15 @@ template <int T>
 void pack_f32_as(const std::byte* const* rows, size_t k, float* panel) {
   size_t i = 0;
   if constexpr (T != kF64) {
+    // The panel after this one, as 16 streams are more than the hardware follows.
+    const ptrdiff_t ahead = rows[1] ? (rows[1] - rows[0]) * 16 : 0;
     const std::byte* at[kPanel];
     alignas(64) static constexpr std::byte kZeros[64] = {};
     for (; i + 16 <= k; i += 16) {
-      for (size_t n = 0; n < kPanel; ++n) at[n] = rows[n] ? rows[n] + i * type_size(T) : kZeros;
+      for (size_t n = 0; n < kPanel; ++n) {
+        at[n] = rows[n] ? rows[n] + i * type_size(T) : kZeros;
+        __builtin_prefetch(at[n] + ahead, 0, 2);
+      }
       transpose16<T>(at, panel + i * kPanel);
     }
   }

@@ -14,12 +14,13 @@
 namespace bert {
 namespace {
 
-/// Rows a float matrix must have met before its blocks are kept: a run of one short line does not
-/// pay for new memory of the size of the weights.
-constexpr size_t kKeepAfterRows = 192;
+/// Products after which the blocks of a float matrix are kept. Blocking it anew costs each product
+/// as much as reading it a few times; keeping costs once the first touch of that much memory, which
+/// is ten times more.
+constexpr int kKeepAfter = 16;
 
 /// Panels that are computed together.
-constexpr size_t kGroup = 12;
+constexpr size_t kGroup = 3;
 
 enum PanelState : uint8_t { kEmpty, kBusy, kKept };
 
@@ -40,14 +41,14 @@ struct Linear::State {
   // packs it in its own scratch instead of waiting.
   mutable std::atomic<std::byte*> blocks{nullptr};
   mutable std::atomic<bool> refused{false};  ///< no memory for blocks: never try again
-  mutable std::atomic<size_t> rows_met{0};
+  mutable std::atomic<int> products{0};
   std::unique_ptr<std::atomic<uint8_t>[]> panel_states;
 
   ~State() {
     if (std::byte* data = blocks.load()) munmap(data, panels * panel_bytes);
   }
 
-  bool keeps(size_t rows) const;
+  bool keeps() const;
   void pack(size_t panel, float* floats, std::byte* to) const;
   const std::byte* group(size_t first, size_t count, bool keep, float* scratch) const;
   void run(GemmTask task, size_t first, size_t last, bool keep, float* scratch) const;
@@ -96,10 +97,11 @@ size_t Linear::out_features() const { return state_ ? state_->out : 0; }
 size_t Linear::in_features() const { return state_ ? state_->in : 0; }
 
 /// Whether blocks are to be kept from this product on, and the memory for them exists.
-bool Linear::State::keeps(size_t rows) const {
-  const bool wanted = precision != Precision::f32 ||
-                      rows_met.fetch_add(rows, std::memory_order_relaxed) + rows >= kKeepAfterRows;
+bool Linear::State::keeps() const {
   if (blocks.load(std::memory_order_acquire)) return true;
+  // Quantising costs too much to do it twice.
+  const bool wanted =
+      precision != Precision::f32 || products.fetch_add(1, std::memory_order_relaxed) >= kKeepAfter;
   if (!wanted || refused.load(std::memory_order_relaxed)) return false;
   const size_t bytes = panels * panel_bytes;
   void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -236,7 +238,7 @@ void Linear::operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& 
     task.lda = s.emulate_bf16 ? s.in : ld;
   }
 
-  const bool keep = s.keeps(x.rows);
+  const bool keep = s.keeps();
   const size_t part_floats = s.in * kPanel + kGroup * s.panel_bytes / sizeof(float);
   const size_t parts = scratch.team ? static_cast<size_t>(scratch.team->size()) : 1;
   float* panel = scratch.panel.reserve(parts * part_floats);
