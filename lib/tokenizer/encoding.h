@@ -6,23 +6,33 @@
 
 namespace bert {
 
-/// Where a token stands in its text: bytes [begin, end) of the record's field. Special tokens that the
-/// tokenizer added have begin = end = 0.
+/// Where a token stands in its text: bytes [begin, end) of the record's field. Special tokens that
+/// the tokenizer added have begin = end = 0.
 struct Offset {
   uint32_t begin = 0;
   uint32_t end = 0;
   bool operator==(const Offset&) const = default;
 };
 
-/// The tokens of one sequence or pair, [n] each. Reused from record to record: clear() keeps the memory.
+/// One token of a text, before special tokens are added.
+struct Piece {
+  int32_t id = 0;
+  Offset offset;
+  int32_t word = 0;  ///< index of the word in its text
+};
+
+/// The tokens of one sequence or pair, [n] each. Reused from record to record: clear() keeps the
+/// memory.
 struct Encoding {
   std::vector<int32_t> input_ids;
-  std::vector<int32_t> token_type_ids;     ///< 0: first text and its [CLS] [SEP]; 1: second text and its [SEP]
-  std::vector<Offset> offsets;             ///< into the text that the token comes from
-  std::vector<uint8_t> special_tokens_mask;  ///< 1: added by the tokenizer ([CLS], [SEP]), 0: from the text
-  std::vector<int32_t> word_ids;           ///< index of the word in its text, -1 for added tokens
-  size_t dropped = 0;                      ///< tokens of the text that truncation removed
-  size_t replaced_bytes = 0;               ///< maximal invalid UTF-8 parts read as U+FFFD
+  std::vector<int32_t>
+      token_type_ids;           ///< 0: first text and its [CLS] [SEP]; 1: second text and its [SEP]
+  std::vector<Offset> offsets;  ///< into the text that the token comes from
+  std::vector<uint8_t>
+      special_tokens_mask;        ///< 1: added by the tokenizer ([CLS], [SEP]), 0: from the text
+  std::vector<int32_t> word_ids;  ///< index of the word in its text, -1 for added tokens
+  size_t dropped = 0;             ///< tokens of the text that truncation removed
+  size_t replaced_bytes = 0;      ///< maximal invalid UTF-8 parts read as U+FFFD
 
   size_t size() const { return input_ids.size(); }
   void clear() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,12 +21,13 @@ struct EncodeOptions {
   bool add_special_tokens = true;  ///< [CLS] a [SEP] (b [SEP])
   size_t max_length = 0;           ///< tokens, special ones included; 0: no limit
   Truncation truncation = Truncation::longest_first;
-  bool literal = false;            ///< a special token typed in the text stays text ([, mask, ])
+  bool literal = false;  ///< a special token typed in the text stays text ([, mask, ])
 };
 
-/// WordPiece of BERT (Devlin et al. 2019; Wu et al. 2016), equal in ids, type ids and offsets to Hugging
-/// Face tokenizers 0.23: added tokens, clean-up, CJK spacing, lower-casing, accent stripping, punctuation
-/// split, greedy longest-match-first pieces. Unicode tables are the reference's, not this year's.
+/// WordPiece of BERT (Devlin et al. 2019; Wu et al. 2016), equal in ids, type ids and offsets to
+/// Hugging Face tokenizers 0.23: added tokens, clean-up, CJK spacing, lower-casing, accent
+/// stripping, punctuation split, greedy longest-match-first pieces. Unicode tables are the
+/// reference's, not this year's.
 ///
 /// Thread rule: const after open(); each thread brings its own Scratch.
 class BERT_API Tokenizer {
@@ -51,29 +53,42 @@ class BERT_API Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  void encode(std::string_view text, const EncodeOptions& options, Encoding& out, Scratch& scratch) const;
+  /// The tokens of a text without special tokens around it, in portions, so that memory stays flat
+  /// whatever its length. `sink` returns false when it wants no more. Returns the maximal invalid
+  /// UTF-8 parts read as U+FFFD so far.
+  size_t for_each_piece(std::string_view text, bool literal, Scratch& scratch,
+                        const std::function<bool(std::span<const Piece>)>& sink) const;
+
+  /// Throws Error(usage) where the reference does: max_length below the special tokens, or the text
+  /// that only_first or only_second names too short to give way; Error(data) for 4 GiB of text.
+  /// Reading stops once the tokens that stay are sure, so `dropped` is then a lower bound, but
+  /// above 0.
+  void encode(std::string_view text, const EncodeOptions& options, Encoding& out,
+              Scratch& scratch) const;
   void encode_pair(std::string_view text, std::string_view text_pair, const EncodeOptions& options,
                    Encoding& out, Scratch& scratch) const;
 
-  /// All windows of a text, or of a question and a context, when they do not fit in max_length: each
-  /// window repeats the question and starts `max_length - added - stride` content tokens after the one
-  /// before, so that `stride` tokens overlap (the meaning of `stride` in tokenizers, doc_stride in
-  /// transformers' pipeline). `windows` is resized. Throws Error(usage) if nothing of the context would fit.
+  /// All windows of a text, or of a question and a context, when they do not fit in max_length:
+  /// each window repeats the question and starts `max_length - added - stride` content tokens after
+  /// the one before, so that `stride` tokens overlap (the meaning of `stride` in tokenizers,
+  /// doc_stride in transformers' pipeline). `windows` is resized. Throws Error(usage) if nothing of
+  /// the context would fit.
   void encode_windows(std::string_view text, const EncodeOptions& options, size_t stride,
                       std::vector<Encoding>& windows, Scratch& scratch) const;
   void encode_pair_windows(std::string_view question, std::string_view context,
-                           const EncodeOptions& options, size_t stride, std::vector<Encoding>& windows,
-                           Scratch& scratch) const;
+                           const EncodeOptions& options, size_t stride,
+                           std::vector<Encoding>& windows, Scratch& scratch) const;
 
   /// ids -> text, as the reference's decode: pieces joined, clean-up of spaces before punctuation.
   std::string decode(std::span<const int32_t> ids, bool skip_special_tokens) const;
 
-  size_t vocab_size() const;                              ///< largest id + 1, added tokens included
-  std::string_view token(int32_t id) const;               ///< "" if there is no such id
+  size_t vocab_size() const;                 ///< largest id + 1, added tokens included
+  std::string_view token(int32_t id) const;  ///< "" if there is no such id
   std::optional<int32_t> token_to_id(std::string_view token) const;
   /// Whether the piece continues a word ("##...").
   bool is_continuation(int32_t id) const;
-  /// Whether the id is that of a special token ([PAD] [UNK] [CLS] [SEP] [MASK] and added special ones).
+  /// Whether the id is that of a special token ([PAD] [UNK] [CLS] [SEP] [MASK] and added special
+  /// ones).
   bool is_special(int32_t id) const;
   /// Special tokens with their ids, in id order.
   std::vector<std::pair<std::string, int32_t>> special_tokens() const;
@@ -81,19 +96,27 @@ class BERT_API Tokenizer {
   int32_t unk_id() const;
   int32_t cls_id() const;
   int32_t sep_id() const;
-  int32_t pad_id() const;                 ///< -1 if the vocabulary has none
-  int32_t mask_id() const;                ///< -1 if the vocabulary has none
-  std::string_view mask_token() const;    ///< "[MASK]" as this vocabulary spells it
+  int32_t pad_id() const;               ///< -1 if the vocabulary has none
+  int32_t mask_id() const;              ///< -1 if the vocabulary has none
+  std::string_view mask_token() const;  ///< "[MASK]" as this vocabulary spells it
   bool lowercase() const;
-  size_t added_tokens_single() const;     ///< special tokens added to one text: 2
-  size_t added_tokens_pair() const;       ///< to a pair: 3
-  /// model_max_length of tokenizer_config.json; nullopt if absent or the 1e30 that transformers writes.
+  size_t added_tokens_single() const;  ///< special tokens added to one text: 2
+  size_t added_tokens_pair() const;    ///< to a pair: 3
+  /// model_max_length of tokenizer_config.json; nullopt if absent or the 1e30 that transformers
+  /// writes.
   std::optional<size_t> model_max_length() const;
   /// One line each; the tools print them on stderr.
   const std::vector<std::string>& warnings() const;
 
  private:
   Tokenizer();
+  Scratch::State& prepare(Scratch& scratch) const;
+  size_t run(std::string_view text, bool literal, size_t portion, Scratch::State& scratch,
+             const std::function<bool(std::span<const Piece>)>& sink) const;
+  size_t collect(std::string_view text, bool literal, size_t limit, Scratch::State& scratch,
+                 std::vector<Piece>& pieces) const;
+  void assemble(std::span<const Piece> first, const std::span<const Piece>* second,
+                bool add_special_tokens, Encoding& out) const;
   struct State;
   std::unique_ptr<const State> state_;
 };

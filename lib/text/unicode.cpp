@@ -1,0 +1,62 @@
+#include "text/unicode.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+namespace bert {
+
+size_t to_lower(char32_t c, char32_t out[2]) {
+  using namespace unicode_tables;
+  out[0] = c;
+  if (!(char_class(c) & kCharLowers)) return 1;
+  const auto code = static_cast<int32_t>(c);
+  const LowerRange* range =
+      std::lower_bound(kLower, kLower + kLowerSize, code,
+                       [](const LowerRange& r, int32_t value) { return r.last < value; });
+  out[0] = static_cast<char32_t>(code + range->delta);
+  if (c != 0x130) return 1;
+  out[1] = 0x307;  // I with dot above is the only one that becomes two
+  return 2;
+}
+
+// Mappings and combining classes of assigned characters never change (Unicode stability policy), so
+// those of utf8proc are the reference's wherever the reference has any; the generator checks it.
+
+size_t decompose(char32_t c, char32_t out[4]) {
+  out[0] = c;
+  if (!(char_class(c) & kCharDecomposes)) return 1;
+  utf8proc_int32_t parts[8];
+  int boundclass = 0;
+  const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts, 8,
+                                         UTF8PROC_DECOMPOSE, &boundclass);
+  if (n < 1 || n > 4) return 1;
+  for (utf8proc_ssize_t i = 0; i < n; ++i) out[i] = static_cast<char32_t>(parts[i]);
+  return static_cast<size_t>(n);
+}
+
+uint8_t combining_class(char32_t c) {
+  if (!(char_class(c) & kCharCombining)) return 0;
+  return static_cast<uint8_t>(
+      utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class);
+}
+
+size_t encode_utf8(char32_t c, char* out) {
+  if (c < 0x80) {
+    out[0] = static_cast<char>(c);
+    return 1;
+  }
+  const size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  for (size_t k = n - 1; k > 0; --k, c >>= 6) out[k] = static_cast<char>(0x80 | (c & 0x3F));
+  static constexpr unsigned kLead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+  out[0] = static_cast<char>(kLead[n] | c);
+  return n;
+}
+
+size_t count_code_points(std::string_view text) {
+  size_t n = 0;
+  for (size_t i = 0; i < text.size(); ++n) i += utf8_step(text, i).length;
+  return n;
+}
+
+}  // namespace bert

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "text/unicode_tables.h"
+
+namespace bert {
+
+/// Properties of a code point as Hugging Face tokenizers 0.23 sees them. Its tables come from
+/// several Unicode versions, none of them this year's, so they are generated from it
+/// (make_unicode_tables.py).
+enum CharClass : uint16_t {
+  kCharRemoved = 1 << 0,      ///< clean_text drops it: Cc, Cf, Co, U+FFFD
+  kCharSpace = 1 << 1,        ///< clean_text turns it into a blank
+  kCharWhite = 1 << 2,        ///< splits words where text was not cleaned
+  kCharPunctuation = 1 << 3,  ///< a word of its own
+  kCharCjk = 1 << 4,          ///< a Chinese character
+  kCharMark = 1 << 5,         ///< Mn: strip_accents drops it
+  kCharDecomposes = 1 << 6,   ///< has a canonical decomposition
+  kCharCombining = 1 << 7,    ///< combining class other than 0
+  kCharLowers = 1 << 8,       ///< lower case differs
+  kCharWord = 1 << 9,         ///< \w of the regular expressions beside single_word tokens
+};
+
+inline unsigned char_class(char32_t c) {
+  using namespace unicode_tables;
+  return kKinds[kBlocks[(size_t{kIndex[c >> kBlockBits]} << kBlockBits) +
+                        (c & ((1u << kBlockBits) - 1))]];
+}
+
+/// The lower case of `c` in out[0..n); returns n, 1 or 2.
+size_t to_lower(char32_t c, char32_t out[2]);
+
+/// The full canonical decomposition of `c` in out[0..n), n <= 4; `c` itself if it has none.
+size_t decompose(char32_t c, char32_t out[4]);
+
+/// Canonical combining class; 0: a starter.
+uint8_t combining_class(char32_t c);
+
+constexpr char32_t kReplacement = 0xFFFD;
+
+struct DecodedChar {
+  char32_t code_point;  ///< U+FFFD if invalid
+  uint32_t length;      ///< bytes read
+  bool valid;
+};
+
+/// The character at text[i]; one U+FFFD for each maximal part that is no UTF-8.
+inline DecodedChar decode_utf8(std::string_view text, size_t i) {
+  const auto byte = [&](size_t k) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[i + k]));
+  };
+  if (byte(0) < 0x80) return {byte(0), 1, true};
+  const Utf8Step step = utf8_step(text, i);
+  const auto length = static_cast<uint32_t>(step.length);
+  if (!step.valid) return {kReplacement, length, false};
+  if (length == 2) return {((byte(0) & 0x1F) << 6) | (byte(1) & 0x3F), length, true};
+  if (length == 3) {
+    return {((byte(0) & 0x0F) << 12) | ((byte(1) & 0x3F) << 6) | (byte(2) & 0x3F), length, true};
+  }
+  return {((byte(0) & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) |
+              (byte(3) & 0x3F),
+          length, true};
+}
+
+/// Writes `c` as UTF-8 to out, which has room for 4 bytes; returns how many.
+size_t encode_utf8(char32_t c, char* out);
+
+/// Code points of `text`, each maximal invalid part counted as one.
+size_t count_code_points(std::string_view text);
+
+}  // namespace bert

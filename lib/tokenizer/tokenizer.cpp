@@ -1,0 +1,355 @@
+#include "tokenizer/tokenizer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/clean_up.h"
+#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/truncation.h"
+#include "tokenizer/wordpiece.h"
+
+namespace bert {
+namespace {
+
+constexpr size_t kPortion = 4096;  // pieces handed on at once
+
+}  // namespace
+
+struct Tokenizer::State {
+  explicit State(TokenizerFiles read);
+
+  TokenizerFiles files;
+  WordPiece wordpiece;
+  AddedTokenMatcher raw;         ///< added tokens of the text as it is
+  AddedTokenMatcher normalized;  ///< of the normalised text
+  std::vector<bool> special;     ///< [vocab_size]
+  int32_t cls_id;
+  int32_t sep_id;
+  int32_t pad_id;
+  int32_t mask_id;
+
+  void segment(std::string_view text, size_t begin, size_t end, bool literal,
+               WordPiece::Scratch& scratch, std::vector<NormalizedChar>& chars,
+               PieceBuffer& out) const;
+  void split_normalized(const std::vector<NormalizedChar>& chars, bool literal,
+                        WordPiece::Scratch& scratch, PieceBuffer& out) const;
+};
+
+struct Tokenizer::Scratch::State {
+  explicit State(const WordPiece& model) : wordpiece(model) {}
+  WordPiece::Scratch wordpiece;
+  PieceBuffer buffer;
+  std::vector<NormalizedChar> chars;
+  std::vector<Piece> first;   ///< pieces of the text
+  std::vector<Piece> second;  ///< of the second text
+  const void* owner = nullptr;
+};
+
+Tokenizer::Scratch::Scratch() = default;
+Tokenizer::Scratch::Scratch(Scratch&&) noexcept = default;
+Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
+Tokenizer::Scratch::~Scratch() = default;
+
+Tokenizer::State::State(TokenizerFiles read)
+    : files(std::move(read)), wordpiece(files.vocab, files.wordpiece) {
+  special.resize(files.vocab.size());
+  Normalizer normalizer(files.wordpiece.normalizer);
+  // Special tokens are looked for before others with the same text.
+  for (const bool special_first : {true, false}) {
+    for (const AddedToken& token : files.added_tokens) {
+      if (token.special != special_first) continue;
+      if (token.special) special[static_cast<size_t>(token.id)] = true;
+      if (!token.normalized) {
+        raw.add(token.content, token);
+        continue;
+      }
+      std::string pattern;
+      normalizer.start(token.content, 0);
+      for (NormalizedChar c; normalizer.next(c);) {
+        char bytes[4];
+        pattern.append(bytes, encode_utf8(c.code_point, bytes));
+      }
+      normalized.add(std::move(pattern), token);
+    }
+  }
+  raw.finish();
+  normalized.finish();
+  cls_id = files.vocab.find(files.cls_token);
+  sep_id = files.vocab.find(files.sep_token);
+  pad_id = files.vocab.find(files.pad_token);
+  mask_id = files.vocab.find(files.mask_token);
+}
+
+/// The pieces of text[begin, end), in which no token of `raw` stands.
+void Tokenizer::State::segment(std::string_view text, size_t begin, size_t end, bool literal,
+                               WordPiece::Scratch& scratch, std::vector<NormalizedChar>& chars,
+                               PieceBuffer& out) const {
+  if (normalized.empty()) {
+    wordpiece.run(text, begin, end, scratch, out);
+    return;
+  }
+  chars.clear();
+  scratch.normalizer.start(text.substr(begin, end - begin), static_cast<uint32_t>(begin));
+  for (NormalizedChar c; scratch.normalizer.next(c);) chars.push_back(c);
+  scratch.replaced += scratch.normalizer.replaced();
+  split_normalized(chars, literal, scratch, out);
+}
+
+void Tokenizer::State::split_normalized(const std::vector<NormalizedChar>& chars, bool literal,
+                                        WordPiece::Scratch& scratch, PieceBuffer& out) const {
+  std::string text;
+  for (const NormalizedChar& c : chars) {
+    char bytes[4];
+    text.append(bytes, encode_utf8(c.code_point, bytes));
+  }
+  size_t at = 0;  // bytes of `text` and characters that are done
+  size_t done = 0;
+  const auto skip = [&](size_t to, auto use) {
+    for (; at < to; ++done) {
+      use(chars[done]);
+      at += decode_utf8(text, at).length;
+    }
+  };
+  size_t from = 0;
+  size_t taken = 0;
+  AddedTokenMatcher::Match match{};
+  while (!out.stopped() && normalized.next(text, literal, from, taken, match)) {
+    skip(match.begin, [&](const NormalizedChar& c) { wordpiece.feed(c, scratch, out); });
+    wordpiece.finish_word(scratch, out);
+    const size_t first = done;
+    skip(match.end, [](const NormalizedChar&) {});
+    if (done > first) {
+      out.push({match.token->id, {chars[first].begin, chars[done - 1].end}, scratch.next_word++});
+    }
+    out.flush_if_full();
+  }
+  skip(text.size(), [&](const NormalizedChar& c) {
+    wordpiece.feed(c, scratch, out);
+    out.flush_if_full();
+  });
+  wordpiece.finish_word(scratch, out);
+}
+
+Tokenizer::Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+Tokenizer Tokenizer::open(const std::string& directory) {
+  Tokenizer tokenizer;
+  tokenizer.state_ = std::make_unique<const State>(read_tokenizer_files(directory));
+  return tokenizer;
+}
+
+/// The scratch's buffers, made for this tokenizer on first use.
+Tokenizer::Scratch::State& Tokenizer::prepare(Scratch& scratch) const {
+  if (!scratch.state_ || scratch.state_->owner != state_.get()) {
+    scratch.state_ = std::make_unique<Scratch::State>(state_->wordpiece);
+    scratch.state_->owner = state_.get();
+  }
+  return *scratch.state_;
+}
+
+size_t Tokenizer::for_each_piece(std::string_view text, bool literal, Scratch& scratch,
+                                 const std::function<bool(std::span<const Piece>)>& sink) const {
+  return run(text, literal, kPortion, prepare(scratch), sink);
+}
+
+/// Hands `sink` portions of about `portion` pieces. Returns the invalid parts.
+size_t Tokenizer::run(std::string_view text, bool literal, size_t portion, Scratch::State& scratch,
+                      const std::function<bool(std::span<const Piece>)>& sink) const {
+  if (text.size() >= UINT32_MAX) {
+    throw Error(Error::Kind::data, "", "the text has 4 GiB or more, offsets have 32 bits");
+  }
+  PieceBuffer& out = scratch.buffer;
+  WordPiece::Scratch& words = scratch.wordpiece;
+  out.start(&sink, std::min(portion, kPortion));
+  state_->wordpiece.start(words);
+  size_t begin = 0;
+  size_t from = 0;
+  size_t taken = 0;
+  AddedTokenMatcher::Match match{};
+  while (!out.stopped() && state_->raw.next(text, literal, from, taken, match)) {
+    if (begin < match.begin) {
+      state_->segment(text, begin, match.begin, literal, words, scratch.chars, out);
+    }
+    out.push({match.token->id,
+              {static_cast<uint32_t>(match.begin), static_cast<uint32_t>(match.end)},
+              words.next_word++});
+    out.flush_if_full();
+    begin = match.end;
+  }
+  if (!out.stopped() && begin < text.size()) {
+    state_->segment(text, begin, text.size(), literal, words, scratch.chars, out);
+  }
+  out.flush();
+  return words.replaced;
+}
+
+/// At most `limit` + 1 pieces of a text, which tell whether it has more than `limit`.
+size_t Tokenizer::collect(std::string_view text, bool literal, size_t limit,
+                          Scratch::State& scratch, std::vector<Piece>& pieces) const {
+  pieces.clear();
+  const size_t enough = limit < kNoLimit ? limit + 1 : kNoLimit;
+  return run(text, literal, enough, scratch, [&](std::span<const Piece> portion) {
+    const size_t take = std::min(portion.size(), enough - pieces.size());
+    pieces.insert(pieces.end(), portion.begin(),
+                  portion.begin() + static_cast<std::ptrdiff_t>(take));
+    return pieces.size() < enough;
+  });
+}
+
+void Tokenizer::assemble(std::span<const Piece> first, const std::span<const Piece>* second,
+                         bool add_special_tokens, Encoding& out) const {
+  const auto special = [&](int32_t id, int32_t type) {
+    if (add_special_tokens) out.push(id, type, {}, true, -1);
+  };
+  special(state_->cls_id, 0);
+  for (const Piece& piece : first) out.push(piece.id, 0, piece.offset, false, piece.word);
+  special(state_->sep_id, 0);
+  if (second == nullptr) return;
+  for (const Piece& piece : *second) out.push(piece.id, 1, piece.offset, false, piece.word);
+  special(state_->sep_id, 1);
+}
+
+void Tokenizer::encode(std::string_view text, const EncodeOptions& options, Encoding& out,
+                       Scratch& scratch) const {
+  Scratch::State& buffers = prepare(scratch);
+  out.clear();
+  const size_t limit = content_limit(options, added_tokens_single());
+  out.replaced_bytes = collect(text, options.literal, limit, buffers, buffers.first);
+  std::span<const Piece> pieces = buffers.first;
+  if (pieces.size() > limit) {
+    if (options.truncation == Truncation::only_second) throw_no_second_text();
+    out.dropped = pieces.size() - limit;
+    pieces = pieces.first(limit);
+  }
+  assemble(pieces, nullptr, options.add_special_tokens, out);
+}
+
+void Tokenizer::encode_pair(std::string_view text, std::string_view text_pair,
+                            const EncodeOptions& options, Encoding& out, Scratch& scratch) const {
+  Scratch::State& buffers = prepare(scratch);
+  out.clear();
+  const size_t limit = content_limit(options, added_tokens_pair());
+  const size_t replaced = collect(text, options.literal, limit, buffers, buffers.first);
+  out.replaced_bytes =
+      replaced + collect(text_pair, options.literal, limit, buffers, buffers.second);
+  if (limit % 2 == 1 && buffers.first.size() > limit && buffers.second.size() > limit) {
+    // Both give way, and the odd token stays with the longer one.
+    collect(text, options.literal, kNoLimit, buffers, buffers.first);
+    collect(text_pair, options.literal, kNoLimit, buffers, buffers.second);
+  }
+  const Kept kept =
+      truncate_pair(buffers.first.size(), buffers.second.size(), limit, options.truncation);
+  out.dropped = buffers.first.size() - kept.first + buffers.second.size() - kept.second;
+  const auto second = std::span<const Piece>(buffers.second).first(kept.second);
+  assemble(std::span<const Piece>(buffers.first).first(kept.first), &second,
+           options.add_special_tokens, out);
+}
+
+void Tokenizer::encode_windows(std::string_view text, const EncodeOptions& options, size_t stride,
+                               std::vector<Encoding>& windows, Scratch& scratch) const {
+  Scratch::State& buffers = prepare(scratch);
+  const size_t limit = content_limit(options, added_tokens_single());
+  const size_t replaced = collect(text, options.literal, kNoLimit, buffers, buffers.first);
+  const std::span<const Piece> pieces = buffers.first;
+  const size_t count = window_count(pieces.size(), limit, stride);
+  windows.resize(count);
+  for (size_t w = 0; w < count; ++w) {
+    windows[w].clear();
+    windows[w].replaced_bytes = replaced;
+    const size_t begin = w * (limit - stride);
+    assemble(pieces.subspan(begin, std::min(limit, pieces.size() - begin)), nullptr,
+             options.add_special_tokens, windows[w]);
+  }
+}
+
+void Tokenizer::encode_pair_windows(std::string_view question, std::string_view context,
+                                    const EncodeOptions& options, size_t stride,
+                                    std::vector<Encoding>& windows, Scratch& scratch) const {
+  Scratch::State& buffers = prepare(scratch);
+  const size_t limit = content_limit(options, added_tokens_pair());
+  size_t replaced = collect(question, options.literal, kNoLimit, buffers, buffers.first);
+  replaced += collect(context, options.literal, kNoLimit, buffers, buffers.second);
+  const std::span<const Piece> pieces = buffers.second;
+  const Kept kept =
+      truncate_pair(buffers.first.size(), pieces.size(), limit, Truncation::only_second);
+  const size_t room = kept.second < pieces.size() ? kept.second : kNoLimit;
+  const size_t count = window_count(pieces.size(), room, stride);
+  windows.resize(count);
+  for (size_t w = 0; w < count; ++w) {
+    windows[w].clear();
+    windows[w].replaced_bytes = replaced;
+    const size_t begin = w == 0 ? 0 : w * (room - stride);
+    const auto part = pieces.subspan(begin, std::min(room, pieces.size() - begin));
+    assemble(buffers.first, &part, options.add_special_tokens, windows[w]);
+  }
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+  const std::string_view prefix = state_->files.vocab.continuing_prefix();
+  std::string text;
+  bool first = true;
+  for (const int32_t id : ids) {
+    const std::string_view piece = token(id);
+    if (piece.empty() || (skip_special_tokens && is_special(id))) continue;
+    std::string part;
+    if (first) {
+      part = piece;
+    } else if (piece.starts_with(prefix)) {
+      part = piece.substr(prefix.size());
+    } else {
+      part = " " + std::string(piece);
+    }
+    first = false;
+    text += state_->files.decoder_cleanup ? clean_up_tokens(std::move(part)) : part;
+  }
+  return state_->files.text_cleanup ? clean_up_text(std::move(text)) : text;
+}
+
+size_t Tokenizer::vocab_size() const { return state_->files.vocab.size(); }
+
+std::string_view Tokenizer::token(int32_t id) const {
+  if (id < 0 || static_cast<size_t>(id) >= vocab_size()) return {};
+  return state_->files.vocab.text(id);
+}
+
+std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
+  const int32_t id = state_->files.vocab.find(token);
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+bool Tokenizer::is_continuation(int32_t id) const {
+  return token(id).starts_with(state_->files.vocab.continuing_prefix()) && !is_special(id);
+}
+
+bool Tokenizer::is_special(int32_t id) const {
+  return id >= 0 && static_cast<size_t>(id) < vocab_size() &&
+         state_->special[static_cast<size_t>(id)];
+}
+
+std::vector<std::pair<std::string, int32_t>> Tokenizer::special_tokens() const {
+  std::vector<std::pair<std::string, int32_t>> tokens;
+  for (const AddedToken& token : state_->files.added_tokens) {
+    if (token.special) tokens.emplace_back(token.content, token.id);
+  }
+  std::sort(tokens.begin(), tokens.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  return tokens;
+}
+
+int32_t Tokenizer::unk_id() const { return state_->files.wordpiece.unk_id; }
+int32_t Tokenizer::cls_id() const { return state_->cls_id; }
+int32_t Tokenizer::sep_id() const { return state_->sep_id; }
+int32_t Tokenizer::pad_id() const { return state_->pad_id; }
+int32_t Tokenizer::mask_id() const { return state_->mask_id; }
+std::string_view Tokenizer::mask_token() const { return state_->files.mask_token; }
+bool Tokenizer::lowercase() const { return state_->files.wordpiece.normalizer.lowercase; }
+size_t Tokenizer::added_tokens_single() const { return 2; }
+size_t Tokenizer::added_tokens_pair() const { return 3; }
+std::optional<size_t> Tokenizer::model_max_length() const { return state_->files.model_max_length; }
+const std::vector<std::string>& Tokenizer::warnings() const { return state_->files.warnings; }
+
+}  // namespace bert

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/vocab.h"
+#include "tokenizer/wordpiece.h"
+
+namespace bert {
+
+/// What the files of a model directory say about its tokenizer.
+struct TokenizerFiles {
+  Vocab vocab{"##", 0};
+  WordPieceOptions wordpiece;
+  std::vector<AddedToken>
+      added_tokens;  ///< with their ids, in the order in which they are looked for
+  std::string unk_token = "[UNK]";
+  std::string cls_token = "[CLS]";
+  std::string sep_token = "[SEP]";
+  std::string pad_token = "[PAD]";
+  std::string mask_token = "[MASK]";
+  std::optional<size_t> model_max_length;
+  bool decoder_cleanup = true;  ///< of the WordPiece decoder, piece by piece
+  bool text_cleanup = false;    ///< clean_up_tokenization_spaces: of the whole text once more
+  std::vector<std::string> warnings;
+};
+
+/// Reads tokenizer.json, else vocab.txt, then tokenizer_config.json, special_tokens_map.json and
+/// added_tokens.json. Throws Error (no_input, data, unsupported) naming the file.
+TokenizerFiles read_tokenizer_files(const std::string& directory);
+
+}  // namespace bert
