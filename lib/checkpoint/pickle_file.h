@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,7 +12,11 @@ namespace bert {
 
 /// The tensors of a pytorch_model.bin (torch.save of a state dict, zip form). The pickle inside is
 /// read by an interpreter that knows a dozen names and nothing else; nothing is looked up, nothing
-/// is run. Throws Error(data) naming `path` and what is wrong. `file` must outlive the views.
-std::vector<TensorView> read_pickle_file(std::span<const std::byte> file, const std::string& path);
+/// is run. Every storage is held against its CRC-32.
+///
+/// `file` must outlive the views, and so must `copies`, which takes the few tensors whose rows are
+/// not one after the other in the file. Throws Error(data) naming `path` and what is wrong.
+std::vector<TensorView> read_pickle_file(std::span<const std::byte> file, const std::string& path,
+                                         std::list<std::vector<std::byte>>& copies);
 
 }  // namespace bert

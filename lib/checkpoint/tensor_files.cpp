@@ -39,7 +39,7 @@ void append_safetensors(const std::string& path, TensorFiles& out) {
 
 void append_pickle(const std::string& path, TensorFiles& out) {
   const MappedFile& file = out.files.emplace_back(MappedFile::open(path));
-  for (TensorView& view : read_pickle_file(file.bytes(), path))
+  for (TensorView& view : read_pickle_file(file.bytes(), path, out.copies))
     out.tensors.push_back(std::move(view));
 }
 

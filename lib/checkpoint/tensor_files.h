@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <list>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ namespace bert {
 struct TensorFiles {
   std::string path;  ///< the file, or the index of a sharded model
   std::list<MappedFile> files;
+  std::list<std::vector<std::byte>> copies;  ///< of what the files do not hold in order
   std::vector<TensorView> tensors;
 };
 
