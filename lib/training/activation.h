@@ -1,0 +1,15 @@
+#pragma once
+
+#include "ops/linear.h"
+#include "ops/matrix.h"
+
+namespace bert::training {
+
+/// y = act(x).   x, y [T, N]; x is kept for the way back.
+void activation_forward(Activation act, ConstMatrix x, Matrix y);
+
+/// dy becomes dx = dy act'(x), in place. gelu is the erf form, gelu_tanh the tanh form; relu has
+/// slope 0 at 0, as in PyTorch.
+void activation_backward(Activation act, ConstMatrix x, Matrix dy);
+
+}  // namespace bert::training

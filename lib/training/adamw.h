@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bert::training {
+
+/// How the learning rate goes over the steps; names and values of transformers' schedules.
+enum class Schedule { linear, cosine, constant };
+
+/// AdamW (Loshchilov and Hutter 2019) with PyTorch's meaning of each number.
+struct OptimizerOptions {
+  double learning_rate = 5e-5;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;  ///< not of biases and layer norms
+  double max_grad_norm = 1;    ///< 0: gradients are not clipped
+  Schedule schedule = Schedule::linear;
+  uint64_t warmup_steps = 0;
+  uint64_t total_steps = 0;  ///< linear and cosine end here with 0
+};
+
+/// The factor of the learning rate in step `step`, from 0: up from 0 over the warm-up, then down.
+double schedule_factor(const OptimizerOptions& options, uint64_t step);
+
+}  // namespace bert::training

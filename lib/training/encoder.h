@@ -1,0 +1,76 @@
+#pragma once
+
+#include <vector>
+
+#include "batch/packed_batch.h"
+#include "checkpoint/config.h"
+#include "training/attention.h"
+#include "training/parameters.h"
+
+namespace bert::training {
+
+/// Where dropout falls and by which key; rates 0: none.
+struct DropoutPlan {
+  float hidden = 0;       ///< hidden_dropout_prob: embeddings, both dense outputs, the head's input
+  float attention = 0;    ///< attention_probs_dropout_prob
+  uint64_t key = 0;       ///< of seed and step
+  size_t token_0 = 0;     ///< number of the batch's first token in the step
+  size_t sequence_0 = 0;  ///< and of its first sequence
+
+  /// A rate at one site (0 .. 15) of one layer.
+  Dropout at(float rate, size_t layer, uint64_t site, size_t row_0) const {
+    return {rate, mix(key, layer * 16 + site), row_0};
+  }
+};
+
+/// What one block keeps for the way back.
+struct LayerKept {
+  Buffer qkv;                   ///< [T, 3H]
+  Buffer log_sums;              ///< [A, T]
+  Buffer context;               ///< [T, H]
+  Buffer attention_sum;         ///< [T, H] before its norm
+  Buffer attention_statistics;  ///< [T, 2]
+  Buffer attended;              ///< [T, H]
+  Buffer intermediate;          ///< [T, I] before the activation
+  Buffer activated;             ///< [T, I]
+  Buffer output_sum;            ///< [T, H] before its norm
+  Buffer output_statistics;     ///< [T, 2]
+  Buffer output;                ///< [T, H]
+};
+
+/// BERT's encoder, forward with everything kept, and backward. The same arithmetic as bert/model.h
+/// (a test says so), which keeps nothing.
+///
+/// Thread rule: one Encoder per thread; weights are shared and constant meanwhile.
+class Encoder {
+ public:
+  Encoder(const Config& config, const ModelWeights& weights) : config_(config), weights_(weights) {}
+
+  /// Hidden states of the last layer [T, H], until the next call. `batch` must live until backward.
+  Matrix forward(const PackedBatch& batch, const DropoutPlan& dropout);
+
+  /// From d_hidden [T, H], which is used up: adds to `gradient`, for layers of depth `lowest` (0
+  /// embeddings, 1 .. L) and higher.
+  void backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest);
+
+ private:
+  Matrix embed();
+  Matrix block(size_t index, Matrix hidden);
+  void block_backward(size_t index, ConstMatrix hidden, Matrix d, const LayerWeights& gradient);
+  void embed_backward(Matrix d, const ModelWeights& gradient);
+  AttentionPlan attention_plan(size_t layer) const;
+  Matrix view(const Buffer& buffer, size_t columns) const {
+    return {buffer.data(), batch_->tokens(), columns};
+  }
+
+  const Config& config_;
+  const ModelWeights& weights_;
+  const PackedBatch* batch_ = nullptr;
+  DropoutPlan dropout_;
+  Buffer embedding_sum_, embedding_statistics_, embedded_, projected_;
+  std::vector<LayerKept> layers_;
+  Buffer d_dense_, d_wide_, d_qkv_, d_context_;
+  AttentionBuffers attention_;
+};
+
+}  // namespace bert::training

@@ -1,0 +1,272 @@
+#include "training/head.h"
+
+#include <algorithm>
+
+#include "ops/gradient_kernels.h"
+#include "training/activation.h"
+#include "training/layer_norm.h"
+#include "training/linear.h"
+#include "training/loss.h"
+
+namespace bert::training {
+namespace {
+
+constexpr size_t kHeadSite = 8;  // of dropout
+constexpr size_t kDenseSite = 9;
+constexpr size_t kDecoderRows = 256;  // of logits [M, V] held at once
+
+void copy(ConstMatrix from, Matrix to) {
+  for (size_t t = 0; t < from.rows; ++t) std::copy_n(from.row(t), from.cols, to.row(t));
+}
+
+void fill(Matrix m, float value) {
+  for (size_t t = 0; t < m.rows; ++t) std::fill_n(m.row(t), m.cols, value);
+}
+
+}  // namespace
+
+Tally& Tally::operator+=(const Tally& other) {
+  token_loss += other.token_loss;
+  sequence_loss += other.sequence_loss;
+  tokens += other.tokens;
+  sequences += other.sequences;
+  tokens_right += other.tokens_right;
+  sequences_right += other.sequences_right;
+  input_tokens += other.input_tokens;
+  return *this;
+}
+
+double Tally::loss() const {
+  return (tokens > 0 ? token_loss / tokens : 0) + (sequences > 0 ? sequence_loss / sequences : 0);
+}
+
+Head::Head(const Config& config, Objective objective, const ModelWeights& weights,
+           std::vector<float> class_weights)
+    : config_(config),
+      objective_(objective),
+      weights_(weights),
+      class_weights_(std::move(class_weights)) {
+  if (config.problem_type == "regression") text_loss_ = TextLoss::squared_error;
+  if (config.problem_type == "multi_label_classification") {
+    text_loss_ = TextLoss::binary_cross_entropy;
+  }
+  const bool pooled = weights.pooler.weight.data != nullptr;
+  dense_ = pooled ? &weights.pooler : &weights.classifier_dense;
+  dense_act_ = pooled ? Activation::tanh : config.classifier_act;
+  classifier_ = objective == Objective::pretrain ? &weights.next_sentence : &weights.classifier;
+}
+
+/// dropout(act(dense(first hidden state))), [S, H]; ELECTRA drops before the dense layer too.
+Matrix Head::features(const PackedBatch& batch, ConstMatrix hidden, const DropoutPlan& dropout) {
+  const size_t count = batch.sequences(), h = hidden.cols;
+  const Matrix rows = rows_.matrix(count, h);
+  for (size_t s = 0; s < count; ++s) std::copy_n(hidden.row(batch.begin(s)), h, rows.row(s));
+  const bool early = config_.model_type == "electra";
+  if (early) training::dropout(dropout.at(dropout.hidden, 0, kDenseSite, dropout.sequence_0), rows);
+  const Matrix dense_out = dense_out_.matrix(count, h);
+  linear_forward(*dense_, rows, dense_out);
+  const Matrix features = features_.matrix(count, h);
+  activation_forward(dense_act_, dense_out, features);
+  if (objective_ == Objective::classify) {
+    training::dropout(dropout.at(dropout.hidden, 0, kHeadSite, dropout.sequence_0), features);
+  }
+  return features;
+}
+
+void Head::features_backward(const PackedBatch& batch, Matrix d_features,
+                             const DropoutPlan& dropout, const ModelWeights& gradient,
+                             Matrix d_hidden) {
+  const size_t count = batch.sequences(), h = d_features.cols;
+  if (objective_ == Objective::classify) {
+    training::dropout(dropout.at(dropout.hidden, 0, kHeadSite, dropout.sequence_0), d_features);
+  }
+  activation_backward(dense_act_, ConstMatrix(dense_out_.data(), count, h), d_features);
+  const bool pooled = dense_ == &weights_.pooler;
+  const Matrix d_rows = d_rows_.matrix(count, h);
+  linear_backward(*dense_, ConstMatrix(rows_.data(), count, h), d_features,
+                  pooled ? gradient.pooler : gradient.classifier_dense, d_rows);
+  if (config_.model_type == "electra") {
+    training::dropout(dropout.at(dropout.hidden, 0, kDenseSite, dropout.sequence_0), d_rows);
+  }
+  for (size_t s = 0; s < count; ++s) {
+    gradient_kernels().axpy(1.f, d_rows.row(s), h, d_hidden.row(batch.begin(s)));
+  }
+}
+
+Matrix Head::logits(const PackedBatch& batch, ConstMatrix hidden) {
+  if (objective_ == Objective::classify) {
+    const Matrix logits = logits_.matrix(batch.sequences(), classifier_->weight.rows);
+    linear_forward(*classifier_, features(batch, hidden, {}), logits);
+    return logits;
+  }
+  const LinearWeights& w = objective_ == Objective::spans ? weights_.spans : weights_.classifier;
+  const Matrix logits = logits_.matrix(batch.tokens(), w.weight.rows);
+  linear_forward(w, hidden, logits);
+  return logits;
+}
+
+Tally Head::count(const TrainingBatch& batch) const {
+  Tally tally;
+  const auto weigh = [&](const std::vector<int32_t>& labels) {
+    double sum = 0;
+    for (const int32_t label : labels) {
+      if (label == kIgnored) continue;
+      const bool weighted = !class_weights_.empty() && objective_ != Objective::pretrain;
+      sum += weighted ? static_cast<double>(class_weights_[static_cast<size_t>(label)]) : 1.;
+    }
+    return sum;
+  };
+  tally.tokens = weigh(batch.token_labels);
+  if (objective_ == Objective::spans) {
+    for (size_t s = 0; s < batch.starts.size(); ++s) tally.sequences += batch.starts[s] != kIgnored;
+  } else if (text_loss_ != TextLoss::cross_entropy && objective_ == Objective::classify) {
+    tally.sequences = static_cast<double>(batch.values.size());
+  } else {
+    tally.sequences = weigh(batch.sequence_labels);
+  }
+  return tally;
+}
+
+Tally Head::learn(const TrainingBatch& batch, ConstMatrix hidden, LossScale scale,
+                  const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden) {
+  Tally tally = count(batch);
+  tally.input_tokens = batch.tokens();
+  if (gradient) fill(d_hidden, 0.f);
+  switch (objective_) {
+    case Objective::pretrain:
+    case Objective::masked_lm:
+      learn_masked(batch, hidden, scale.token, gradient, d_hidden, tally);
+      if (!batch.sequence_labels.empty() && weights_.next_sentence.weight.data) {
+        learn_sequences(batch, hidden, scale.sequence, dropout, gradient, d_hidden, tally);
+      }
+      break;
+    case Objective::classify:
+      learn_sequences(batch, hidden, scale.sequence, dropout, gradient, d_hidden, tally);
+      break;
+    case Objective::tokens:
+      learn_tokens(batch, hidden, scale.token, dropout, gradient, d_hidden, tally);
+      break;
+    case Objective::spans:
+      learn_spans(batch, hidden, scale.sequence, gradient, d_hidden, tally);
+      break;
+  }
+  return tally;
+}
+
+double Head::text_loss(const TrainingBatch& batch, Matrix logits, float scale,
+                       size_t& right) const {
+  const ConstMatrix targets(batch.values.data(), logits.rows, logits.cols);
+  switch (text_loss_) {
+    case TextLoss::squared_error:
+      return squared_error(logits, targets, scale);
+    case TextLoss::binary_cross_entropy:
+      return binary_cross_entropy(logits, targets, scale);
+    default:
+      return cross_entropy(logits, batch.sequence_labels, class_weights_, scale, &right);
+  }
+}
+
+void Head::learn_sequences(const TrainingBatch& batch, ConstMatrix hidden, float scale,
+                           const DropoutPlan& dropout, const ModelWeights* gradient,
+                           Matrix d_hidden, Tally& tally) {
+  const Matrix x = features(batch.batch, hidden, dropout);                 // [S, H]
+  const Matrix logits = logits_.matrix(x.rows, classifier_->weight.rows);  // [S, labels]
+  linear_forward(*classifier_, x, logits);
+  if (objective_ == Objective::pretrain) {
+    tally.sequence_loss +=
+        cross_entropy(logits, batch.sequence_labels, {}, scale, &tally.sequences_right);
+  } else {
+    tally.sequence_loss += text_loss(batch, logits, scale, tally.sequences_right);
+  }
+  if (!gradient) return;
+  const Matrix d_x = d_features_.matrix(x.rows, x.cols);
+  const bool nsp = objective_ == Objective::pretrain;
+  linear_backward(*classifier_, x, logits, nsp ? gradient->next_sentence : gradient->classifier,
+                  d_x);
+  features_backward(batch.batch, d_x, dropout, *gradient, d_hidden);
+}
+
+void Head::learn_tokens(const TrainingBatch& batch, ConstMatrix hidden, float scale,
+                        const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden,
+                        Tally& tally) {
+  const Dropout drop = dropout.at(dropout.hidden, 0, kHeadSite, dropout.token_0);
+  const Matrix x = features_.matrix(hidden.rows, hidden.cols);  // [T, H]
+  copy(hidden, x);
+  training::dropout(drop, x);
+  const Matrix logits = logits_.matrix(x.rows, weights_.classifier.weight.rows);  // [T, labels]
+  linear_forward(weights_.classifier, x, logits);
+  tally.token_loss +=
+      cross_entropy(logits, batch.token_labels, class_weights_, scale, &tally.tokens_right);
+  if (!gradient) return;
+  linear_backward(weights_.classifier, x, logits, gradient->classifier, d_hidden);
+  training::dropout(drop, d_hidden);
+}
+
+void Head::learn_spans(const TrainingBatch& batch, ConstMatrix hidden, float scale,
+                       const ModelWeights* gradient, Matrix d_hidden, Tally& tally) {
+  const Matrix logits = logits_.matrix(hidden.rows, 2);  // [T, 2]
+  linear_forward(weights_.spans, hidden, logits);
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    const size_t begin = batch.batch.begin(s), n = batch.batch.length(s);
+    size_t right = 0;
+    for (const bool is_end : {false, true}) {
+      const Matrix column = masked_.matrix(1, n);  // the sequence's start or end logits
+      for (size_t t = 0; t < n; ++t) column.data[t] = logits.row(begin + t)[is_end];
+      const int32_t label = is_end ? batch.ends[s] : batch.starts[s];
+      tally.sequence_loss += 0.5 * cross_entropy(column, {&label, 1}, {}, 0.5f * scale, &right);
+      for (size_t t = 0; t < n; ++t) logits.row(begin + t)[is_end] = column.data[t];
+    }
+    tally.sequences_right += right == 2;
+  }
+  if (gradient) linear_backward(weights_.spans, hidden, logits, gradient->spans, d_hidden);
+}
+
+/// Only masked rows go through the head, and only kDecoderRows of them through the decoder at once.
+void Head::learn_masked(const TrainingBatch& batch, ConstMatrix hidden, float scale,
+                        const ModelWeights* gradient, Matrix d_hidden, Tally& tally) {
+  positions_.clear();
+  labels_.clear();
+  for (size_t t = 0; t < batch.token_labels.size(); ++t) {
+    if (batch.token_labels[t] == kIgnored) continue;
+    positions_.push_back(t);
+    labels_.push_back(batch.token_labels[t]);
+  }
+  const size_t count = positions_.size(), h = hidden.cols, e = weights_.transform.weight.rows;
+  if (count == 0) return;
+  const Matrix rows = masked_.matrix(count, h);  // [M, H]
+  for (size_t i = 0; i < count; ++i) std::copy_n(hidden.row(positions_[i]), h, rows.row(i));
+  // ELECTRA's generator has gelu here whatever its blocks use; see heads/masked_lm.cpp.
+  const Activation act = config_.model_type == "electra" ? Activation::gelu : config_.hidden_act;
+  const Matrix transformed = transformed_.matrix(count, e);  // [M, E]
+  linear_forward(weights_.transform, rows, transformed);
+  const Matrix activated = transform_act_.matrix(count, e);
+  activation_forward(act, transformed, activated);
+  const Matrix normal = transform_norm_.matrix(count, e);
+  const Matrix statistics = transform_statistics_.matrix(count, 2);
+  layer_norm_forward(weights_.transform_norm, config_.layer_norm_eps, activated, normal,
+                     statistics);
+
+  const Matrix d_normal = d_transform_.matrix(count, e);
+  for (size_t first = 0; first < count; first += kDecoderRows) {
+    const size_t n = std::min(kDecoderRows, count - first);
+    const Matrix logits = logits_.matrix(n, config_.vocab_size);  // [n, V]
+    const Matrix x = normal.slice(first, n);
+    linear_forward(weights_.decoder, x, logits);
+    tally.token_loss +=
+        cross_entropy(logits, std::span(labels_).subspan(first, n), {}, scale, &tally.tokens_right);
+    if (gradient) {
+      linear_backward(weights_.decoder, x, logits, gradient->decoder, d_normal.slice(first, n));
+    }
+  }
+  if (!gradient) return;
+  layer_norm_backward(weights_.transform_norm, activated, statistics, d_normal,
+                      gradient->transform_norm, d_normal);
+  activation_backward(act, transformed, d_normal);
+  const Matrix d_rows = d_rows_.matrix(count, h);
+  linear_backward(weights_.transform, rows, d_normal, gradient->transform, d_rows);
+  for (size_t i = 0; i < count; ++i) {
+    gradient_kernels().axpy(1.f, d_rows.row(i), h, d_hidden.row(positions_[i]));
+  }
+}
+
+}  // namespace bert::training

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "ops/matrix.h"
+
+namespace bert::training {
+
+/// The gain and shift of a layer norm, or their gradients; [H] each.
+struct NormWeights {
+  float* weight = nullptr;
+  float* bias = nullptr;
+};
+
+/// y = (x - mean) / sqrt(variance + eps) * weight + bias, row by row (Ba et al. 2016).
+///   x, y [T, H], not the same memory   statistics [T, 2]: kept for the way back
+void layer_norm_forward(const NormWeights& weights, float eps, ConstMatrix x, Matrix y,
+                        Matrix statistics);
+
+/// From dy: dx (which may be dy itself), and the gradients of gain and shift added to `gradient`.
+void layer_norm_backward(const NormWeights& weights, ConstMatrix x, ConstMatrix statistics,
+                         ConstMatrix dy, const NormWeights& gradient, Matrix dx);
+
+}  // namespace bert::training

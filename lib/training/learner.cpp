@@ -1,0 +1,337 @@
+#include "training/learner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "ops/gradient_kernels.h"
+
+namespace bert::training {
+namespace {
+
+constexpr size_t kChunk = size_t{1} << 16;  // floats that one task of reduce and update handles
+
+/// What one thread owns.
+struct Lane {
+  Encoder encoder;
+  Head head;
+  Buffer gradient;
+  ModelWeights gradient_view;
+  TrainingBatch part;
+  Buffer d_hidden;
+  Tally tally;
+
+  Lane(const Config& config, Objective objective, const ModelWeights& weights,
+       const std::vector<float>& class_weights)
+      : encoder(config, weights), head(config, objective, weights, class_weights) {}
+};
+
+/// A run of floats of one parameter.
+struct Piece {
+  const Parameter* parameter;
+  size_t begin, size;  // begin: from the start of all floats
+};
+
+/// Work of a sequence of n tokens: products grow with n, attention with n^2.
+double cost(size_t n, const Config& config) {
+  const auto length = static_cast<double>(n);
+  return length *
+         (static_cast<double>(4 * config.hidden_size + 2 * config.intermediate_size) + 2 * length);
+}
+
+/// Sequences [bounds[i], bounds[i + 1]) are part i's.
+std::vector<size_t> share(const PackedBatch& batch, const Config& config, size_t parts) {
+  double total = 0;
+  for (size_t s = 0; s < batch.sequences(); ++s) total += cost(batch.length(s), config);
+  std::vector<size_t> bounds{0};
+  double done = 0;
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    const double next = cost(batch.length(s), config);
+    const double limit = total * static_cast<double>(bounds.size()) / static_cast<double>(parts);
+    if (bounds.size() < parts && done + next / 2 > limit) bounds.push_back(s);
+    done += next;
+  }
+  bounds.resize(parts, batch.sequences());
+  bounds.push_back(batch.sequences());
+  return bounds;
+}
+
+}  // namespace
+
+struct Learner::State {
+  Config config;
+  Objective objective;
+  LearnerOptions options;
+  Layout layout;
+  Buffer values, first, second;
+  ModelWeights weights;
+  std::vector<std::unique_ptr<Lane>> lanes;
+  Team team;
+  uint64_t steps = 0;
+  std::vector<Piece> pieces;  // of all parameters but a sparse word table
+  std::vector<double> piece_squares;
+  bool sparse = false;             // only rows of the word table that were looked up change
+  std::vector<int32_t> rows;       // of this step, sorted
+  std::vector<uint8_t> row_moves;  // rows whose moments are not zero
+
+  State(Config c, Objective o, LearnerOptions opt)
+      : config(std::move(c)),
+        objective(o),
+        options(std::move(opt)),
+        layout(Layout::make(config, objective)),
+        values(layout.floats()),
+        first(layout.floats()),
+        second(layout.floats()),
+        weights(ModelWeights::view(layout, config, values.data())),
+        team(options.threads) {
+    for (Buffer* b : {&values, &first, &second}) std::fill_n(b->data(), layout.floats(), 0.f);
+    const bool tied =
+        weights.transform.weight.data && weights.decoder.weight.data == weights.word.data;
+    sparse = !tied;
+    row_moves.assign(config.vocab_size, 0);
+    for (int i = 0; i < team.size(); ++i) {
+      lanes.push_back(std::make_unique<Lane>(config, objective, weights, options.class_weights));
+      Lane& lane = *lanes.back();
+      std::fill_n(lane.gradient.reserve(layout.floats()), layout.floats(), 0.f);
+      lane.gradient_view = ModelWeights::view(layout, config, lane.gradient.data());
+    }
+  }
+
+  void cut_pieces() {
+    pieces.clear();
+    for (const Parameter& p : layout.parameters()) {
+      if (sparse && p.offset == 0) continue;
+      for (size_t i = 0; i < p.size; i += kChunk) {
+        pieces.push_back({&p, p.offset + i, std::min(kChunk, p.size - i)});
+      }
+    }
+    piece_squares.assign(pieces.size(), 0);
+  }
+
+  int32_t lowest_depth() const {
+    int32_t lowest = static_cast<int32_t>(config.num_hidden_layers) + 1;
+    for (const Parameter& p : layout.parameters()) {
+      if (p.rate_scale > 0) lowest = std::min(lowest, p.depth);
+    }
+    return lowest;
+  }
+
+  /// Calls use(lane, part, dropout) for the passes of each thread.
+  template <typename Use>
+  void for_each_pass(const TrainingBatch& batch, Use use) {
+    const std::vector<size_t> bounds = share(batch.batch, config, lanes.size());
+    team.run([&](int part, int) {
+      const auto p = static_cast<size_t>(part);
+      Lane& lane = *lanes[p];
+      lane.tally = {};
+      for (size_t first_s = bounds[p]; first_s < bounds[p + 1];) {
+        size_t last = first_s + 1;
+        const auto& cu = batch.batch.cu_seq_lens;
+        while (last < bounds[p + 1] && cu[last + 1] - cu[first_s] <= options.max_pass_tokens)
+          ++last;
+        slice(batch, first_s, last, lane.part);
+        DropoutPlan dropout{options.hidden_dropout, options.attention_dropout,
+                            mix(options.seed, steps), cu[first_s], first_s};
+        use(lane, dropout, first_s);
+        first_s = last;
+      }
+    });
+  }
+
+  Tally sum_tallies() const {
+    Tally tally;
+    for (const auto& lane : lanes) tally += lane->tally;
+    return tally;
+  }
+
+  void zero_gradients();
+  void gather_rows(const PackedBatch& batch);
+  double reduce();
+  void update(double gradient_scale, double rate);
+};
+
+void Learner::State::zero_gradients() {
+  team.run([&](int part, int) {
+    float* gradient = lanes[static_cast<size_t>(part)]->gradient.data();
+    const size_t table = sparse ? layout.parameters()[0].size : 0;
+    const size_t width = config.embedding_size;
+    for (const int32_t row : rows) {  // of the step before
+      std::fill_n(gradient + static_cast<size_t>(row) * width, sparse ? width : 0, 0.f);
+    }
+    std::memset(gradient + table, 0, (layout.floats() - table) * sizeof(float));
+  });
+}
+
+void Learner::State::gather_rows(const PackedBatch& batch) {
+  rows.assign(batch.input_ids.begin(), batch.input_ids.end());
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  for (const int32_t row : rows) row_moves[static_cast<size_t>(row)] = 1;
+}
+
+/// Adds the lanes' gradients into the first one's; returns the norm of the sum.
+double Learner::State::reduce() {
+  const auto add_lanes = [&](size_t begin, size_t size) {
+    float* sum = lanes[0]->gradient.data() + begin;
+    for (size_t i = 1; i < lanes.size(); ++i) {
+      gradient_kernels().axpy(1.f, lanes[i]->gradient.data() + begin, size, sum);
+    }
+    return gradient_kernels().sum_squares(sum, size);
+  };
+  team.run([&](int part, int parts) {
+    for (size_t i = static_cast<size_t>(part); i < pieces.size(); i += static_cast<size_t>(parts)) {
+      piece_squares[i] = add_lanes(pieces[i].begin, pieces[i].size);
+      if (pieces[i].parameter->rate_scale == 0) piece_squares[i] = 0;
+    }
+  });
+  double squares = 0;
+  for (const double s : piece_squares) squares += s;
+  if (sparse && layout.parameters()[0].rate_scale > 0) {
+    const size_t width = config.embedding_size;
+    for (const int32_t row : rows) squares += add_lanes(static_cast<size_t>(row) * width, width);
+  }
+  return std::sqrt(squares);
+}
+
+void Learner::State::update(double gradient_scale, double rate) {
+  const OptimizerOptions& o = options.optimizer;
+  const auto t = static_cast<double>(steps + 1);
+  const auto task = [&](const Parameter& p, size_t begin, size_t size, bool has_gradient) {
+    const double own_rate = rate * static_cast<double>(p.rate_scale);
+    AdamWTask a;
+    a.value = values.data() + begin;
+    a.gradient = has_gradient ? lanes[0]->gradient.data() + begin : nullptr;
+    a.first = first.data() + begin;
+    a.second = second.data() + begin;
+    a.n = size;
+    a.gradient_scale = static_cast<float>(gradient_scale);
+    a.beta1 = static_cast<float>(o.beta1);
+    a.beta2 = static_cast<float>(o.beta2);
+    a.keep = p.decays ? static_cast<float>(1 - own_rate * o.weight_decay) : 1.f;
+    a.step = static_cast<float>(own_rate / (1 - std::pow(o.beta1, t)));
+    a.root_bias_correction2 = static_cast<float>(std::sqrt(1 - std::pow(o.beta2, t)));
+    a.epsilon = static_cast<float>(o.epsilon);
+    return a;
+  };
+  team.run([&](int part, int parts) {
+    for (size_t i = static_cast<size_t>(part); i < pieces.size(); i += static_cast<size_t>(parts)) {
+      const Piece& piece = pieces[i];
+      if (piece.parameter->rate_scale == 0) continue;
+      gradient_kernels().adamw(task(*piece.parameter, piece.begin, piece.size, true));
+    }
+    const Parameter& words = layout.parameters()[0];
+    if (!sparse || words.rate_scale == 0) return;
+    const size_t width = config.embedding_size, count = config.vocab_size;
+    const auto p = static_cast<size_t>(part), n = static_cast<size_t>(parts);
+    auto next = std::lower_bound(rows.begin(), rows.end(), static_cast<int32_t>(count * p / n));
+    for (size_t row = count * p / n; row < count * (p + 1) / n; ++row) {
+      const bool used = next != rows.end() && static_cast<size_t>(*next) == row;
+      if (used) ++next;
+      const AdamWTask a = task(words, row * width, width, used);
+      if (row_moves[row]) {
+        gradient_kernels().adamw(a);
+      } else if (a.keep != 1.f) {  // moments of zero move nothing
+        for (size_t i = 0; i < width; ++i) a.value[i] *= a.keep;
+      }
+    }
+  });
+}
+
+Learner::Learner(Config config, Objective objective, LearnerOptions options)
+    : state_(std::make_unique<State>(std::move(config), objective, std::move(options))) {
+  // Views into config and weights were taken in place.
+}
+Learner::~Learner() = default;
+
+const Config& Learner::config() const { return state_->config; }
+Objective Learner::objective() const { return state_->objective; }
+Layout& Learner::layout() { return state_->layout; }
+float* Learner::values() { return state_->values.data(); }
+float* Learner::first_moments() { return state_->first.data(); }
+float* Learner::second_moments() { return state_->second.data(); }
+uint64_t Learner::steps() const { return state_->steps; }
+const float* Learner::gradient() const { return state_->lanes[0]->gradient.data(); }
+
+void Learner::set_steps(uint64_t done) {
+  state_->steps = done;
+  const size_t width = state_->config.embedding_size;
+  for (size_t row = 0; row < state_->config.vocab_size; ++row) {
+    const float* second = state_->second.data() + row * width;
+    state_->row_moves[row] |= std::any_of(second, second + width, [](float v) { return v != 0; });
+  }
+}
+
+StepResult Learner::step(const TrainingBatch& batch) {
+  State& s = *state_;
+  if (s.pieces.empty()) s.cut_pieces();
+  const Tally all = s.lanes[0]->head.count(batch);
+  const LossScale scale{all.tokens > 0 ? static_cast<float>(1 / all.tokens) : 0,
+                        all.sequences > 0 ? static_cast<float>(1 / all.sequences) : 0};
+  s.zero_gradients();
+  s.gather_rows(batch.batch);
+  const int32_t lowest = s.lowest_depth();
+  s.for_each_pass(batch, [&](Lane& lane, const DropoutPlan& dropout, size_t) {
+    const Matrix hidden = lane.encoder.forward(lane.part.batch, dropout);
+    const Matrix d_hidden = lane.d_hidden.matrix(hidden.rows, hidden.cols);
+    lane.tally += lane.head.learn(lane.part, hidden, scale, dropout, &lane.gradient_view, d_hidden);
+    lane.encoder.backward(d_hidden, lane.gradient_view, lowest);
+  });
+  StepResult result;
+  result.tally = s.sum_tallies();
+  result.gradient_norm = s.reduce();
+  result.learning_rate =
+      s.options.optimizer.learning_rate * schedule_factor(s.options.optimizer, s.steps);
+  if (!std::isfinite(result.tally.loss()) || !std::isfinite(result.gradient_norm)) {
+    throw Error(Error::Kind::data, "",
+                fmt::format("step {}: the loss is {} and the gradient's norm {}: training has "
+                            "diverged; try a lower learning rate",
+                            s.steps + 1, result.tally.loss(), result.gradient_norm));
+  }
+  const double limit = s.options.optimizer.max_grad_norm;
+  const double clip = limit > 0 ? std::min(1., limit / (result.gradient_norm + 1e-6)) : 1;
+  s.update(clip, result.learning_rate);
+  ++s.steps;
+  return result;
+}
+
+Tally Learner::evaluate(const TrainingBatch& batch) {
+  State& s = *state_;
+  s.for_each_pass(batch, [&](Lane& lane, const DropoutPlan&, size_t) {
+    const Matrix hidden = lane.encoder.forward(lane.part.batch, {});
+    lane.tally += lane.head.learn(lane.part, hidden, {}, {}, nullptr, {});
+  });
+  return s.sum_tallies();
+}
+
+void Learner::predict(const TrainingBatch& batch,
+                      const std::function<void(size_t, const PackedBatch&, ConstMatrix)>& use) {
+  State& s = *state_;
+  struct Part {
+    size_t first;
+    PackedBatch batch;
+    std::vector<float> logits;
+    size_t columns;
+  };
+  std::vector<std::vector<Part>> parts(s.lanes.size());
+  s.for_each_pass(batch, [&](Lane& lane, const DropoutPlan&, size_t first) {
+    const Matrix hidden = lane.encoder.forward(lane.part.batch, {});
+    const Matrix logits = lane.head.logits(lane.part.batch, hidden);
+    Part part{first, lane.part.batch, {}, logits.cols};
+    part.logits.assign(logits.data, logits.data + logits.rows * logits.cols);
+    const auto index = static_cast<size_t>(
+        std::find_if(s.lanes.begin(), s.lanes.end(), [&](auto& l) { return l.get() == &lane; }) -
+        s.lanes.begin());
+    parts[index].push_back(std::move(part));
+  });
+  for (const auto& lane : parts) {
+    for (const Part& part : lane) {
+      use(part.first, part.batch,
+          ConstMatrix(part.logits.data(), part.logits.size() / part.columns, part.columns));
+    }
+  }
+}
+
+}  // namespace bert::training

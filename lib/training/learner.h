@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "base/team.h"
+#include "training/adamw.h"
+#include "training/head.h"
+#include "training/parameters.h"
+#include "training/training_batch.h"
+
+namespace bert::training {
+
+struct LearnerOptions {
+  OptimizerOptions optimizer;
+  float hidden_dropout = 0;
+  float attention_dropout = 0;
+  uint64_t seed = 1;
+  int threads = 1;
+  size_t max_pass_tokens = 4096;  ///< that one thread keeps activations of; bounds the memory
+  std::vector<float> class_weights;
+};
+
+struct StepResult {
+  Tally tally;
+  double gradient_norm = 0;
+  double learning_rate = 0;
+};
+
+/// A model being trained: its parameters, their moments, and the steps that change them.
+///
+/// A step's sequences are shared out to the threads by their cost; each thread adds its gradients
+/// to its own run of floats, and these are added in the order of the threads. So a step is the same
+/// to the last bit each time it is run with one number of threads.
+///
+/// Thread rule: one owner; it brings its own threads.
+class BERT_API Learner {
+ public:
+  Learner(Config config, Objective objective, LearnerOptions options);
+  ~Learner();
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+
+  const Config& config() const;
+  Objective objective() const;
+  Layout& layout();  ///< to freeze tensors or scale their learning rate
+  float* values();   ///< layout().floats() floats each
+  float* first_moments();
+  float* second_moments();
+  uint64_t steps() const;         ///< done
+  void set_steps(uint64_t done);  ///< when resuming, after the three runs were filled
+
+  /// One step of AdamW on the mean loss of `batch`. Throws Error(data) naming the step, before any
+  /// parameter changes, if loss or gradient is not finite.
+  StepResult step(const TrainingBatch& batch);
+  /// Losses without learning.
+  Tally evaluate(const TrainingBatch& batch);
+  /// Calls use(first, part, logits) for parts of `batch` in order: `first` is the part's first
+  /// sequence, `logits` as in Head::logits.
+  void predict(
+      const TrainingBatch& batch,
+      const std::function<void(size_t first, const PackedBatch& part, ConstMatrix logits)>& use);
+  /// The gradient of the last step before clipping, layout().floats() floats; for tests. Rows of
+  /// the word table that were not used are not set.
+  const float* gradient() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace bert::training

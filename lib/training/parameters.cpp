@@ -1,0 +1,197 @@
+#include "training/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "training/dropout.h"
+
+namespace bert::training {
+namespace {
+
+bool is_norm_weight(std::string_view name) { return name.ends_with("LayerNorm.weight"); }
+bool is_bias(std::string_view name) { return name.ends_with("bias"); }
+
+}  // namespace
+
+void Layout::add(std::string name, std::vector<size_t> shape, int32_t depth) {
+  Parameter p;
+  p.size = 1;
+  for (const size_t n : shape) p.size *= n;
+  p.decays = !is_bias(name) && !is_norm_weight(name);
+  p.name = std::move(name);
+  p.shape = std::move(shape);
+  p.depth = depth;
+  // Query, key and value are one matrix to the product: nothing between them.
+  const bool joined = p.name.find(".key.") != p.name.npos || p.name.find(".value.") != p.name.npos;
+  if (!joined) floats_ = (floats_ + 15) / 16 * 16;
+  p.offset = floats_;
+  floats_ += p.size;
+  parameters_.push_back(std::move(p));
+}
+
+Layout Layout::make(const Config& config, Objective objective) {
+  Layout layout;
+  const size_t h = config.hidden_size, e = config.embedding_size, i = config.intermediate_size;
+  const bool bert = config.model_type == "bert";
+  const auto add = [&](const std::string& name, std::vector<size_t> shape, size_t depth) {
+    layout.add(name, std::move(shape), static_cast<int32_t>(depth));
+  };
+  const auto add_linear = [&](const std::string& name, size_t out, size_t in, size_t depth) {
+    add(name + ".weight", {out, in}, depth);
+    add(name + ".bias", {out}, depth);
+  };
+  const auto add_norm = [&](const std::string& name, size_t n, size_t depth) {
+    add(name + ".weight", {n}, depth);
+    add(name + ".bias", {n}, depth);
+  };
+  add("embeddings.word_embeddings.weight", {config.vocab_size, e}, 0);
+  add("embeddings.position_embeddings.weight", {config.max_position_embeddings, e}, 0);
+  if (config.type_vocab_size > 0) {
+    add("embeddings.token_type_embeddings.weight", {config.type_vocab_size, e}, 0);
+  }
+  add_norm("embeddings.LayerNorm", e, 0);
+  if (e != h) add_linear("embeddings_project", h, e, 0);
+  for (size_t l = 0; l < config.num_hidden_layers; ++l) {
+    const std::string prefix = "encoder.layer." + std::to_string(l) + ".";
+    // The three lie side by side, so that one product computes them.
+    for (const char* part : {"weight", "bias"}) {
+      for (const char* name : {"query.", "key.", "value."}) {
+        std::vector<size_t> shape{h};
+        if (std::string_view(part) == "weight") shape.push_back(h);
+        add(prefix + "attention.self." + name + part, shape, l + 1);
+      }
+    }
+    add_linear(prefix + "attention.output.dense", h, h, l + 1);
+    add_norm(prefix + "attention.output.LayerNorm", h, l + 1);
+    add_linear(prefix + "intermediate.dense", i, h, l + 1);
+    add_linear(prefix + "output.dense", h, i, l + 1);
+    add_norm(prefix + "output.LayerNorm", h, l + 1);
+  }
+  const size_t top = config.num_hidden_layers + 1;
+  const bool mlm = objective == Objective::pretrain || objective == Objective::masked_lm;
+  if (bert && (objective == Objective::pretrain || objective == Objective::classify)) {
+    add_linear("pooler.dense", h, h, top);
+  }
+  if (mlm) {
+    add_linear("cls.predictions.transform.dense", e, h, top);
+    add_norm("cls.predictions.transform.LayerNorm", e, top);
+    if (!config.tie_word_embeddings)
+      add("cls.predictions.decoder.weight", {config.vocab_size, e}, top);
+    add("cls.predictions.bias", {config.vocab_size}, top);
+  }
+  if (objective == Objective::pretrain && bert) add_linear("cls.seq_relationship", 2, h, top);
+  if (objective == Objective::classify) {
+    if (!bert) add_linear("classifier.dense", h, h, top);
+    add_linear(bert ? "classifier" : "classifier.out_proj", config.labels.size(), h, top);
+  }
+  if (objective == Objective::tokens) add_linear("classifier", config.labels.size(), h, top);
+  if (objective == Objective::spans) add_linear("qa_outputs", 2, h, top);
+  return layout;
+}
+
+const Parameter* Layout::find(std::string_view name) const {
+  for (const Parameter& p : parameters_) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+ModelWeights ModelWeights::view(const Layout& layout, const Config& config, float* base) {
+  const auto matrix = [&](std::string_view name) {
+    const Parameter* p = layout.find(name);
+    return p ? Matrix(base + p->offset, p->shape[0], p->shape[1]) : Matrix();
+  };
+  const auto vector = [&](std::string_view name) {
+    const Parameter* p = layout.find(name);
+    return p ? base + p->offset : nullptr;
+  };
+  const auto linear = [&](const std::string& name) {
+    return LinearWeights{matrix(name + ".weight"), vector(name + ".bias")};
+  };
+  const auto norm = [&](const std::string& name) {
+    return NormWeights{vector(name + ".weight"), vector(name + ".bias")};
+  };
+  ModelWeights w;
+  w.word = matrix("embeddings.word_embeddings.weight");
+  w.position = matrix("embeddings.position_embeddings.weight");
+  w.token_type = matrix("embeddings.token_type_embeddings.weight");
+  w.embedding_norm = norm("embeddings.LayerNorm");
+  w.projection = linear("embeddings_project");
+  for (size_t l = 0; l < config.num_hidden_layers; ++l) {
+    const std::string prefix = "encoder.layer." + std::to_string(l) + ".";
+    LayerWeights layer;
+    layer.qkv = linear(prefix + "attention.self.query");
+    layer.qkv.weight.rows *= 3;
+    layer.attention_output = linear(prefix + "attention.output.dense");
+    layer.attention_norm = norm(prefix + "attention.output.LayerNorm");
+    layer.intermediate = linear(prefix + "intermediate.dense");
+    layer.output = linear(prefix + "output.dense");
+    layer.output_norm = norm(prefix + "output.LayerNorm");
+    w.layers.push_back(layer);
+  }
+  w.pooler = linear("pooler.dense");
+  w.transform = linear("cls.predictions.transform.dense");
+  w.transform_norm = norm("cls.predictions.transform.LayerNorm");
+  if (w.transform.weight.data) {
+    w.decoder = linear("cls.predictions.decoder");
+    if (!w.decoder.weight.data) w.decoder.weight = w.word;
+    w.decoder.bias = vector("cls.predictions.bias");
+  }
+  w.next_sentence = linear("cls.seq_relationship");
+  w.classifier_dense = linear("classifier.dense");
+  w.classifier = linear(layout.find("classifier.weight") ? "classifier" : "classifier.out_proj");
+  w.spans = linear("qa_outputs");
+  return w;
+}
+
+namespace {
+
+/// Box and Muller's normal numbers, two from one key.
+void draw(const Parameter& p, uint64_t seed, float deviation, float* to) {
+  if (is_bias(p.name) || is_norm_weight(p.name)) {
+    std::fill_n(to, p.size, is_bias(p.name) ? 0.f : 1.f);
+    return;
+  }
+  uint64_t key = seed;
+  for (const char c : p.name) key = mix(key, static_cast<unsigned char>(c));
+  for (size_t i = 0; i < p.size; i += 2) {
+    const auto uniform = [&](uint64_t n) {
+      return (static_cast<double>(mix(key, n) >> 11) + 0.5) * 0x1p-53;
+    };
+    const double radius = deviation * std::sqrt(-2 * std::log(uniform(i)));
+    const double angle = 2 * std::numbers::pi * uniform(i + 1);
+    to[i] = static_cast<float>(radius * std::cos(angle));
+    if (i + 1 < p.size) to[i + 1] = static_cast<float>(radius * std::sin(angle));
+  }
+}
+
+}  // namespace
+
+void draw_parameters(const Layout& layout, uint64_t seed, float initializer_range, float* base) {
+  for (const Parameter& p : layout.parameters()) {
+    draw(p, seed, initializer_range, base + p.offset);
+  }
+}
+
+std::vector<std::string> load_parameters(const Layout& layout, const Weights& weights,
+                                         uint64_t seed, float initializer_range, float* base) {
+  std::vector<std::string> drawn;
+  for (const Parameter& p : layout.parameters()) {
+    const TensorView* tensor = weights.find(p.name);
+    // A classifier of other labels is another head.
+    const bool other = tensor && p.name.starts_with("classifier.") && tensor->shape != p.shape;
+    if (!tensor || other) {
+      draw(p, seed, initializer_range, base + p.offset);
+      drawn.push_back(p.name);
+      continue;
+    }
+    const std::vector<float> values = p.shape.size() == 1
+                                          ? weights.floats(p.name, {p.shape[0]})
+                                          : weights.floats(p.name, {p.shape[0], p.shape[1]});
+    std::copy(values.begin(), values.end(), base + p.offset);
+  }
+  return drawn;
+}
+
+}  // namespace bert::training

@@ -1,0 +1,45 @@
+#include "training/training_batch.h"
+
+#include <span>
+
+namespace bert::training {
+namespace {
+
+/// The part of `from`, which has `width` items a unit or is empty.
+template <typename T>
+void copy_part(const std::vector<T>& from, size_t width, size_t first, size_t last,
+               std::vector<T>& to) {
+  to.clear();
+  if (from.empty()) return;
+  to.assign(from.begin() + static_cast<std::ptrdiff_t>(first * width),
+            from.begin() + static_cast<std::ptrdiff_t>(last * width));
+}
+
+}  // namespace
+
+void TrainingBatch::clear() {
+  batch.clear();
+  token_labels.clear();
+  sequence_labels.clear();
+  values.clear();
+  starts.clear();
+  ends.clear();
+}
+
+void slice(const TrainingBatch& from, size_t first, size_t last, TrainingBatch& to) {
+  const PackedBatch& batch = from.batch;
+  to.clear();
+  for (size_t s = first; s < last; ++s) {
+    to.batch.append(std::span(batch.input_ids).subspan(batch.begin(s), batch.length(s)),
+                    std::span(batch.token_type_ids).subspan(batch.begin(s), batch.length(s)));
+  }
+  const size_t labels = batch.sequences() > 0 ? from.values.size() / batch.sequences() : 0;
+  copy_part(from.token_labels, 1, batch.cu_seq_lens[first], batch.cu_seq_lens[last],
+            to.token_labels);
+  copy_part(from.sequence_labels, 1, first, last, to.sequence_labels);
+  copy_part(from.values, labels, first, last, to.values);
+  copy_part(from.starts, 1, first, last, to.starts);
+  copy_part(from.ends, 1, first, last, to.ends);
+}
+
+}  // namespace bert::training
