@@ -226,7 +226,8 @@ void softmax_impl(float* x, size_t n) {
 constexpr size_t kMaxChain = 512;
 
 /// c[MR, NP * 16] (+)= a[MR, k] b[k, NP * 16], one chain of multiply-adds per element.
-template <size_t MR, size_t NP>
+/// Ahead fetches the panels that follow, for the first rows to meet b.
+template <size_t MR, size_t NP, bool Ahead>
 void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, size_t step,
               size_t k, float* c, size_t ldc, bool accumulate) {
   constexpr size_t NV = NP * kVecsPerPanel;
@@ -238,6 +239,10 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
     Vec w[NV];
     UNROLL for (size_t j = 0; j < NV; ++j) {
       w[j] = load(b + j / kVecsPerPanel * panel_floats + j % kVecsPerPanel * kLanes);
+      if constexpr (Ahead) {
+        __builtin_prefetch(b + (NP + j / kVecsPerPanel) * panel_floats + j % kVecsPerPanel * kLanes,
+                           0, 2);
+      }
     }
     UNROLL for (size_t r = 0; r < MR; ++r) {
       const Vec x = set1(a[r * lda + i]);
@@ -256,10 +261,10 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
 using TileF32 = void (*)(const float*, size_t, const float*, size_t, size_t, size_t, float*, size_t,
                          bool);
 
-/// tile_f32<rows, NP> by the number of rows.
-template <size_t NP, size_t... R>
+/// tile_f32<rows, NP, Ahead> by the number of rows.
+template <size_t NP, bool Ahead, size_t... R>
 inline TileF32 tile_of(size_t rows, Rows<R...>) {
-  static constexpr TileF32 kTiles[] = {tile_f32<R, NP>...};
+  static constexpr TileF32 kTiles[] = {tile_f32<R, NP, Ahead>...};
   return kTiles[rows - 1];
 }
 
@@ -329,7 +334,8 @@ struct F32 {
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...> all) {
     const float* a = static_cast<const float*>(t.a) + row * t.lda;
     const float* b = static_cast<const float*>(t.b);
-    const TileF32 run_tile = tile_of<NP>(rows, all);
+    const TileF32 run_tile =
+        row == 0 ? tile_of<NP, true>(rows, all) : tile_of<NP, false>(rows, all);
     in_pieces(t.k, kMaxChain, [&](size_t k, size_t count) {
       run_tile(a + k, t.lda, b + k * t.step, t.panel_stride / sizeof(float), t.step, count, tile,
                NP * kPanel, k > 0);
@@ -578,12 +584,12 @@ inline void product(const float* a, size_t lda, size_t rows, const float* b, siz
                     size_t step, size_t panels, size_t k, float* c, size_t ldc) {
   in_pieces(panels, kTilePanels, [&](size_t first, size_t count) {
     in_pieces(rows, rows_in(TileRows{}), [&](size_t row, size_t height) {
-      TileF32 run = tile_of<1>(height, TileRows{});
+      TileF32 run = tile_of<1, false>(height, TileRows{});
       if constexpr (kTilePanels >= 2) {
-        if (count == 2) run = tile_of<2>(height, TileRows{});
+        if (count == 2) run = tile_of<2, false>(height, TileRows{});
       }
       if constexpr (kTilePanels >= 3) {
-        if (count == 3) run = tile_of<3>(height, TileRows{});
+        if (count == 3) run = tile_of<3, false>(height, TileRows{});
       }
       run(a + row * lda, lda, b + first * panel_floats, panel_floats, step, k,
           c + row * ldc + first * kPanel, ldc, false);
