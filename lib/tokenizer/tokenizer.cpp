@@ -295,14 +295,9 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_to
   for (const int32_t id : ids) {
     const std::string_view piece = token(id);
     if (piece.empty() || (skip_special_tokens && is_special(id))) continue;
-    std::string part;
-    if (first) {
-      part = piece;
-    } else if (piece.starts_with(prefix)) {
-      part = piece.substr(prefix.size());
-    } else {
-      part = " " + std::string(piece);
-    }
+    const bool continues = !first && piece.starts_with(prefix);
+    std::string part(first || continues ? "" : " ");
+    part.append(piece, continues ? prefix.size() : 0);
     first = false;
     text += state_->files.decoder_cleanup ? clean_up_tokens(std::move(part)) : part;
   }

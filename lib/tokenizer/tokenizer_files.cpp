@@ -539,6 +539,7 @@ void Reader::add_token(AddedToken token, std::optional<int64_t> wanted_id,
 }
 
 void Reader::settle_special_tokens() {
+  files_.vocab.close();
   for (Wanted& wanted : wanted_) add_token(std::move(wanted.token), wanted.id, wanted.where);
   for (const std::string* name : {&files_.unk_token, &files_.sep_token, &files_.pad_token,
                                   &files_.cls_token, &files_.mask_token}) {

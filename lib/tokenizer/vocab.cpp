@@ -35,12 +35,12 @@ int32_t Vocab::probe(uint64_t hash, Equal equal) const {
     if (slot == 0) return -1;
     if ((slot ^ mixed) >> 32 != 0) continue;
     const auto id = static_cast<int32_t>(static_cast<uint32_t>(slot) - 1);
-    if (equal(text(id))) return id;
+    if (equal(id)) return id;
   }
 }
 
 int32_t Vocab::find(std::string_view token) const {
-  return probe(hash_of(token), [&](std::string_view text) { return text == token; });
+  return probe(hash_of(token), [&](int32_t id) { return text(id) == token; });
 }
 
 void Vocab::grow(size_t tokens) {
@@ -113,14 +113,15 @@ int32_t Vocab::longest_match(std::string_view word, const uint64_t* prefix_hashe
     if (!(lengths >> std::min<size_t>(n, 63) & 1)) continue;
     uint64_t hash = prefix_hashes[start + n] - prefix_hashes[start] * powers_[n];
     if (!initial) hash += prefix_hash_ * powers_[n];
-    const int32_t id = probe(hash, [&](std::string_view text) {
-      return text.size() == prefix.size() + n &&
-             std::memcmp(text.data(), prefix.data(), prefix.size()) == 0 &&
-             std::memcmp(text.data() + prefix.size(), word.data() + start, n) == 0;
+    const int32_t found = probe(hash, [&](int32_t id) {
+      const std::string_view piece = text(id);
+      return static_cast<size_t>(id) < pieces_ && piece.size() == prefix.size() + n &&
+             std::memcmp(piece.data(), prefix.data(), prefix.size()) == 0 &&
+             std::memcmp(piece.data() + prefix.size(), word.data() + start, n) == 0;
     });
-    if (id >= 0) {
+    if (found >= 0) {
       end = start + n;
-      return id;
+      return found;
     }
   }
   return -1;

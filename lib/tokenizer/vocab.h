@@ -29,8 +29,11 @@ class Vocab {
   /// text only fills the place of an id. Returns whether the text is new.
   bool add(std::string_view token);
 
+  /// Tokens added from here on have a text and an id but are no pieces of words.
+  void close() { pieces_ = spans_.size(); }
+
   size_t size() const { return spans_.size(); }  ///< largest id + 1
-  size_t distinct() const { return distinct_; }
+  size_t pieces() const { return pieces_; }      ///< largest id of a piece + 1
   std::string_view text(int32_t id) const {
     const Span span = spans_[static_cast<size_t>(id)];
     return {text_.data() + span.begin, span.length};
@@ -69,6 +72,7 @@ class Vocab {
   std::vector<uint64_t> slots_;  ///< upper 32 bits of the hash, id + 1; 0: empty
   unsigned shift_ = 64;          ///< 64 - log2(slots)
   size_t distinct_ = 0;
+  size_t pieces_ = 0;
   std::vector<uint64_t> powers_{1};  ///< of kHashFactor, for lengths up to the longest token
   Lengths initial_lengths_{};
   Lengths continuing_lengths_{};

@@ -43,7 +43,7 @@ WordPiece::WordPiece(const Vocab& vocab, const WordPieceOptions& options)
                 : role(c) == Role::single ? kPunctuation
                                           : kOther;
   }
-  for (size_t id = 0; id < vocab.size(); ++id) {
+  for (size_t id = 0; id < vocab.pieces(); ++id) {
     const std::string_view text = vocab.text(static_cast<int32_t>(id));
     if (text.empty() || text.size() > 3) continue;
     const DecodedChar c = decode_utf8(text, 0);
@@ -61,7 +61,7 @@ int32_t WordPiece::single_id(char32_t c) const {
   if (c < kTableSize) return single_ids_[c] > 0 ? single_ids_[c] - 1 : options_.unk_id;
   char bytes[4];
   const int32_t id = vocab_.find({bytes, encode_utf8(c, bytes)});
-  return id >= 0 ? id : options_.unk_id;
+  return id >= 0 && static_cast<size_t>(id) < vocab_.pieces() ? id : options_.unk_id;
 }
 
 void WordPiece::run(std::string_view text, size_t begin, size_t end, Scratch& scratch,
