@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "io/json.h"
+
 namespace bert {
 
 void TaskWorker::clear_encodings() {
@@ -14,6 +16,11 @@ void TaskWorker::clear_encodings() {
 Encoding& TaskWorker::next_encoding() {
   if (encoding_count_ == encodings_.size()) encodings_.emplace_back();
   return encodings_[encoding_count_++];
+}
+
+void TaskWorker::drop_encodings_from(size_t owner) {
+  while (!owners_.empty() && owners_.back() >= owner) owners_.pop_back();
+  encoding_count_ = owners_.size();
 }
 
 void TaskWorker::encode(const Record& record, bool pair, size_t owner) {
@@ -61,8 +68,7 @@ void TaskWorker::note(const Record& record, const Encoding& encoding) {
   if (encoding.dropped > 0 && options_.overflow != Overflow::window) {
     if (options_.strict || options_.overflow == Overflow::error) {
       record.fail(Error::Kind::data,
-                  fmt::format("is too long: {} tokens, wants at most {}",
-                              encoding.size() + encoding.dropped, options_.encode.max_length));
+                  fmt::format("is too long, wants at most {} tokens", options_.encode.max_length));
     }
     if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
   }
@@ -79,6 +85,21 @@ void TaskWorker::begin_row(Rows& rows, const Record& record) const {
 
 void TaskWorker::end_row(Rows& rows, const Record& record) const {
   if (options_.keep_line) rows.field(record.line);
+  rows.end();
+}
+
+void TaskWorker::begin_json(Rows& rows, const Record& record, bool pair) const {
+  std::string& out = rows.raw();
+  out += fmt::format("{{\"record\":{},\"text\":", record.number);
+  append_json_string(out, record.text);
+  if (pair) {
+    out += ",\"text_pair\":";
+    append_json_string(out, record.text_pair);
+  }
+}
+
+void TaskWorker::end_json(Rows& rows) const {
+  rows.raw() += '}';
   rows.end();
 }
 

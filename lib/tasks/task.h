@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,22 @@ class TaskWorker : public Worker {
   /// or with Overflow::window as many as it takes. Appends to encodings_ and owners_ (`owner` for
   /// each).
   void encode(const Record& record, bool pair, size_t owner);
+  /// Calls encode_one(i) for i in [0, count) up to the first that throws Error, which `error` then
+  /// holds; returns how many went well. Their rows are due before the error is rethrown.
+  template <typename EncodeOne>
+  size_t encode_good(size_t count, std::exception_ptr& error, EncodeOne encode_one) {
+    clear_encodings();
+    for (size_t i = 0; i < count; ++i) {
+      try {
+        encode_one(i);
+      } catch (const Error&) {
+        error = std::current_exception();
+        drop_encodings_from(i);
+        return i;
+      }
+    }
+    return count;
+  }
   /// Forgets the encodings of the last chunk; their memory is kept.
   void clear_encodings();
   std::span<Encoding> encodings() { return {encodings_.data(), encoding_count_}; }
@@ -72,6 +89,10 @@ class TaskWorker : public Worker {
 
   void begin_row(Rows& rows, const Record& record) const;
   void end_row(Rows& rows, const Record& record) const;
+  /// `{"record":N,"text":"..."` and, if `pair`, `,"text_pair":"..."`; the caller goes on.
+  void begin_json(Rows& rows, const Record& record, bool pair) const;
+  /// `}` and the terminator.
+  void end_json(Rows& rows) const;
 
   const Tokenizer& tokenizer_;
   const Model* model_;
@@ -83,6 +104,7 @@ class TaskWorker : public Worker {
 
  private:
   Encoding& next_encoding();
+  void drop_encodings_from(size_t owner);
 
   std::vector<Encoding> encodings_;  // the first encoding_count_ are in use
   size_t encoding_count_ = 0;

@@ -1,0 +1,88 @@
+#include "tasks/nsp_score.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace bert {
+namespace {
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
+}
+
+}  // namespace
+
+NspScoreWorker::NspScoreWorker(const Tokenizer& tokenizer, const Model& model,
+                               const Classifier& next_sentence, const NspScoreOptions& nsp,
+                               const TaskOptions& options)
+    : TaskWorker(tokenizer, &model, options), next_sentence_(next_sentence), nsp_(nsp) {
+  if (options.overflow == Overflow::window) {
+    throw Error(Error::Kind::usage, "--overflow", "found 'window', wants cut or error");
+  }
+}
+
+/// softmax([is_next, not_next])[0]
+double NspScoreWorker::Score::probability() const {
+  if (!has_pair) return std::numeric_limits<double>::quiet_NaN();
+  return 1.0 / (1.0 + std::exp(static_cast<double>(not_next) - static_cast<double>(is_next)));
+}
+
+bool NspScoreWorker::has_pair(const Record& record) const {
+  return !nsp_.adjacent || (!is_blank(record.text) && !is_blank(record.text_pair));
+}
+
+void NspScoreWorker::run(std::span<const Record> records, Rows& rows) {
+  std::exception_ptr error;
+  const size_t good = encode_good(records.size(), error, [&](size_t i) {
+    if (has_pair(records[i])) encode(records[i], true, i);
+  });
+  scores_.assign(good, {});
+  for_each_batch([&](size_t first, const PackedBatch& batch, Matrix hidden) {
+    const Matrix logits = next_sentence_.logits(batch, hidden, workspace_);  // [S, 2]
+    for (size_t s = 0; s < logits.rows; ++s) {
+      scores_[owners_[first + s]] = {true, logits.row(s)[0], logits.row(s)[1]};
+    }
+  });
+  for (size_t i = 0; i < good; ++i) write(records[i], scores_[i], rows);
+  if (error) std::rethrow_exception(error);
+}
+
+void NspScoreWorker::write(const Record& record, const Score& score, Rows& rows) {
+  if (score.has_pair && !std::isfinite(score.is_next + score.not_next)) note_non_finite(record);
+  if (options_.json) {
+    write_json(record, score, rows);
+    return;
+  }
+  begin_row(rows, record);
+  if (nsp_.logits) {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    rows.field(score.has_pair ? score.is_next : nan).field(score.has_pair ? score.not_next : nan);
+  } else {
+    rows.number(score.probability());
+  }
+  end_row(rows, record);
+}
+
+void NspScoreWorker::write_json(const Record& record, const Score& score, Rows& rows) const {
+  begin_json(rows, record, true);
+  std::string& out = rows.raw();
+  if (!score.has_pair) {
+    out += ",\"probability\":null,\"logits\":null";
+  } else {
+    const double is_next = score.probability();
+    out += ",\"probability\":{\"IsNext\":";
+    append_json_number(out, is_next);
+    out += ",\"NotNext\":";
+    append_json_number(out, 1 - is_next);
+    out += "},\"logits\":{\"IsNext\":";
+    append_json_number(out, static_cast<double>(score.is_next));
+    out += ",\"NotNext\":";
+    append_json_number(out, static_cast<double>(score.not_next));
+    out += '}';
+  }
+  end_json(rows);
+}
+
+}  // namespace bert

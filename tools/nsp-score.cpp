@@ -1,0 +1,32 @@
+// nsp-score - how likely one sentence follows another. See man/nsp-score.1.
+#include "common/options.h"
+#include "common/run.h"
+#include "tasks/nsp_score.h"
+
+using namespace bert;
+
+int main(int argc, char** argv) {
+  CLI::App app{"How likely is it that the second text follows the first?"};
+  tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2);
+  tools::ModelOptions models(app, Overflow::cut);
+  NspScoreOptions nsp;
+  app.add_flag("--adjacent", nsp.adjacent, "score each line as the one after the line before it");
+  app.add_flag("--logits", nsp.logits, "write the logits of IsNext and NotNext");
+
+  return tools::run(app, argc, argv, [&] {
+    const Tokenizer tokenizer = models.open_tokenizer();
+    const Model model = models.open_model();
+    const Classifier next_sentence = Classifier::open_next_sentence(model);
+    TaskOptions task;
+    models.fill(task, tokenizer, model);
+    rows.fill(task);
+
+    if (nsp.adjacent) rows.stream().texts = 1;
+    rows.stream().adjacent = nsp.adjacent;
+    rows.stream().output_names = {"is_next"};
+    if (nsp.logits) rows.stream().output_names = {"logit_is_next", "logit_not_next"};
+    return rows.run([&] {
+      return std::make_unique<NspScoreWorker>(tokenizer, model, next_sentence, nsp, task);
+    });
+  });
+}
