@@ -1,0 +1,140 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+#include "heads/masked_lm.h"
+#include "tasks/task.h"
+
+namespace bert {
+
+/// What the tools of the masked-LM laboratory share: mlm-fill, mlm-mask, mlm-score.
+
+/// A row whose logits are wanted, and the name under which they come back.
+struct WantedRow {
+  size_t position = 0;  ///< in the sequence
+  size_t tag = 0;
+};
+
+/// Packs sequences into batches of at most `max_batch_tokens`, runs the model, and hands the
+/// vocabulary logits of the wanted rows, and of no others, to `use`, in the order they were asked
+/// for. Memory is that of one batch and of a few rows of logits, however many sequences come.
+///
+/// Thread rule: one thread; borrows model and head.
+class BERT_API MaskQueries {
+ public:
+  using Use = std::function<void(size_t tag, std::span<const float> logits)>;  ///< [V]
+
+  MaskQueries(const Model& model, const MaskedLM& head, size_t max_batch_tokens)
+      : model_(model), head_(head), max_batch_tokens_(max_batch_tokens) {}
+  void use_team(Team* team) { workspace_.linear.team = team; }
+
+  void start(Use use);
+  /// `input_ids` is copied; token types are 0. At least one row is wanted.
+  void ask(std::span<const int32_t> input_ids, std::span<const WantedRow> wanted);
+  /// Runs what is left.
+  void finish();
+
+ private:
+  void flush();
+
+  const Model& model_;
+  const MaskedLM& head_;
+  const size_t max_batch_tokens_;
+  Use use_;
+  Workspace workspace_;
+  PackedBatch batch_;
+  std::vector<int32_t> types_;
+  std::vector<size_t> rows_;  ///< [M] in the batch
+  std::vector<size_t> tags_;  ///< [M]
+};
+
+/// A vocabulary entry and its log probability.
+struct ScoredId {
+  int32_t id = 0;
+  double logprob = 0;
+};
+
+/// The `k` largest of `values` [V], best first; equal ones in id order, NaN last. Of ids from
+/// `limit` up none. `out` holds values, not probabilities.
+BERT_API void top_ids(std::span<const float> values, size_t k, size_t limit,
+                      std::vector<ScoredId>& out);
+/// How many values are larger than that of `id`, plus 1.
+BERT_API size_t rank_of(std::span<const float> values, int32_t id);
+/// -sum p ln p in nats, p = softmax(logits), from logits and their log_sum_exp.
+BERT_API double entropy_of(std::span<const float> logits, double log_sum_exp);
+
+/// Tokens [begin, end) of an encoding's text that the model sees at once, between [CLS] and [SEP].
+struct TokenWindow {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+/// Windows over `count` tokens, `room` at once, `stride` of them shared with the next.
+BERT_API std::vector<TokenWindow> token_windows(size_t count, size_t room, size_t stride);
+/// Index of the window in which token `t` has the most context on the side where it has less.
+BERT_API size_t best_window(std::span<const TokenWindow> windows, size_t t);
+
+/// A sum that is the same in whatever order it is added up (in units of 2^-24).
+class OrderFreeSum {
+ public:
+  void add(double value);
+  void add(const OrderFreeSum& other) { units_ += other.units_; }
+  double value() const { return static_cast<double>(units_) / kUnits; }
+
+ private:
+  static constexpr double kUnits = 1 << 24;
+  int64_t units_ = 0;
+};
+
+/// A text as tokens: the record's text, or with --tokens its pieces as `tokenize` prints them.
+struct TokenizedText {
+  Encoding encoding;  ///< with [CLS] and [SEP]
+  size_t front = 0;   ///< added tokens before the text
+  size_t back = 0;    ///< and after it
+
+  size_t count() const { return encoding.size() - front - back; }  ///< tokens of the text
+  int32_t id(size_t t) const { return encoding.input_ids[front + t]; }
+  const Offset& offset(size_t t) const { return encoding.offsets[front + t]; }
+  int32_t word(size_t t) const { return encoding.word_ids[front + t]; }
+  /// [CLS], the tokens of `window`, [SEP].
+  void ids_of(const TokenWindow& window, std::vector<int32_t>& out) const;
+};
+
+/// A TaskWorker whose records are texts with masks, or tokens.
+class MlmWorker : public TaskWorker {
+ protected:
+  MlmWorker(const Tokenizer& tokenizer, const Model* model, const TaskOptions& options, bool tokens)
+      : TaskWorker(tokenizer, model, options), tokens_(tokens) {}
+
+  /// `text` stands in for the record's own. Cuts at max_length unless there are windows; counts, or
+  /// refuses, as the options say. Throws Error(data) naming the record for a token that the
+  /// vocabulary does not have.
+  void tokenize(const Record& record, std::string_view text, TokenizedText& out);
+  /// The windows that the options ask for: one, or several with Overflow::window.
+  std::vector<TokenWindow> windows_of(const TokenizedText& text) const;
+  /// A `--labels` item "index:token": the token's index in the text, and its id.
+  std::vector<std::pair<size_t, int32_t>> parse_labels(const Record& record,
+                                                       std::string_view labels) const;
+
+  const bool tokens_;
+
+ private:
+  void split_tokens(const Record& record, std::string_view text, Encoding& out) const;
+};
+
+/// Appends a piece to text that is being filled. A continuation ("##ing") loses its mark and the
+/// blanks before it; `beside`: the byte before comes from a piece too, so that two words want a
+/// blank between them, which Chinese does not.
+BERT_API void append_piece(std::string& out, std::string_view piece, bool continuation,
+                           bool beside);
+
+/// A log probability with nine significant digits.
+BERT_API std::string score_text(double value);
+
+}  // namespace bert

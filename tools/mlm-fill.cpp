@@ -1,0 +1,129 @@
+// mlm-fill - fill the masks in each line of text. See man/mlm-fill.1.
+#include <deque>
+
+#include "common/options.h"
+#include "common/run.h"
+#include "tasks/mlm_fill.h"
+
+using namespace bert;
+
+namespace {
+
+struct Options {
+  MlmFillOptions fill;
+  std::vector<std::string> verbalizers;
+  std::string gold, labels;
+};
+
+void add(CLI::App& app, Options& o) {
+  app.add_option("-k,--top-k", o.fill.top_k, "write the K best candidates of each mask, one a row")
+      ->check(CLI::PositiveNumber)
+      ->type_name("K");
+  app.add_flag("--tokens", o.fill.tokens, "records are tokens as tokenize writes them, in and out");
+  app.add_flag("--joint", o.fill.joint, "fill the masks of a record together");
+  app.add_option("--beam", o.fill.beam, "solutions kept while filling together (default: 5)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  tools::add_choice<FillOrder>(app, "--order", o.fill.order,
+                               {{"confidence", FillOrder::confidence}, {"left", FillOrder::left}},
+                               "which mask is filled next");
+  app.add_option("--max-pieces", o.fill.max_pieces, "a gap may be a word of 1 to N pieces")
+      ->check(CLI::Range(1, 16))
+      ->type_name("N");
+  app.add_option("--targets", o.fill.targets, "the only candidates, separated by commas")
+      ->delimiter(',')
+      ->type_name("WORDS");
+  app.add_option("--gold", o.gold, "field with the truth: measure instead of filling")
+      ->type_name("N");
+  app.add_option("--labels", o.labels, "as --gold, with the labels that mlm-mask --labels wrote")
+      ->type_name("N");
+  app.add_option("--prompt", o.fill.prompt, "a text with {} where the record belongs")
+      ->type_name("TEXT");
+  app.add_option("--calibrate", o.fill.calibration,
+                 "divide each probability by that in this prompt without content")
+      ->type_name("TEXT");
+  app.add_option("--verbalizer", o.verbalizers,
+                 "a label and the words that mean it; writes label and probability (repeat)")
+      ->type_name("LABEL=WORDS");
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+void finish(Options& o) {
+  for (const std::string& text : o.verbalizers) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals + 1 == text.size()) {
+      throw Error(Error::Kind::usage, "--verbalizer",
+                  "found '" + printable(text) + "', wants LABEL=WORD,WORD");
+    }
+    o.fill.verbalizers.push_back({text.substr(0, equals), split(text.substr(equals + 1), ',')});
+  }
+  if (!o.gold.empty()) o.fill.truth = FillTruth::text;
+  if (!o.labels.empty()) o.fill.truth = FillTruth::labels;
+  if (!o.gold.empty() && !o.labels.empty()) {
+    throw Error(Error::Kind::usage, "", "wants one of --gold and --labels");
+  }
+}
+
+std::vector<std::string> column_names(const MlmFillOptions& fill) {
+  if (fill.truth != FillTruth::none) {
+    return {"record", "mask", "rank", "probability", "surprisal", "entropy", "gold", "best"};
+  }
+  if (!fill.verbalizers.empty()) {
+    if (fill.top_k == 0) return {"label", "probability"};
+    std::vector<std::string> names;
+    for (size_t i = 1; i <= std::min(fill.top_k, fill.verbalizers.size()); ++i) {
+      names.push_back("label" + std::to_string(i));
+      names.push_back("p" + std::to_string(i));
+    }
+    return names;
+  }
+  if (fill.top_k > 0) return {"record", "mask", "rank", "probability", "token", "text"};
+  return {"text"};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Fill the masks in each line of text."};
+  tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
+  tools::ModelOptions models(app, Overflow::cut);
+  Options options;
+  add(app, options);
+
+  return tools::run(app, argc, argv, [&] {
+    finish(options);
+    const Tokenizer tokenizer = models.open_tokenizer();
+    const Model model = models.open_model();
+    const MaskedLM head = MaskedLM::open(model);
+    TaskOptions task;
+    models.fill(task, tokenizer, model);
+    rows.fill(task);
+    const FillPlan plan = FillPlan::make(options.fill, tokenizer, task.encode.max_length);
+    const bool measured = options.fill.truth != FillTruth::none;
+    if (measured) {
+      rows.stream().extra_fields = {options.gold.empty() ? options.labels : options.gold};
+      // The truth must not be read as part of the text.
+      if (app.count("--fields") == 0) rows.stream().fields = {"1"};
+    }
+    rows.stream().output_names = column_names(options.fill);
+
+    std::deque<FillSummary> summaries;  // one for each worker
+    const int status = rows.run([&] {
+      summaries.emplace_back();
+      return std::make_unique<MlmFillWorker>(tokenizer, model, head, plan, &summaries.back(), task);
+    });
+    FillSummary sum;
+    for (const FillSummary& part : summaries) sum += part;
+    if (measured) tools::notice(sum.text());
+    return status;
+  });
+}
