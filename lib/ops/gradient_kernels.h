@@ -14,6 +14,7 @@ struct AdamWTask {
   size_t n = 0;
   float gradient_scale = 1;  ///< of clipping
   float beta1 = 0, beta2 = 0;
+  float rest1 = 1, rest2 = 1;       ///< 1 - beta1, 1 - beta2, rounded once
   float keep = 1;                   ///< 1 - learning rate * weight decay
   float step = 0;                   ///< learning rate / (1 - beta1^t)
   float root_bias_correction2 = 1;  ///< sqrt(1 - beta2^t)

@@ -130,9 +130,8 @@ float softmax_keep_impl(float* x, size_t n, float scale) {
 
 void softmax_again_impl(float* x, size_t n, float scale, float log_sum) {
   const Vec s = set1(scale), l = set1(-log_sum);
-  each(n, [=](size_t i, auto part) {
-    store_n(x + i, exp_v(fma(load_n(x + i, part), s, l)), part);
-  });
+  each(n,
+       [=](size_t i, auto part) { store_n(x + i, exp_v(fma(load_n(x + i, part), s, l)), part); });
 }
 
 void softmax_backward_impl(const float* p, size_t n, float sum, float scale, float* dp) {
@@ -164,8 +163,8 @@ inline Vec sqrt_v(Vec x);  // of the instruction set
 /// Loshchilov and Hutter 2019, in the order of PyTorch's AdamW: decay, moments, then the step.
 template <bool kHasGradient>
 void adamw_as(const AdamWTask& t) {
-  const Vec beta1 = set1(t.beta1), rest1 = set1(1.f - t.beta1);
-  const Vec beta2 = set1(t.beta2), rest2 = set1(1.f - t.beta2);
+  const Vec beta1 = set1(t.beta1), rest1 = set1(t.rest1);
+  const Vec beta2 = set1(t.beta2), rest2 = set1(t.rest2);
   const Vec scale = set1(t.gradient_scale), keep = set1(t.keep), step = set1(-t.step);
   const Vec correction = set1(1.f / t.root_bias_correction2), epsilon = set1(t.epsilon);
   each(t.n, [=](size_t i, auto part) {
@@ -186,7 +185,12 @@ void adamw_as(const AdamWTask& t) {
 
 void adamw_impl(const AdamWTask& t) { return t.gradient ? adamw_as<true>(t) : adamw_as<false>(t); }
 
-const GradientTable kGradientTable = {
-    activate_backward_impl, layer_norm_keep_impl,  layer_norm_backward_impl,
-    softmax_keep_impl,      softmax_again_impl,    softmax_backward_impl,
-    axpy_impl,              sum_squares_impl,      adamw_impl};
+const GradientTable kGradientTable = {activate_backward_impl,
+                                      layer_norm_keep_impl,
+                                      layer_norm_backward_impl,
+                                      softmax_keep_impl,
+                                      softmax_again_impl,
+                                      softmax_backward_impl,
+                                      axpy_impl,
+                                      sum_squares_impl,
+                                      adamw_impl};

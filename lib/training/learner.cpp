@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 
 #include "base/error.h"
 #include "ops/gradient_kernels.h"
@@ -23,11 +24,36 @@ struct Lane {
   TrainingBatch part;
   Buffer d_hidden;
   Tally tally;
+  std::exception_ptr failure;
 
   Lane(const Config& config, Objective objective, const ModelWeights& weights,
        const std::vector<float>& class_weights)
       : encoder(config, weights), head(config, objective, weights, class_weights) {}
 };
+
+void check(const PackedBatch& batch, const Config& config) {
+  for (const int32_t id : batch.input_ids) {
+    if (id < 0 || static_cast<size_t>(id) >= config.vocab_size) {
+      throw Error(Error::Kind::data, config.path,
+                  fmt::format("token id {} is outside the model's vocabulary of {}", id,
+                              config.vocab_size));
+    }
+  }
+  for (const int32_t type : batch.token_type_ids) {
+    if (config.type_vocab_size > 0 && static_cast<size_t>(type) >= config.type_vocab_size) {
+      throw Error(Error::Kind::data, config.path,
+                  fmt::format("a pair needs token type {}, but type_vocab_size is {}", type,
+                              config.type_vocab_size));
+    }
+  }
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    if (batch.length(s) > config.max_position_embeddings) {
+      throw Error(Error::Kind::data, config.path,
+                  fmt::format("a sequence of {} tokens, but max_position_embeddings is {}",
+                              batch.length(s), config.max_position_embeddings));
+    }
+  }
+}
 
 /// A run of floats of one parameter.
 struct Piece {
@@ -122,23 +148,35 @@ struct Learner::State {
   /// Calls use(lane, part, dropout) for the passes of each thread.
   template <typename Use>
   void for_each_pass(const TrainingBatch& batch, Use use) {
+    check(batch.batch, config);
     const std::vector<size_t> bounds = share(batch.batch, config, lanes.size());
     team.run([&](int part, int) {
       const auto p = static_cast<size_t>(part);
       Lane& lane = *lanes[p];
       lane.tally = {};
-      for (size_t first_s = bounds[p]; first_s < bounds[p + 1];) {
-        size_t last = first_s + 1;
-        const auto& cu = batch.batch.cu_seq_lens;
-        while (last < bounds[p + 1] && cu[last + 1] - cu[first_s] <= options.max_pass_tokens)
-          ++last;
-        slice(batch, first_s, last, lane.part);
-        DropoutPlan dropout{options.hidden_dropout, options.attention_dropout,
-                            mix(options.seed, steps), cu[first_s], first_s};
-        use(lane, dropout, first_s);
-        first_s = last;
+      lane.failure = nullptr;
+      try {
+        run_passes(batch, bounds[p], bounds[p + 1], lane, use);
+      } catch (...) {  // out of memory
+        lane.failure = std::current_exception();
       }
     });
+    for (const auto& lane : lanes) {
+      if (lane->failure) std::rethrow_exception(lane->failure);
+    }
+  }
+  template <typename Use>
+  void run_passes(const TrainingBatch& batch, size_t begin, size_t end, Lane& lane, Use use) {
+    for (size_t first_s = begin; first_s < end;) {
+      size_t last = first_s + 1;
+      const auto& cu = batch.batch.cu_seq_lens;
+      while (last < end && cu[last + 1] - cu[first_s] <= options.max_pass_tokens) ++last;
+      slice(batch, first_s, last, lane.part);
+      DropoutPlan dropout{options.hidden_dropout, options.attention_dropout,
+                          mix(options.seed, steps), cu[first_s], first_s};
+      use(lane, dropout, first_s);
+      first_s = last;
+    }
   }
 
   Tally sum_tallies() const {
@@ -210,6 +248,8 @@ void Learner::State::update(double gradient_scale, double rate) {
     a.gradient_scale = static_cast<float>(gradient_scale);
     a.beta1 = static_cast<float>(o.beta1);
     a.beta2 = static_cast<float>(o.beta2);
+    a.rest1 = static_cast<float>(1 - o.beta1);
+    a.rest2 = static_cast<float>(1 - o.beta2);
     a.keep = p.decays ? static_cast<float>(1 - own_rate * o.weight_decay) : 1.f;
     a.step = static_cast<float>(own_rate / (1 - std::pow(o.beta1, t)));
     a.root_bias_correction2 = static_cast<float>(std::sqrt(1 - std::pow(o.beta2, t)));

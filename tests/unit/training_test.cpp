@@ -1,0 +1,354 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bert/model.h"
+#include "golden.h"
+#include "heads/classification.h"
+#include "heads/masked_lm.h"
+#include "ops/dtype.h"
+#include "training/activation.h"
+#include "training/attention.h"
+#include "training/embedding.h"
+#include "training/layer_norm.h"
+#include "training/learner.h"
+#include "training/linear.h"
+#include "training/loss.h"
+
+namespace bert::training {
+namespace {
+
+using test::golden_model;
+
+/// A file of tests/golden/training; see its README.
+class Fixture {
+ public:
+  explicit Fixture(const std::string& name)
+      : file_(MappedFile::open(golden_model("training/" + name + ".safetensors"))) {
+    for (SafetensorsEntry& e : read_safetensors(file_.bytes(), name)) {
+      entries_.emplace(e.name, std::move(e));
+    }
+  }
+  const std::vector<size_t>& shape(const std::string& name) const { return at(name).shape; }
+  std::vector<float> floats(const std::string& name) const {
+    const SafetensorsEntry& e = at(name);
+    const DType type = e.dtype == "F64" ? DType::f64 : DType::f32;
+    std::vector<float> values(e.bytes.size() / dtype_size(type));
+    to_float(type, e.bytes.data(), values);
+    return values;
+  }
+  std::vector<double> doubles(const std::string& name) const {
+    const SafetensorsEntry& e = at(name);
+    std::vector<double> values(e.bytes.size() / sizeof(double));
+    std::memcpy(values.data(), e.bytes.data(), e.bytes.size());
+    return values;
+  }
+  std::vector<int32_t> ints(const std::string& name) const {
+    const SafetensorsEntry& e = at(name);
+    std::vector<int32_t> values(e.bytes.size() / sizeof(int32_t));
+    std::memcpy(values.data(), e.bytes.data(), e.bytes.size());
+    return values;
+  }
+  std::vector<size_t> sizes(const std::string& name) const {
+    const std::vector<int32_t> values = ints(name);
+    return {values.begin(), values.end()};
+  }
+  std::vector<std::string> names(const std::string& prefix) const {
+    std::vector<std::string> found;
+    for (const auto& [name, e] : entries_) {
+      if (name.starts_with(prefix)) found.push_back(name.substr(prefix.size()));
+    }
+    return found;
+  }
+
+ private:
+  const SafetensorsEntry& at(const std::string& name) const {
+    const auto found = entries_.find(name);
+    if (found == entries_.end()) throw std::runtime_error("no " + name);
+    return found->second;
+  }
+  MappedFile file_;
+  std::map<std::string, SafetensorsEntry> entries_;
+};
+
+/// A matrix of the fixture, to be written to or not.
+struct Data {
+  std::vector<float> values;
+  size_t rows, cols;
+  Data(const Fixture& f, const std::string& name) : values(f.floats(name)) {
+    const auto& shape = f.shape(name);
+    rows = shape.size() == 1 ? 1 : shape[0];
+    cols = shape.back();
+  }
+  Data(size_t r, size_t c) : values(r * c, 0.f), rows(r), cols(c) {}
+  Matrix matrix() { return {values.data(), rows, cols}; }
+};
+
+/// The largest difference, relative to the largest expected number.
+double error(const std::vector<float>& found, const std::vector<float>& expected) {
+  REQUIRE(found.size() == expected.size());
+  double worst = 0, scale = 1e-6;
+  for (size_t i = 0; i < found.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(found[i]) - expected[i]));
+    scale = std::max(scale, std::abs(static_cast<double>(expected[i])));
+    if (std::isnan(found[i])) return 1e9;
+  }
+  return worst / scale;
+}
+
+constexpr double kLayerTolerance = 2e-6;
+
+}  // namespace
+
+TEST_CASE("linear: forward and backward equal autograd") {
+  const Fixture f("layers");
+  Data x(f, "linear.x"), w(f, "linear.w"), b(f, "linear.b"), dy(f, "linear.dy");
+  Data y(dy.rows, dy.cols), dx(x.rows, x.cols), dw(w.rows, w.cols), db(1, b.cols);
+  const LinearWeights weights{w.matrix(), b.values.data()}, gradient{dw.matrix(), db.values.data()};
+  linear_forward(weights, x.matrix(), y.matrix());
+  linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix());
+  CHECK(error(y.values, f.floats("linear.y")) < kLayerTolerance);
+  CHECK(error(dx.values, f.floats("linear.dx")) < kLayerTolerance);
+  CHECK(error(dw.values, f.floats("linear.dw")) < kLayerTolerance);
+  CHECK(error(db.values, f.floats("linear.db")) < kLayerTolerance);
+
+  SUBCASE("gradients are added to, a frozen layer's are not touched") {
+    linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix(), true);
+    std::vector<float> twice = f.floats("linear.dw"), twice_x = f.floats("linear.dx");
+    for (float& v : twice) v *= 2;
+    for (float& v : twice_x) v *= 2;
+    CHECK(error(dw.values, twice) < kLayerTolerance);
+    CHECK(error(dx.values, twice_x) < kLayerTolerance);
+    linear_backward(weights, x.matrix(), dy.matrix(), {}, dx.matrix());
+    CHECK(error(dw.values, twice) < kLayerTolerance);
+  }
+}
+
+TEST_CASE("layer norm: forward and backward equal autograd") {
+  const Fixture f("layers");
+  Data x(f, "norm.x"), w(f, "norm.w"), b(f, "norm.b"), dy(f, "norm.dy");
+  Data y(x.rows, x.cols), statistics(x.rows, 2), dw(1, x.cols), db(1, x.cols);
+  const NormWeights weights{w.values.data(), b.values.data()},
+      gradient{dw.values.data(), db.values.data()};
+  layer_norm_forward(weights, 1e-5f, x.matrix(), y.matrix(), statistics.matrix());
+  layer_norm_backward(weights, x.matrix(), statistics.matrix(), dy.matrix(), gradient, dy.matrix());
+  CHECK(error(y.values, f.floats("norm.y")) < kLayerTolerance);
+  CHECK(error(dy.values, f.floats("norm.dx")) < kLayerTolerance);
+  CHECK(error(dw.values, f.floats("norm.dw")) < kLayerTolerance);
+  CHECK(error(db.values, f.floats("norm.db")) < kLayerTolerance);
+}
+
+TEST_CASE("embedding: forward and backward equal autograd, padding has no gradient") {
+  const Fixture f("layers");
+  Data w(f, "embedding.w"), dy(f, "embedding.dy"), y(dy.rows, dy.cols), dw(w.rows, w.cols);
+  const std::vector<int32_t> ids = f.ints("embedding.ids");
+  embedding_forward(w.matrix(), ids, y.matrix());
+  embedding_backward(ids, dy.matrix(), dw.matrix(), 0);
+  CHECK(error(y.values, f.floats("embedding.y")) < kLayerTolerance);
+  CHECK(error(dw.values, f.floats("embedding.dw")) < kLayerTolerance);
+}
+
+TEST_CASE("attention: self, causal and cross equal autograd over packed sequences") {
+  const Fixture f("layers");
+  for (const std::string name : {"self", "causal", "cross"}) {
+    CAPTURE(name);
+    Data q(f, name + ".q"), k(f, name + ".k"), v(f, name + ".v"), dy(f, name + ".dy");
+    const std::vector<size_t> cu_q = f.sizes(name + ".cu_q"), cu_k = f.sizes(name + ".cu_k");
+    const AttentionPlan plan{cu_q, cu_k, 3, name == "causal", {}};
+    Data y(q.rows, q.cols), log_sums(3, q.rows);
+    Data dq(q.rows, q.cols), dk(k.rows, k.cols), dv(v.rows, v.cols);
+    AttentionBuffers buffers;
+    attention_forward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
+                      buffers);
+    attention_backward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
+                       dy.matrix(), dq.matrix(), dk.matrix(), dv.matrix(), buffers);
+    CHECK(error(y.values, f.floats(name + ".y")) < kLayerTolerance);
+    CHECK(error(dq.values, f.floats(name + ".dq")) < kLayerTolerance);
+    CHECK(error(dk.values, f.floats(name + ".dk")) < kLayerTolerance);
+    CHECK(error(dv.values, f.floats(name + ".dv")) < kLayerTolerance);
+  }
+}
+
+TEST_CASE("activations: forward and backward equal autograd") {
+  const Fixture f("layers");
+  const std::pair<const char*, Activation> kAll[] = {
+      {"gelu", Activation::gelu},       {"gelu_tanh", Activation::gelu_tanh},
+      {"relu", Activation::relu},       {"gelu_quick", Activation::gelu_quick},
+      {"silu", Activation::silu},       {"tanh", Activation::tanh},
+      {"sigmoid", Activation::sigmoid},
+  };
+  for (const auto& [short_name, act] : kAll) {
+    const std::string name = std::string("act.") + short_name;
+    CAPTURE(name);
+    Data x(f, name + ".x"), dy(f, name + ".dy"), y(1, x.cols);
+    activation_forward(act, x.matrix(), y.matrix());
+    activation_backward(act, x.matrix(), dy.matrix());
+    CHECK(error(y.values, f.floats(name + ".y")) < kLayerTolerance);
+    CHECK(error(dy.values, f.floats(name + ".dx")) < 2 * kLayerTolerance);  // of polynomials
+  }
+}
+
+TEST_CASE("losses and their gradients equal PyTorch's") {
+  const Fixture f("layers");
+  const std::vector<int32_t> labels = f.ints("entropy.labels");
+  for (const std::string name : {"entropy", "weighted"}) {
+    CAPTURE(name);
+    Data x(f, name + ".x");
+    std::vector<float> weights;
+    if (name == "weighted") weights = f.floats("weighted.weights");
+    const double loss = cross_entropy(x.matrix(), labels, weights, 1.f);
+    CHECK(loss == doctest::Approx(f.doubles(name + ".loss")[0]).epsilon(1e-6));
+    CHECK(error(x.values, f.floats(name + ".dx")) < kLayerTolerance);
+  }
+  Data x(f, "binary.x"), targets(f, "binary.targets");
+  CHECK(binary_cross_entropy(x.matrix(), targets.matrix(), 1.f) ==
+        doctest::Approx(f.doubles("binary.loss")[0]).epsilon(1e-6));
+  CHECK(error(x.values, f.floats("binary.dx")) < kLayerTolerance);
+  Data y(f, "squared.x"), wanted(f, "squared.targets");
+  CHECK(squared_error(y.matrix(), wanted.matrix(), 1.f) ==
+        doctest::Approx(f.doubles("squared.loss")[0]).epsilon(1e-6));
+  CHECK(error(y.values, f.floats("squared.dx")) < kLayerTolerance);
+}
+
+TEST_CASE("dropout: the rate, the scale, and one mask on both ways") {
+  Dropout drop{0.25f, 77, 0};
+  Data x(100, 100);
+  std::fill(x.values.begin(), x.values.end(), 1.f);
+  dropout(drop, x.matrix());
+  size_t dropped = 0;
+  for (const float v : x.values) {
+    dropped += v == 0.f;
+    CHECK((v == 0.f || v == doctest::Approx(4. / 3)));
+  }
+  CHECK(std::abs(static_cast<double>(dropped) - 2500) < 3 * std::sqrt(10000 * .25 * .75));
+  Data later(40, 100);  // rows 60 .. 99 of the same
+  std::fill(later.values.begin(), later.values.end(), 1.f);
+  drop.row_0 = 60;
+  dropout(drop, later.matrix());
+  CHECK(std::equal(later.values.begin(), later.values.end(), x.values.begin() + 6000));
+}
+
+namespace {
+
+/// Batches [first, last) of a fixture as one.
+TrainingBatch batch_of(const Fixture& f, Objective objective, const Config& config, size_t index) {
+  const std::vector<size_t> cu = f.sizes("cu_seq_lens"), batches = f.sizes("cu_batches");
+  const std::vector<int32_t> ids = f.ints("input_ids"), types = f.ints("token_type_ids");
+  TrainingBatch all;
+  for (size_t s = 0; s + 1 < cu.size(); ++s) {
+    const size_t n = cu[s + 1] - cu[s];
+    all.batch.append(std::span(ids).subspan(cu[s], n), std::span(types).subspan(cu[s], n));
+  }
+  const bool mlm = objective == Objective::pretrain || objective == Objective::masked_lm;
+  if (mlm || objective == Objective::tokens) all.token_labels = f.ints("token_labels");
+  const bool real =
+      config.problem_type == "regression" || config.problem_type == "multi_label_classification";
+  if (objective == Objective::pretrain || (objective == Objective::classify && !real)) {
+    all.sequence_labels = f.ints("sequence_labels");
+  }
+  if (objective == Objective::classify && real) all.values = f.floats("values");
+  if (objective == Objective::spans) all.starts = f.ints("starts"), all.ends = f.ints("ends");
+  TrainingBatch part;
+  slice(all, batches[index], batches[index + 1], part);
+  return part;
+}
+
+std::unique_ptr<Learner> learner_of(const std::string& name, Objective objective,
+                                    LearnerOptions options) {
+  const std::string directory = golden_model(name);
+  Config config = Config::open(directory);
+  const Weights weights = Weights::open(directory, config);
+  auto learner = std::make_unique<Learner>(std::move(config), objective, std::move(options));
+  const auto drawn = load_parameters(learner->layout(), weights, 1, 0.02f, learner->values());
+  CHECK(drawn.empty());
+  return learner;
+}
+
+struct Case {
+  const char* model;
+  Objective objective;
+};
+constexpr Case kModels[] = {
+    {"tiny-bert", Objective::pretrain},
+    {"tiny-classifier", Objective::classify},
+    {"tiny-multilabel", Objective::classify},
+    {"tiny-regression", Objective::classify},
+    {"tiny-ner", Objective::tokens},
+    {"tiny-qa", Objective::spans},
+    {"electra-mlm", Objective::masked_lm},
+    {"distilbert-mlm", Objective::masked_lm},
+    {"untied", Objective::masked_lm},
+    {"electra-classifier", Objective::classify},
+    {"odd", Objective::masked_lm},
+    {"act-gelu_new", Objective::masked_lm},
+};
+
+}  // namespace
+
+TEST_CASE("every gradient of whole models equals autograd's within 1e-4") {
+  for (const Case& c : kModels) {
+    for (const int threads : {1, 3}) {
+      CAPTURE(std::string(c.model));
+      CAPTURE(threads);
+      const Fixture f(std::string("gradients-") + c.model);
+      LearnerOptions options;
+      options.threads = threads;
+      options.optimizer.learning_rate = 0;
+      const auto learner = learner_of(c.model, c.objective, options);
+      const StepResult result = learner->step(batch_of(f, c.objective, learner->config(), 0));
+      CHECK(result.tally.loss() == doctest::Approx(f.doubles("loss")[0]).epsilon(1e-5));
+      const Weights weights = Weights::open(golden_model(c.model), learner->config());
+      size_t compared = 0;
+      for (const std::string& name : f.names("grad.")) {
+        CAPTURE(name);
+        TensorView view;
+        view.name = name;
+        // Untied, the decoder has the bias that the tied head keeps beside it.
+        const bool own_bias = name == "cls.predictions.decoder.bias";
+        const Parameter* p =
+            learner->layout().find(own_bias ? "cls.predictions.bias" : weights.canonical(view));
+        REQUIRE(p != nullptr);
+        std::vector<float> found;
+        for (size_t i = 0; i<p->size; i += p->size> 256 ? 3 : 1) {
+          found.push_back(learner->gradient()[p->offset + i]);
+        }
+        const std::vector<float> expected = f.floats("grad." + name);
+        float largest = 0;
+        for (const float v : expected) largest = std::max(largest, std::abs(v));
+        // A key's bias has no gradient at all: softmax does not see it.
+        if (largest > 1e-6f) CHECK(error(found, expected) < 1e-4);
+        ++compared;
+      }
+      CHECK(compared >= learner->layout().parameters().size());
+    }
+  }
+}
+
+TEST_CASE("the losses of 100 AdamW steps equal PyTorch's within 1e-3") {
+  for (const auto& [model, objective] :
+       {Case{"tiny-bert", Objective::pretrain}, Case{"tiny-classifier", Objective::classify}}) {
+    CAPTURE(std::string(model));
+    const Fixture f(std::string("steps-") + model);
+    LearnerOptions options;
+    options.threads = 2;
+    options.optimizer.learning_rate = 1e-3;
+    options.optimizer.warmup_steps = 10;
+    options.optimizer.total_steps = 100;
+    const auto learner = learner_of(model, objective, options);
+    const std::vector<double> losses = f.doubles("losses"), norms = f.doubles("norms");
+    double worst = 0;
+    for (size_t step = 0; step < losses.size(); ++step) {
+      const StepResult result = learner->step(batch_of(f, objective, learner->config(), step % 10));
+      worst = std::max(worst, std::abs(result.tally.loss() - losses[step]) / losses[step]);
+      if (step == 0) CHECK(result.gradient_norm == doctest::Approx(norms[0]).epsilon(1e-4));
+    }
+    CHECK(worst < 1e-3);
+    MESSAGE(std::string(model) << ": worst relative difference of the loss " << worst);
+  }
+}
+
+}  // namespace bert::training
