@@ -165,7 +165,8 @@ std::string resolve_model(const std::string& name) {
   }
   std::error_code error;
   const fs::file_status status = fs::status(name, error);
-  if (fs::is_directory(status)) return name.substr(0, name.find_last_not_of('/') + 1);
+  if (fs::is_directory(status))
+    return name.substr(0, std::max<size_t>(name.find_last_not_of('/') + 1, 1));
   if (fs::exists(status)) {
     throw Error(Error::Kind::no_input, name,
                 "not a directory; a model is a directory with config.json");

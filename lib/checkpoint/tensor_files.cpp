@@ -114,6 +114,14 @@ TensorFiles open_sharded(const std::string& directory, const std::string& index_
 
 }  // namespace
 
+bool tensor_files_present(const std::string& directory) {
+  for (const std::string_view name : {"model.safetensors", "model.safetensors.index.json",
+                                      "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (entry_exists(fmt::format("{}/{}", directory, name))) return true;
+  }
+  return false;
+}
+
 TensorFiles open_tensor_files(const std::string& directory) {
   const std::string safetensors = directory + "/model.safetensors",
                     pickle = directory + "/pytorch_model.bin";

@@ -18,6 +18,9 @@ struct TensorFiles {
   std::vector<TensorView> tensors;
 };
 
+/// See Weights::present.
+bool tensor_files_present(const std::string& directory);
+
 /// See Weights::open.
 TensorFiles open_tensor_files(const std::string& directory);
 

@@ -112,6 +112,8 @@ Weights::Weights(Weights&&) noexcept = default;
 Weights& Weights::operator=(Weights&&) noexcept = default;
 Weights::~Weights() = default;
 
+bool Weights::present(const std::string& directory) { return tensor_files_present(directory); }
+
 Weights Weights::open(const std::string& directory, const Config& config) {
   Weights weights;
   State& state = *weights.state_;
@@ -128,7 +130,10 @@ const TensorView* Weights::find(std::string_view canonical_name) const {
 
 const TensorView& Weights::require(std::string_view name,
                                    std::initializer_list<size_t> shape) const {
-  const std::span<const size_t> wanted(shape.begin(), shape.size());
+  return require(name, std::span<const size_t>(shape.begin(), shape.size()));
+}
+
+const TensorView& Weights::require(std::string_view name, std::span<const size_t> wanted) const {
   const TensorView* tensor = find(name);
   if (tensor == nullptr) {
     throw Error(Error::Kind::data, path(),

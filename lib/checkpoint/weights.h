@@ -48,6 +48,8 @@ struct NonFinite {
 /// Thread rule: const after open().
 class BERT_API Weights {
  public:
+  /// Whether `directory` holds weights in one of these forms, readable or not.
+  static bool present(const std::string& directory);
   /// Throws Error (no_input, data, permission, unsupported) naming file and tensor.
   static Weights open(const std::string& directory, const Config& config);
   Weights(Weights&&) noexcept;
@@ -60,6 +62,7 @@ class BERT_API Weights {
   /// shapes.
   const TensorView& require(std::string_view canonical_name,
                             std::initializer_list<size_t> shape) const;
+  const TensorView& require(std::string_view canonical_name, std::span<const size_t> shape) const;
   /// As require, converted to float.
   std::vector<float> floats(std::string_view canonical_name,
                             std::initializer_list<size_t> shape) const;

@@ -1,0 +1,311 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "checkpoint/model_dir.h"
+#include "checkpoint/parameters.h"
+#include "io/json.h"
+#include "io/mapped_file.h"
+#include "tasks/bert_info.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+namespace {
+
+/// Looks at one directory and writes what it finds. Each look stands alone: what one finds broken,
+/// others go without.
+class Doctor {
+ public:
+  Doctor(std::string directory, Rows& rows) : directory_(std::move(directory)), rows_(rows) {}
+
+  size_t run() {
+    look("config", [&] { look_at_config(); });
+    look("weights", [&] { look_at_weights(); });
+    look("vocabulary", [&] { look_at_vocabulary_file(); });
+    look("tokenizer", [&] { look_at_tokenizer(); });
+    look("pooling", [&] { look_at_modules(); });
+    return errors_;
+  }
+
+ private:
+  template <typename Look>
+  void look(std::string_view subject, Look look) {
+    try {
+      look();
+    } catch (const Error& error) {
+      say("error", subject, error.what());
+    }
+  }
+  void say(std::string_view level, std::string_view subject, std::string_view text) {
+    errors_ += level == "error";
+    rows_.field(level).field(subject).field(text);
+    rows_.end();
+  }
+
+  void look_at_config();
+  void look_at_labels();
+  void look_at_weights();
+  void look_at_heads();
+  void look_at_vocabulary_file();
+  void look_at_tokenizer();
+  void look_at_case(const Tokenizer& tokenizer);
+  void look_at_rows(const Tokenizer& tokenizer);
+  void look_at_length(const Tokenizer& tokenizer);
+  void look_at_modules();
+
+  std::string directory_;
+  Rows& rows_;
+  size_t errors_ = 0;
+  std::optional<Config> config_;
+  std::optional<Weights> weights_;
+};
+
+void Doctor::look_at_config() {
+  config_ = Config::open(directory_);
+  say("ok", "config",
+      fmt::format("{} of {} layers, {} wide", config_->model_type, config_->num_hidden_layers,
+                  config_->hidden_size));
+  look_at_labels();
+}
+
+void Doctor::look_at_labels() {
+  const std::string architecture = config_->architectures.empty() ? "" : config_->architectures[0];
+  if (architecture.find("Classification") == std::string::npos) return;
+  const bool generic =
+      std::all_of(config_->labels.begin(), config_->labels.end(),
+                  [](const std::string& label) { return label.starts_with("LABEL_"); });
+  if (generic) {
+    say("warning", "labels",
+        fmt::format("{} labels without names; id2label of config.json names them",
+                    config_->labels.size()));
+  } else {
+    say("ok", "labels", printable(fmt::format("{}", fmt::join(config_->labels, " ")), 200));
+  }
+  const JsonDocument document = JsonDocument::open(config_->path);
+  const auto map = document.root().find("label2id");
+  if (!map || !map->is_object()) return;
+  map->for_each_member([&](std::string_view label, Json value) {
+    const auto id = value.try_int();
+    if (id && *id >= 0 && static_cast<size_t>(*id) < config_->labels.size() &&
+        config_->labels[static_cast<size_t>(*id)] == label) {
+      return;
+    }
+    say("warning", "labels",
+        fmt::format("label2id has \"{}\": {}, and id2label another name", printable(label),
+                    value.describe()));
+  });
+}
+
+void Doctor::look_at_weights() {
+  if (!config_) return;
+  weights_ = Weights::open(directory_, *config_);
+  const auto parameters = model_parameters(*config_);
+  for (const Parameter& parameter : parameters) {
+    if (parameter.name.starts_with("pooler.") && !weights_->find(parameter.name)) continue;
+    try {
+      weights_->require(parameter.name, parameter.shape);
+    } catch (const Error& error) {
+      say("error", "weights", error.what());
+    }
+  }
+  const auto non_finite = weights_->non_finite();
+  for (const NonFinite& tensor : non_finite) {
+    say("error", "weights",
+        fmt::format("tensor {}: {} elements are NaN or infinite", printable(tensor.tensor),
+                    tensor.count));
+  }
+  if (errors_ == 0) {
+    say("ok", "weights",
+        fmt::format("{} tensors in {}", weights_->tensors().size(), weights_->path()));
+  }
+  look_at_heads();
+}
+
+void Doctor::look_at_heads() {
+  // What an architecture promises, and the head that keeps it.
+  constexpr std::pair<std::string_view, std::string_view> kPromises[] = {
+      {"ForMaskedLM", "masked_lm"},
+      {"ForPreTraining", "masked_lm"},
+      {"ForNextSentencePrediction", "next_sentence"},
+      {"ForSequenceClassification", "classifier"},
+      {"ForTokenClassification", "token_classifier"},
+      {"ForQuestionAnswering", "question_answering"}};
+  const auto heads = heads_of(*weights_, *config_);
+  say("ok", "heads",
+      heads.empty() ? "none: only embed and tokenize work"
+                    : fmt::format("{}", fmt::join(heads, " ")));
+  for (const std::string& architecture : config_->architectures) {
+    if (architecture == "ElectraForPreTraining") continue;
+    for (const auto& [ending, head] : kPromises) {
+      if (architecture.ends_with(ending) &&
+          std::find(heads.begin(), heads.end(), head) == heads.end()) {
+        say("warning", "heads",
+            fmt::format("config.json says {}, but there is no {} head", printable(architecture),
+                        head));
+      }
+    }
+  }
+  for (const std::string_view name : {"classifier.weight", "classifier.out_proj.weight"}) {
+    const TensorView* tensor = weights_->find(name);
+    if (tensor && tensor->shape.size() == 2 && tensor->shape[0] != config_->labels.size()) {
+      say("error", "labels",
+          fmt::format("{} labels in config.json, but {} outputs of {}", config_->labels.size(),
+                      tensor->shape[0], printable(tensor->name)));
+    }
+  }
+}
+
+/// What a line of vocab.txt must not be.
+void Doctor::look_at_vocabulary_file() {
+  const std::string path = directory_ + "/vocab.txt";
+  if (!file_exists(path)) return;
+  const MappedFile file = MappedFile::open(path, 256u << 20);
+  std::string_view text = file.text();
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    say("warning", "vocabulary",
+        "vocab.txt begins with a byte order mark, which other readers take as a token");
+    text.remove_prefix(3);
+  }
+  std::unordered_map<std::string_view, size_t> first;
+  size_t line = 0, returns = 0, blank = 0, repeated = 0;
+  std::string example;
+  for (; !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view token = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    returns += token.ends_with('\r');
+    if (token.ends_with('\r')) token.remove_suffix(1);
+    blank += token.empty();
+    const auto [entry, is_new] = first.try_emplace(token, line);
+    if (is_new) continue;
+    if (repeated++ == 0) {
+      example =
+          fmt::format("\"{}\" in lines {} and {}", printable(token), entry->second + 1, line + 1);
+    }
+  }
+  if (returns > 0) {
+    say("warning", "vocabulary",
+        fmt::format("{} of {} lines of vocab.txt end with CR LF", returns, line));
+  }
+  if (blank > 0) say("warning", "vocabulary", fmt::format("{} blank lines in vocab.txt", blank));
+  if (repeated > 0) {
+    say("warning", "vocabulary",
+        fmt::format("{} tokens stand twice in vocab.txt, {}; the last one counts", repeated,
+                    example));
+  }
+}
+
+void Doctor::look_at_tokenizer() {
+  const Tokenizer tokenizer = Tokenizer::open(directory_);
+  for (const std::string& warning : tokenizer.warnings()) say("warning", "tokenizer", warning);
+  look_at_rows(tokenizer);
+  look_at_case(tokenizer);
+  if (tokenizer.mask_id() < 0)
+    say("warning", "vocabulary", "no mask token: mlm-fill will not work");
+  if (config_) look_at_length(tokenizer);
+}
+
+void Doctor::look_at_rows(const Tokenizer& tokenizer) {
+  size_t missing = 0;
+  for (size_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    missing += tokenizer.token(static_cast<int32_t>(id)).empty();
+  }
+  if (missing > 0) say("warning", "vocabulary", fmt::format("{} ids have no token", missing));
+  if (!config_) return;
+  const size_t tokens = tokenizer.vocab_size(), rows = config_->vocab_size;
+  if (tokens > rows) {
+    say("error", "vocabulary",
+        fmt::format("{} tokens, but the embeddings have {} rows", tokens, rows));
+  } else if (tokens < rows) {
+    say("warning", "vocabulary",
+        fmt::format("{} tokens for {} rows of embeddings; {} rows are never used", tokens, rows,
+                    rows - tokens));
+  } else {
+    say("ok", "vocabulary", fmt::format("{} tokens, as many as rows of embeddings", tokens));
+  }
+}
+
+/// Capitals in pieces tell what the vocabulary was made for; special tokens are always in capitals.
+void Doctor::look_at_case(const Tokenizer& tokenizer) {
+  size_t capitals = 0, letters = 0;
+  for (size_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    const std::string_view token = tokenizer.token(static_cast<int32_t>(id));
+    if (token.starts_with('[') && token.ends_with(']')) continue;
+    const auto has = [&](char from, char to) {
+      return std::any_of(token.begin(), token.end(), [=](char c) { return c >= from && c <= to; });
+    };
+    capitals += has('A', 'Z');
+    letters += has('A', 'Z') || has('a', 'z');
+  }
+  const bool cased = capitals * 100 > letters;
+  if (tokenizer.lowercase() && cased) {
+    say("warning", "case",
+        fmt::format("text is lower-cased, but {} pieces have capitals and are never used; "
+                    "is do_lower_case meant to be false?",
+                    capitals));
+  } else if (!tokenizer.lowercase() && !cased && letters > 0) {
+    say("warning", "case",
+        "text keeps its capitals, but the vocabulary has none: words with capitals become "
+        "[UNK]; is do_lower_case meant to be true?");
+  } else {
+    say("ok", "case",
+        tokenizer.lowercase() ? "lower-cased, as the vocabulary" : "cased, as the vocabulary");
+  }
+}
+
+void Doctor::look_at_length(const Tokenizer& tokenizer) {
+  const size_t positions = config_->max_position_embeddings;
+  const auto length = tokenizer.model_max_length();
+  if (!length) {
+    say("ok", "length",
+        fmt::format("the tokenizer sets no limit, the model has {} positions", positions));
+  } else if (*length > positions) {
+    say("warning", "length",
+        fmt::format("model_max_length {} is more than the {} positions of the model; {} holds",
+                    *length, positions, positions));
+  } else {
+    say("ok", "length", fmt::format("at most {} tokens, {} positions", *length, positions));
+  }
+}
+
+void Doctor::look_at_modules() {
+  const SentenceModules modules = SentenceModules::open(directory_);
+  if (!modules.present) {
+    say("ok", "pooling", "no modules.json: embed takes the mean");
+    return;
+  }
+  say("ok", "pooling",
+      fmt::format("{}{}{}", fmt::join(modules.pooling_modes, " "),
+                  modules.dense.empty() ? "" : ", dense", modules.normalize ? ", normalize" : ""));
+  if (!config_) return;
+  if (modules.max_seq_length.value_or(0) > config_->max_position_embeddings) {
+    say("warning", "length",
+        fmt::format("max_seq_length {} is more than the {} positions of the model",
+                    *modules.max_seq_length, config_->max_position_embeddings));
+  }
+  size_t width = modules.pooling_modes.size() * config_->hidden_size;
+  for (const auto& dense : modules.dense) {
+    if (dense.in_features != width) {
+      say("error", "pooling",
+          fmt::format("{} wants vectors of {}, but gets {}", dense.directory, dense.in_features,
+                      width));
+    }
+    width = dense.out_features;
+  }
+}
+
+}  // namespace
+
+size_t check_model(const std::string& directory, Rows& rows) {
+  return Doctor(directory, rows).run();
+}
+
+}  // namespace bert

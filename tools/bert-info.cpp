@@ -1,0 +1,51 @@
+// bert-info - show what a model directory holds. See man/bert-info.1.
+#include "checkpoint/model_dir.h"
+#include "common/run.h"
+#include "tasks/bert_info.h"
+
+using namespace bert;
+
+int main(int argc, char** argv) {
+  CLI::App app{"Show what a model directory holds."};
+  std::string name;
+  bool parameters = false, shapes = false, tree = false, cpu = false;
+  std::string patient;
+  size_t tokens = 128;
+  app.add_option("-m,--model", name, "model directory or name (else $BERT_MODEL, else the default)")
+      ->type_name("DIR");
+  auto* what = app.add_option_group("what", "one of these instead of the summary");
+  what->add_flag("--params", parameters, "a row for each tensor, and the total");
+  auto* shapes_flag = what->add_flag("--shapes", shapes, "what a text goes through, step by step");
+  what->add_flag("--tree", tree, "the modules inside each other");
+  what->add_flag("--cpu", cpu, "the kernels and threads of this machine; reads no model");
+  what->add_option("--check", patient, "look for what may go wrong; status 1 if there are errors")
+      ->type_name("DIR");
+  what->require_option(0, 1);
+  app.add_option("--seq", tokens, "tokens of the text for --shapes (default: 128)")
+      ->type_name("N")
+      ->needs(shapes_flag);
+  app.add_option("DIR", name, "as -m");
+
+  return tools::run(app, argc, argv, [&] {
+    Rows rows;
+    size_t errors = 0;
+    if (cpu) {
+      write_cpu(rows);
+    } else if (!patient.empty()) {
+      errors = check_model(resolve_model(patient), rows);
+    } else {
+      const ModelFiles model = ModelFiles::open(resolve_model(name));
+      if (parameters) {
+        write_parameters(model, rows);
+      } else if (shapes) {
+        write_shapes(model.config, tokens, rows);
+      } else if (tree) {
+        write_tree(model, rows);
+      } else {
+        write_summary(model, rows);
+      }
+    }
+    tools::print(rows.bytes());
+    return errors == 0 ? 0 : 1;
+  });
+}
