@@ -144,6 +144,7 @@ class Streamer {
   }
 
   void write_header(const Record& header, Rows& rows) {
+    if (options_.output_names.empty()) return;
     for (const std::string& name : options_.output_names) rows.field(name);
     if (options_.keeps_line) rows.field(header.line);
     rows.end();

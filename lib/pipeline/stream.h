@@ -23,9 +23,9 @@ struct StreamOptions {
       extra_fields;       ///< further fields that the tool needs (a gold label, a group)
   bool adjacent = false;  ///< with one text: a record's text_pair is its own text, its text that of
                           ///< the record before it in the file, "" for the first
-  bool header = false;  ///< the first record of each file names the columns
-  std::vector<std::string>
-      output_names;               ///< with a header: names of the columns that the tool writes
+  bool header = false;    ///< the first record of each file names the columns
+  std::vector<std::string> output_names;  ///< with a header: names of the columns that the tool
+                                          ///< writes; none: no header row (JSON, binary formats)
   bool keeps_line = false;        ///< the tool writes the input line after its columns
   int jobs = 1;                   ///< worker threads
   size_t chunk_records = 128;     ///< a chunk closes at this many records ...

@@ -1,6 +1,11 @@
 #include "common/completion.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
 
 namespace bert::tools {
 namespace {
@@ -9,13 +14,23 @@ struct Flag {
   std::vector<std::string> spellings;  ///< "-k", "--top-k"
   std::string description;
   bool takes_value;
+  std::string choices;  ///< "cut window error", or "" if any value may follow
+  bool directory;       ///< the value is a directory
 };
 
 std::vector<Flag> flags_of(const CLI::App& app) {
   std::vector<Flag> flags;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty() || option->get_positional()) continue;
-    Flag flag{{}, option->get_description(), option->get_expected_max() > 0};
+    std::string type = option->get_type_name();
+    type = type.substr(0, type.find(':'));  // a check is described after it
+    const bool listed = type.find('|') != std::string::npos;
+    std::replace(type.begin(), type.end(), '|', ' ');
+    Flag flag{{},
+              option->get_description(),
+              option->get_expected_max() > 0,
+              listed ? type : "",
+              type == "DIR"};
     for (const std::string& name : option->get_snames()) flag.spellings.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) flag.spellings.push_back("--" + name);
     flags.push_back(flag);
@@ -28,22 +43,38 @@ std::string without(std::string text, std::string_view characters) {
   return text;
 }
 
+std::string joined(const std::vector<std::string>& words, const char* separator) {
+  return fmt::format("{}", fmt::join(words, separator));
+}
+
 std::string bash(const std::vector<Flag>& flags, const std::string& tool) {
-  std::string words;
+  std::string words, values;
   for (const Flag& flag : flags) {
-    for (const std::string& spelling : flag.spellings) words += spelling + " ";
+    words += joined(flag.spellings, " ") + " ";
+    if (!flag.directory && flag.choices.empty()) continue;
+    values += fmt::format("    {}) COMPREPLY=($(compgen {} -- \"$cur\")); return ;;\n",
+                          joined(flag.spellings, "|"),
+                          flag.directory ? "-d" : "-W '" + flag.choices + "'");
   }
   std::string name = tool;
   std::replace(name.begin(), name.end(), '-', '_');
   return fmt::format(
       "_{0}() {{\n"
       "  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}}\n"
-      "  case $prev in -m|--model) COMPREPLY=($(compgen -d -- \"$cur\")); return ;; esac\n"
-      "  case $cur in -*) COMPREPLY=($(compgen -W '{2}' -- \"$cur\")) ;;\n"
-      "    *) COMPREPLY=($(compgen -f -- \"$cur\")) ;; esac\n"
+      "  case $prev in\n{3}  esac\n"
+      "  case $cur in\n"
+      "    -*) COMPREPLY=($(compgen -W '{2}' -- \"$cur\")) ;;\n"
+      "    *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
+      "  esac\n"
       "}}\n"
       "complete -o filenames -F _{0} {1}\n",
-      name, tool, words);
+      name, tool, words, values);
+}
+
+std::string zsh_value(const Flag& flag) {
+  if (!flag.takes_value) return "";
+  if (flag.directory) return ":directory:_files -/";
+  return flag.choices.empty() ? ":value:" : ":value:(" + flag.choices + ")";
 }
 
 std::string zsh(const std::vector<Flag>& flags, const std::string& tool) {
@@ -51,7 +82,7 @@ std::string zsh(const std::vector<Flag>& flags, const std::string& tool) {
   for (const Flag& flag : flags) {
     for (const std::string& spelling : flag.spellings) {
       script += fmt::format(" \\\n  '{}[{}]{}'", spelling, without(flag.description, "'[]:"),
-                            flag.takes_value ? ":value:_files" : "");
+                            zsh_value(flag));
     }
   }
   return script + " \\\n  '*:file:_files'\n";
@@ -64,7 +95,8 @@ std::string fish(const std::vector<Flag>& flags, const std::string& tool) {
     for (const std::string& spelling : flag.spellings) {
       script += spelling[1] == '-' ? " -l " + spelling.substr(2) : " -s " + spelling.substr(1);
     }
-    script += fmt::format("{} -d '{}'\n", flag.takes_value ? " -r" : "",
+    const std::string value = flag.choices.empty() ? " -r" : " -x -a '" + flag.choices + "'";
+    script += fmt::format("{} -d '{}'\n", flag.takes_value ? value : "",
                           without(flag.description, "'\\"));
   }
   return script;
@@ -76,7 +108,9 @@ std::string completion(const CLI::App& app, const std::string& tool, const std::
   const std::vector<Flag> flags = flags_of(app);
   if (shell == "bash") return bash(flags, tool);
   if (shell == "zsh") return zsh(flags, tool);
-  return fish(flags, tool);
+  if (shell == "fish") return fish(flags, tool);
+  throw Error(Error::Kind::usage, "--completion",
+              "found '" + printable(shell) + "', wants bash|zsh|fish");
 }
 
 }  // namespace bert::tools

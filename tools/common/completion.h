@@ -5,7 +5,8 @@
 
 namespace bert::tools {
 
-/// A completion script of `tool` for bash, zsh or fish, made from the options of `app`.
+/// A completion script of `tool` for bash, zsh or fish, made from the options of `app`. Throws
+/// Error(usage) for another shell.
 std::string completion(const CLI::App& app, const std::string& tool, const std::string& shell);
 
 }  // namespace bert::tools

@@ -38,7 +38,7 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
                         "precision of the matrix products");
   app.add_option("--max-batch-tokens", max_batch_tokens_,
                  "tokens computed at once (default: 2048; never changes a row)")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1 << 20))
       ->type_name("N");
 }
 
@@ -78,13 +78,33 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   }
 }
 
+void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special,
+                               bool pair) const {
+  const size_t added = pair ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
+  options.encode.add_special_tokens = special;
+  options.encode.max_length = max_seq_length_;
+  options.encode.literal = literal_;
+  options.overflow = overflow_;
+  options.stride = stride_;
+  options.strict = strict_;
+  if (special && max_seq_length_ > 0 && max_seq_length_ <= added) {
+    throw Error(Error::Kind::usage, "--max-seq-length",
+                fmt::format("found {}, wants more than the {} special tokens", max_seq_length_,
+                            added));
+  }
+}
+
 RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : kind_(kind) {
   stream_.texts = texts;
-  app.add_option("FILE", stream_.files, "files of records; '-' or none: standard input");
-  app.add_option("-f,--fields", fields_,
-                 texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"
-                            : "the field that holds the text (default: the whole line)")
-      ->type_name("N");
+  // Without extra arguments: else a file named "[a,b]" would be taken as a list of two.
+  app.add_option("FILE", stream_.files, "files of records; '-' or none: standard input")
+      ->type_name("")
+      ->allow_extra_args(false);
+  fields_option_ =
+      app.add_option("-f,--fields", fields_,
+                     texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"
+                                : "the field that holds the text (default: the whole line)");
+  fields_option_->type_name("N");
   app.add_flag("-0,--null", nul_, "records end with NUL, in and out");
   app.add_flag("--header", stream_.header, "the first line names the fields");
   app.add_flag("-n,--number", number_, "write the record number first");
@@ -99,27 +119,34 @@ RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : kind_(kind) {
       ->type_name("N");
   app.add_flag("--progress", progress_, "show progress on stderr, also where it is no terminal");
   app.add_flag("--meta", meta_, "begin with a '#' line: version, model, options");
-  app.add_flag("-q,--quiet", quiet_, "errors only on stderr");
+  app.add_flag_callback(
+      "-q,--quiet", [] { set_quiet(true); }, "errors only on stderr");
   app.add_flag("-v,--verbose", verbose_, "say more on stderr");
   stream_.jobs = allowed_cpus();
 }
 
-void RowOptions::fill(TaskOptions& options) const {
+void RowOptions::fill(TaskOptions& options) {
+  max_length_ = options.encode.max_length;
   options.number = number_;
   options.keep_line = kind_ == Kind::annotator ? !drop_line_ : keep_line_;
   options.json = json_;
 }
 
-int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker,
-                    const std::string& meta) {
-  set_quiet(quiet_);
-  stream_.terminator = nul_ ? '\0' : '\n';
-  stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
-  for (size_t begin = 0; !fields_.empty() && begin <= fields_.size();) {
+/// "2,5" to {"2", "5"}
+void RowOptions::split_fields() {
+  if (fields_option_->count() == 0) return;
+  for (size_t begin = 0; begin <= fields_.size();) {
     const size_t comma = std::min(fields_.find(',', begin), fields_.size());
     stream_.fields.push_back(fields_.substr(begin, comma - begin));
     begin = comma + 1;
   }
+}
+
+int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker,
+                    const std::string& meta) {
+  split_fields();
+  stream_.terminator = nul_ ? '\0' : '\n';
+  stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
   if (number_ && !json_) stream_.output_names.insert(stream_.output_names.begin(), "record");
   if (json_) stream_.output_names.clear();
   int status = 0;
@@ -127,14 +154,15 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker,
     complain(error.what());
     status = static_cast<int>(error.kind());
   };
-  Progress progress(progress_, quiet_);
+  Progress progress(progress_, stream_.files);
   if (progress.shown()) {
     stream_.progress = [&](uint64_t records, uint64_t bytes) { progress.update(records, bytes); };
   }
   if (meta_) print(fmt::format("# bertutils {} {}{}", BERT_VERSION, meta, stream_.terminator));
   counts_ = bert::stream(stream_, make_worker);
   progress.finish();
-  report(counts_);
+  report(counts_, max_length_);
+  if (verbose_) report_speed(counts_, progress.seconds(), stream_.jobs);
   return status;
 }
 

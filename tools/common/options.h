@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "bert/model.h"
 #include "pipeline/stream.h"
 #include "tasks/task.h"
@@ -30,6 +31,11 @@ class ModelOptions {
   void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
             std::optional<size_t> module_limit = {}) const;
 
+  /// The options of a task that only tokenizes: no limit but the user's. `special`: whether special
+  /// tokens are added.
+  void fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special,
+                   bool pair) const;
+
  private:
   std::string model_;
   mutable std::string directory_;
@@ -51,7 +57,8 @@ class RowOptions {
   enum class Kind { annotator, transformer };
   RowOptions(CLI::App& app, Kind kind, size_t texts = 1);
 
-  void fill(TaskOptions& options) const;
+  /// Sets what the row options say of a task; call it after ModelOptions::fill.
+  void fill(TaskOptions& options);
   /// Runs the stream and reports what was cut or not UTF-8 in one line on stderr. Returns the exit
   /// status. `meta` is what --meta prints besides tool and version ("model=DIR dtype=f32").
   int run(const std::function<std::unique_ptr<Worker>()>& make_worker,
@@ -62,8 +69,12 @@ class RowOptions {
   const Counts& counts() const { return counts_; }
 
  private:
+  void split_fields();
+
   StreamOptions stream_;
+  CLI::Option* fields_option_;
   std::string fields_;
+  size_t max_length_ = 0;  ///< tokens, for the report of what was cut
   bool nul_ = false;
   bool number_ = false;
   bool drop_line_ = false;
@@ -71,33 +82,28 @@ class RowOptions {
   bool json_ = false;
   bool progress_ = false;
   bool meta_ = false;
-  bool quiet_ = false;
   bool verbose_ = false;
   Kind kind_;
   Counts counts_;
 };
 
-/// A flag or option whose value is one of a few names.
+/// An option whose value is one of a few names; completions offer them.
 template <typename Enum>
 CLI::Option* add_choice(CLI::App& app, const std::string& names, Enum& value,
                         const std::vector<std::pair<std::string, Enum>>& choices,
                         const std::string& description) {
   std::string list;
-  for (const auto& choice : choices) list += (list.empty() ? "" : ", ") + choice.first;
-  return app
-      .add_option_function<std::string>(
-          names,
-          [&value, choices, list](const std::string& text) {
-            for (const auto& [name, choice] : choices) {
-              if (name == text) {
-                value = choice;
-                return;
-              }
-            }
-            throw CLI::ValidationError("found '" + text + "', wants one of " + list);
-          },
-          description + ": " + list)
-      ->type_name("NAME");
+  for (const auto& choice : choices) list += (list.empty() ? "" : "|") + choice.first;
+  const auto choose = [&value, choices, list, names](const std::string& text) {
+    for (const auto& [name, choice] : choices) {
+      if (name == text) {
+        value = choice;
+        return;
+      }
+    }
+    throw CLI::ValidationError(names, "found '" + printable(text) + "', wants " + list);
+  };
+  return app.add_option_function<std::string>(names, choose, description)->type_name(list);
 }
 
 }  // namespace bert::tools

@@ -1,42 +1,87 @@
 #include "common/progress.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "common/run.h"
 
 namespace bert::tools {
+namespace {
 
-Progress::Progress(bool forced, bool quiet) : shown_(!quiet && (forced || isatty(2))) {}
+/// 0 unless every input is a regular file.
+uint64_t input_bytes(const std::vector<std::string>& files) {
+  uint64_t total = 0;
+  const auto add = [&](bool found, const struct stat& status) {
+    if (!found || !S_ISREG(status.st_mode)) return false;
+    total += static_cast<uint64_t>(status.st_size);
+    return true;
+  };
+  struct stat status {};
+  if (files.empty()) return add(fstat(0, &status) == 0, status) ? total : 0;
+  for (const std::string& file : files) {
+    const int result = file == "-" ? fstat(0, &status) : stat(file.c_str(), &status);
+    if (!add(result == 0, status)) return 0;
+  }
+  return total;
+}
+
+std::string bar(double done, double seconds) {
+  constexpr size_t kWidth = 24;
+  const size_t full = std::min(kWidth, static_cast<size_t>(done * static_cast<double>(kWidth)));
+  const long left = done > 0 ? static_cast<long>(seconds * (1 - done) / done) : 0;
+  return fmt::format("[{:#<{}}{:.<{}}] {:3.0f}%  {}:{:02} left  ", "", full, "", kWidth - full,
+                     100 * done, left / 60, left % 60);
+}
+
+}  // namespace
+
+Progress::Progress(bool forced, const std::vector<std::string>& files)
+    : shown_(!quiet() && (forced || isatty(2))), total_(shown_ ? input_bytes(files) : 0) {}
+
+double Progress::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - begin_).count();
+}
 
 void Progress::update(uint64_t records, uint64_t bytes) {
   const Clock::time_point now = Clock::now();
-  if (now - begin_ < std::chrono::seconds(1) || now - last_ < std::chrono::milliseconds(200))
-    return;
+  if (now - begin_ < std::chrono::seconds(1)) return;
+  if (drawn_ && now - last_ < std::chrono::milliseconds(200)) return;
   last_ = now;
   drawn_ = true;
-  const double seconds = std::chrono::duration<double>(now - begin_).count();
-  const std::string line = fmt::format("\r{} records  {:.1f} MB  {:.0f} records/s  {:.0f} s\x1b[K",
-                                       records, static_cast<double>(bytes) / 1e6,
-                                       static_cast<double>(records) / seconds, seconds);
+  const double elapsed = seconds();
+  std::string line = "\r";
+  if (total_ > 0) {
+    line += bar(std::min(1.0, static_cast<double>(bytes) / static_cast<double>(total_)), elapsed);
+  }
+  line += fmt::format("{} records  {:.0f} records/s  {:.0f} s\x1b[K", records,
+                      static_cast<double>(records) / elapsed, elapsed);
   [[maybe_unused]] const ssize_t n = ::write(2, line.data(), line.size());
 }
 
 void Progress::finish() {
   if (!drawn_) return;
+  drawn_ = false;
   [[maybe_unused]] const ssize_t n = ::write(2, "\n", 1);
 }
 
-void report(const Counts& counts) {
-  const auto say = [&](uint64_t count, uint64_t first, const char* what) {
+void report(const Counts& counts, size_t max_length) {
+  const auto say = [&](uint64_t count, uint64_t first, const std::string& what) {
     if (count == 0) return;
     const std::string where = first > 0 ? fmt::format(" (first: record {})", first) : "";
     notice(fmt::format("{} of {} records {}{}", count, counts.records, what, where));
   };
-  say(counts.overflowed, counts.first_overflowed, "cut at the token limit");
+  say(counts.overflowed, counts.first_overflowed, fmt::format("cut at {} tokens", max_length));
   say(counts.invalid_utf8, counts.first_invalid_utf8,
       "had bytes that are not UTF-8, read as U+FFFD");
   say(counts.non_finite, 0, "gave a value that is not a number");
+}
+
+void report_speed(const Counts& counts, double seconds, int jobs) {
+  notice(fmt::format("{} records in {:.2f} s, {:.0f} records/s, -j {}", counts.records, seconds,
+                     static_cast<double>(counts.records) / seconds, jobs));
 }
 
 }  // namespace bert::tools

@@ -2,14 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <system_error>
 
+#include "base/nearest.h"
 #include "common/completion.h"
 #include "pipeline/stream.h"
 
@@ -41,7 +43,66 @@ extern "C" void on_sigbus(int) {
   _exit(static_cast<int>(Error::Kind::io));
 }
 
-int status_of(const Error& error) { return static_cast<int>(error.kind()); }
+/// "unknown option '--jbos'; did you mean '--jobs'?"
+std::string unexpected(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
+  const std::string extra = extras.empty() ? "" : extras.front();
+  if (extra.size() < 2 || extra[0] != '-') {
+    return "unexpected argument '" + printable(extra) + "'";
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string wrong = extra.substr(0, extra.find('='));
+  const std::string near = nearest_name(wrong, names);
+  return "unknown option '" + printable(wrong) + "'" +
+         (near.empty() ? "" : "; did you mean '" + near + "'?");
+}
+
+/// What stands between `before` and `after` in `text`; nullopt unless both are there.
+std::optional<std::string> between(const std::string& text, std::string_view before,
+                                   std::string_view after) {
+  const size_t begin = text.find(before);
+  if (begin == std::string::npos) return {};
+  const size_t end = text.find(after, begin + before.size());
+  if (end == std::string::npos) return {};
+  return text.substr(begin + before.size(), end - begin - before.size());
+}
+
+/// What is wrong with the command line: the parser's words in ours.
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) return unexpected(app);
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  if (const auto name = between(text, "Could not convert: ", " = ")) {
+    return fmt::format("{}: found '{}', wants a number", *name,
+                       printable(text.substr(text.find(" = ") + 3)));
+  }
+  if (const auto value = between(text, ": Value ", " not in range ")) {
+    const std::string range = text.substr(text.find(" not in range ") + 14);
+    const bool positive = range.starts_with("0.000000 to 1797");  // CLI::PositiveNumber
+    return fmt::format("{}: found '{}', wants {}", option, printable(*value),
+                       positive ? "a number above 0" : range);
+  }
+  if (const auto times = between(text + "\n", ": At Most 1 required but received ", "\n")) {
+    return fmt::format("{}: given {} times, wants one", option, *times);
+  }
+  if (text.find(" required ") != std::string::npos && text.ends_with(" missing")) {
+    return option + ": wants a value";
+  }
+  return text;
+}
+
+/// Help without the parser's notes on types ("N:INT in [1 - 1024]").
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    const std::string name = type.substr(0, type.find(':'));
+    return name.empty() ? "" : " " + name;
+  }
+};
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
   try {
@@ -53,10 +114,36 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     print(std::string(version.what()) + "\n");
     return 0;
   } catch (const CLI::ParseError& error) {
-    complain(std::string(error.what()) + " (see " + tool_name + " --help)");
-    return status_of(Error(Error::Kind::usage, "", ""));
+    complain(explain(app, error) + " (see " + tool_name + " --help)");
+    return static_cast<int>(Error::Kind::usage);
   }
   return body();
+}
+
+/// Closes standard output: a disk that is full, or a file server that is gone, may tell only now.
+int close_output(int status) {
+  if (::close(STDOUT_FILENO) == 0 || errno == EINTR) return status;
+  complain("stdout: write error: " + std::generic_category().message(errno));
+  return static_cast<int>(Error::Kind::io);
+}
+
+/// Turns what `body` throws into one line and a status.
+int guarded(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    complain(error.what());
+    return static_cast<int>(error.kind());
+  } catch (const std::bad_alloc&) {
+    complain("out of memory");
+    return static_cast<int>(Error::Kind::no_memory);
+  } catch (const std::system_error& error) {
+    complain(error.what());
+    return static_cast<int>(Error::Kind::no_memory);
+  } catch (const std::exception& error) {
+    complain(fmt::format("internal fault: {}", error.what()));
+    return static_cast<int>(Error::Kind::internal);
+  }
 }
 
 }  // namespace
@@ -73,6 +160,8 @@ void notice(const std::string& message) {
 
 void set_quiet(bool quiet) { quiet_notices = quiet; }
 
+bool quiet() { return quiet_notices; }
+
 void print(const std::string& text) { write_all(1, text); }
 
 int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
@@ -84,31 +173,19 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) 
     tool_name = slash ? slash + 1 : argv[0];
   }
   app.name(tool_name);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", tool_name + " (bertutils) " BERT_VERSION,
                        "print name and version");
   std::string shell;
-  app.add_option("--completion", shell, "print completions for bash, zsh or fish")
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
-      ->group("");
-  try {
+  app.add_option("--completion", shell, "print completions for bash, zsh or fish")->group("");
+  const int status = guarded([&] {
     return parse_and_run(app, argc, argv, [&] {
       if (shell.empty()) return body();
       print(completion(app, tool_name, shell));
       return 0;
     });
-  } catch (const Error& error) {
-    complain(error.what());
-    return status_of(error);
-  } catch (const std::bad_alloc&) {
-    complain("out of memory");
-    return static_cast<int>(Error::Kind::no_memory);
-  } catch (const std::system_error& error) {
-    complain(error.what());
-    return static_cast<int>(Error::Kind::no_memory);
-  } catch (const std::exception& error) {
-    complain(fmt::format("internal fault: {}", error.what()));
-    return static_cast<int>(Error::Kind::internal);
-  }
+  });
+  return close_output(status);
 }
 
 }  // namespace bert::tools

@@ -19,6 +19,7 @@ void complain(const std::string& message);
 void notice(const std::string& message);
 /// -q
 void set_quiet(bool quiet);
+bool quiet();
 
 /// Writes text that is not rows (help, reports) to stdout. Throws Error(io).
 void print(const std::string& text);
