@@ -1,0 +1,236 @@
+#include "tasks/tokenize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "io/json.h"
+
+namespace bert {
+
+size_t TokenizeWorker::CharCounter::before(size_t byte) {
+  const auto begins_char = [&](size_t i) { return (text_[i] & 0xC0) != 0x80; };
+  for (; byte_ < byte; ++byte_) chars_ += begins_char(byte_) ? 1 : 0;
+  for (; byte_ > byte; --byte_) chars_ -= begins_char(byte_ - 1) ? 1 : 0;
+  return chars_;
+}
+
+void TokenizeWorker::run(std::span<const Record> records, Rows& rows) {
+  const bool plain = !options_.encode.add_special_tokens && options_.encode.max_length == 0 &&
+                     !tokenize_.pair && !options_.json;
+  for (const Record& record : records) {
+    if (tokenize_.output == TokenizeOutput::decoded) {
+      decode(record, rows);
+    } else if (plain) {
+      stream(record, rows);
+    } else {
+      whole(record, rows);
+    }
+  }
+}
+
+/// A token's text or id, with a blank before it if it is not the first.
+void TokenizeWorker::append(int32_t id, bool first, std::string& out) const {
+  if (!first) out.push_back(' ');
+  if (tokenize_.output == TokenizeOutput::ids) {
+    const fmt::format_int digits(id);
+    out.append(digits.data(), digits.size());
+  } else {
+    out.append(tokenizer_.token(id));
+  }
+}
+
+void TokenizeWorker::stream(const Record& record, Rows& rows) {
+  const TokenizeOutput output = tokenize_.output;
+  const bool list = output == TokenizeOutput::tokens || output == TokenizeOutput::ids;
+  if (list) {
+    begin_row(rows, record);
+    rows.field("");
+  }
+  CharCounter counter(record.text);
+  CharCounter* chars = options_.chars ? &counter : nullptr;
+  uint64_t tokens = 0;
+  uint64_t unknown = 0;
+  uint64_t words = 0;
+  Encoding found;  // what note() asks for
+  found.replaced_bytes = tokenizer_.for_each_piece(
+      record.text, options_.encode.literal, scratch_, [&](std::span<const Piece> pieces) {
+        if (list) {
+          std::string& out = rows.raw();
+          bool first = tokens == 0;
+          for (const Piece& piece : pieces) {
+            append(piece.id, first, out);
+            first = false;
+          }
+        } else if (output == TokenizeOutput::offsets) {
+          size_t index = tokens;
+          for (const Piece& piece : pieces) {
+            write_offset(record, index++, piece.id, piece.offset, chars, rows);
+          }
+        }
+        tokens += pieces.size();
+        if (totals_ != nullptr) {
+          words = static_cast<uint64_t>(pieces.back().word) + 1;
+          unknown += static_cast<uint64_t>(
+              std::count_if(pieces.begin(), pieces.end(),
+                            [&](const Piece& piece) { return piece.id == tokenizer_.unk_id(); }));
+        }
+        return true;
+      });
+  note(record, found);
+  if (list) end_row(rows, record);
+  if (output == TokenizeOutput::count) {
+    begin_row(rows, record);
+    rows.field(tokens);
+    end_row(rows, record);
+  }
+  add_to_totals(record, words, tokens, unknown);
+}
+
+/// The way of what needs all tokens at once: a frame, a pair, a limit, JSON.
+void TokenizeWorker::whole(const Record& record, Rows& rows) {
+  clear_encodings();
+  encode(record, tokenize_.pair, 0);
+  for (const Encoding& encoding : encodings()) {
+    write(record, encoding, rows);
+    uint64_t tokens = 0;
+    uint64_t unknown = 0;
+    uint64_t words = 0;
+    for (size_t i = 0; i < encoding.size(); ++i) {
+      if (encoding.special_tokens_mask[i]) continue;
+      const bool same_word = i > 0 && !encoding.special_tokens_mask[i - 1] &&
+                             encoding.word_ids[i] == encoding.word_ids[i - 1];
+      words += same_word ? 0 : 1;
+      unknown += encoding.input_ids[i] == tokenizer_.unk_id() ? 1 : 0;
+      ++tokens;
+    }
+    add_to_totals(record, words, tokens, unknown);
+  }
+}
+
+void TokenizeWorker::add_to_totals(const Record& record, uint64_t words, uint64_t tokens,
+                                   uint64_t unknown) {
+  if (totals_ == nullptr) return;
+  totals_->records += 1;
+  totals_->bytes += record.text.size() + record.text_pair.size();
+  totals_->words += words;
+  totals_->tokens += tokens;
+  totals_->unknown += unknown;
+}
+
+void TokenizeWorker::write_offset(const Record& record, size_t index, int32_t id, Offset offset,
+                                  CharCounter* chars, Rows& rows) {
+  rows.field(record.number).field(index);
+  if (chars != nullptr) {
+    const size_t begin = chars->before(offset.begin);
+    rows.field(begin).field(chars->before(offset.end));
+  } else {
+    rows.field(offset.begin).field(offset.end);
+  }
+  rows.field(id).field(tokenizer_.token(id));
+  end_row(rows, record);
+}
+
+void TokenizeWorker::write(const Record& record, const Encoding& encoding, Rows& rows) {
+  if (options_.json) {
+    write_json(record, encoding, rows);
+    return;
+  }
+  switch (tokenize_.output) {
+    case TokenizeOutput::tokens:
+    case TokenizeOutput::ids:
+      begin_row(rows, record);
+      rows.field("");
+      for (size_t i = 0; i < encoding.size(); ++i)
+        append(encoding.input_ids[i], i == 0, rows.raw());
+      end_row(rows, record);
+      break;
+    case TokenizeOutput::offsets: {
+      CharCounter first(record.text);
+      CharCounter second(record.text_pair);
+      for (size_t i = 0; i < encoding.size(); ++i) {
+        CharCounter* chars = &(tokenize_.pair && encoding.token_type_ids[i] == 1 ? second : first);
+        write_offset(record, i, encoding.input_ids[i], encoding.offsets[i],
+                     options_.chars ? chars : nullptr, rows);
+      }
+      break;
+    }
+    case TokenizeOutput::count:
+      begin_row(rows, record);
+      rows.field(encoding.size());
+      end_row(rows, record);
+      break;
+    default:
+      break;
+  }
+}
+
+void TokenizeWorker::write_json(const Record& record, const Encoding& encoding, Rows& rows) {
+  begin_json(rows, record, tokenize_.pair);
+  std::string& out = rows.raw();
+  const auto list = [&](std::string_view name, auto append_one) {
+    out += fmt::format(",\"{}\":[", name);
+    for (size_t i = 0; i < encoding.size(); ++i) {
+      if (i > 0) out += ',';
+      append_one(i);
+    }
+    out += ']';
+  };
+  list("tokens",
+       [&](size_t i) { append_json_string(out, tokenizer_.token(encoding.input_ids[i])); });
+  list("ids", [&](size_t i) { out += fmt::format("{}", encoding.input_ids[i]); });
+  list("type_ids", [&](size_t i) { out += fmt::format("{}", encoding.token_type_ids[i]); });
+  list("special", [&](size_t i) { out += encoding.special_tokens_mask[i] ? '1' : '0'; });
+  list("words", [&](size_t i) {
+    out += encoding.word_ids[i] < 0 ? "null" : fmt::format("{}", encoding.word_ids[i]);
+  });
+  CharCounter first(record.text);
+  CharCounter second(record.text_pair);
+  list("offsets", [&](size_t i) {
+    size_t begin = encoding.offsets[i].begin;
+    size_t end = encoding.offsets[i].end;
+    if (options_.chars) {
+      CharCounter& chars = tokenize_.pair && encoding.token_type_ids[i] == 1 ? second : first;
+      begin = chars.before(begin);
+      end = chars.before(end);
+    }
+    out += fmt::format("[{},{}]", begin, end);
+  });
+  out += fmt::format(",\"cut\":{}", encoding.dropped > 0);
+  end_json(rows);
+}
+
+/// The record holds ids separated by blanks.
+void TokenizeWorker::decode(const Record& record, Rows& rows) {
+  ids_.clear();
+  const std::string_view text = record.text;
+  constexpr std::string_view kBlanks = " \t,";
+  for (size_t i = text.find_first_not_of(kBlanks); i != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(kBlanks, i), text.size());
+    int32_t id = -1;
+    const auto [last, error] = std::from_chars(text.data() + i, text.data() + end, id);
+    if (error != std::errc() || last != text.data() + end || id < 0 ||
+        static_cast<size_t>(id) >= tokenizer_.vocab_size()) {
+      record.fail(Error::Kind::data,
+                  fmt::format("found '{}', wants a token id from 0 to {}",
+                              printable(text.substr(i, end - i)), tokenizer_.vocab_size() - 1));
+    }
+    ids_.push_back(id);
+    i = text.find_first_not_of(kBlanks, end);
+  }
+  const std::string decoded = tokenizer_.decode(ids_, !options_.encode.add_special_tokens);
+  if (options_.json) {
+    begin_json(rows, record, false);
+    rows.raw() += ",\"decoded\":";
+    append_json_string(rows.raw(), decoded);
+    end_json(rows);
+    return;
+  }
+  begin_row(rows, record);
+  rows.field(decoded);
+  end_row(rows, record);
+}
+
+}  // namespace bert

@@ -1,0 +1,113 @@
+// tokenize - split each line of text in the tokens of a model. See man/tokenize.1.
+#include "tasks/tokenize.h"
+
+#include <fmt/format.h>
+
+#include "common/options.h"
+#include "common/run.h"
+
+using namespace bert;
+
+namespace {
+
+struct Options {
+  bool ids = false, offsets = false, count = false, decode = false, stats = false;
+  bool special = false, pair = false, chars = false, specials = false;
+  Truncation truncation = Truncation::longest_first;
+};
+
+void add(CLI::App& app, Options& o) {
+  app.add_flag("--ids", o.ids, "write ids in place of tokens");
+  app.add_flag("--offsets", o.offsets, "one row per token: record index start end id token");
+  app.add_flag("--count", o.count, "write the number of tokens");
+  app.add_flag("--decode", o.decode, "read ids, write their text");
+  app.add_flag("--stats", o.stats, "write totals of all records: words, tokens, unknown ones");
+  app.add_flag("--specials", o.specials, "list the special tokens and their ids, read nothing");
+  app.add_flag("--special", o.special, "with [CLS] and [SEP]");
+  app.add_flag("--pair", o.pair, "a pair of texts from two fields, with [CLS] and [SEP]");
+  app.add_flag("--chars", o.chars, "offsets count code points, not bytes");
+  tools::add_choice<Truncation>(app, "--truncation", o.truncation,
+                                {{"longest_first", Truncation::longest_first},
+                                 {"only_first", Truncation::only_first},
+                                 {"only_second", Truncation::only_second}},
+                                "which text of a pair gives way");
+}
+
+TokenizeOutput output_of(const Options& o) {
+  if (o.ids + o.offsets + o.count + o.decode + o.stats > 1) {
+    throw Error(Error::Kind::usage, "",
+                "wants one of --ids, --offsets, --count, --decode, --stats");
+  }
+  return o.ids       ? TokenizeOutput::ids
+         : o.offsets ? TokenizeOutput::offsets
+         : o.count   ? TokenizeOutput::count
+         : o.decode  ? TokenizeOutput::decoded
+         : o.stats   ? TokenizeOutput::none
+                     : TokenizeOutput::tokens;
+}
+
+std::vector<std::string> column_names(TokenizeOutput output) {
+  switch (output) {
+    case TokenizeOutput::tokens:
+      return {"tokens"};
+    case TokenizeOutput::ids:
+      return {"ids"};
+    case TokenizeOutput::offsets:
+      return {"record", "index", "start", "end", "id", "token"};
+    case TokenizeOutput::count:
+      return {"count"};
+    case TokenizeOutput::decoded:
+      return {"text"};
+    default:
+      return {};
+  }
+}
+
+std::string report(const TokenizeTotals& t) {
+  const auto ratio = [](uint64_t a, uint64_t b) {
+    return b == 0 ? 0.0 : static_cast<double>(a) / static_cast<double>(b);
+  };
+  return fmt::format(
+      "records\t{}\nbytes\t{}\nwords\t{}\ntokens\t{}\ntokens_per_word\t{:.6g}\nunknown\t{}\n"
+      "unknown_rate\t{:.6g}\n",
+      t.records.load(), t.bytes.load(), t.words.load(), t.tokens.load(), ratio(t.tokens, t.words),
+      t.unknown.load(), ratio(t.unknown, t.tokens));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Split each line of text in the tokens of a model."};
+  tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
+  tools::ModelOptions models(app, Overflow::cut);
+  Options options;
+  add(app, options);
+
+  return tools::run(app, argc, argv, [&] {
+    const TokenizeOutput output = output_of(options);
+    const Tokenizer tokenizer = models.open_tokenizer();
+    if (options.specials) {
+      std::string list;
+      for (const auto& [token, id] : tokenizer.special_tokens())
+        list += fmt::format("{}\t{}\n", token, id);
+      tools::print(list);
+      return 0;
+    }
+    TaskOptions task;
+    models.fill_tokens(task, tokenizer, options.special || options.pair, options.pair);
+    rows.fill(task);
+    task.encode.truncation = options.truncation;
+    task.chars = options.chars;
+    if (output == TokenizeOutput::offsets) task.number = false;  // they begin with it
+
+    TokenizeTotals totals;
+    rows.stream().texts = options.pair ? 2 : 1;
+    rows.stream().output_names = column_names(output);
+    const int status = rows.run([&] {
+      return std::make_unique<TokenizeWorker>(tokenizer, TokenizeOptions{output, options.pair},
+                                              task, options.stats ? &totals : nullptr);
+    });
+    if (options.stats) tools::print(report(totals));
+    return status;
+  });
+}
