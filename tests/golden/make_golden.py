@@ -208,8 +208,8 @@ def make(name, model_class, config, std=0.08, lengths=LENGTHS, seed=1, storage="
     }
     for key, value in exact.items():
         if value.dtype == torch.float64:
-            error = (single[key].double() - value).abs().max()
-            tensors["torch_error." + key] = error.reshape(1)
+            error = single[key].double() - value
+            tensors["torch_error." + key] = torch.stack([error.abs().max(), error.square().mean().sqrt()])
     save_file({k: v.contiguous().clone() for k, v in tensors.items()}, EXPECTED / f"{name}.safetensors")
     return model
 
