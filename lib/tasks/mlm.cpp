@@ -222,6 +222,10 @@ std::vector<std::pair<size_t, int32_t>> MlmWorker::parse_labels(const Record& re
   return items;
 }
 
+bool words_meet(std::string_view left, std::string_view right) {
+  return !right.empty() && spaced(last_char(left)) && spaced(decode_utf8(right, 0).code_point);
+}
+
 void append_piece(std::string& out, std::string_view piece, bool continuation, bool beside) {
   if (continuation) {
     size_t end = out.size();
@@ -230,10 +234,7 @@ void append_piece(std::string& out, std::string_view piece, bool continuation, b
     out += piece.substr(2);
     return;
   }
-  if (beside && !piece.empty() && spaced(last_char(out)) &&
-      spaced(decode_utf8(piece, 0).code_point)) {
-    out += ' ';
-  }
+  if (beside && words_meet(out, piece)) out += ' ';
   out += piece;
 }
 

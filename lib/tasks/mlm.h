@@ -128,6 +128,10 @@ class MlmWorker : public TaskWorker {
   void split_tokens(const Record& record, std::string_view text, Encoding& out) const;
 };
 
+/// Whether the last character of `left` and the first of `right` would run two words into one:
+/// letters of scripts that set words off by blanks.
+BERT_API bool words_meet(std::string_view left, std::string_view right);
+
 /// Appends a piece to text that is being filled. A continuation ("##ing") loses its mark and the
 /// blanks before it; `beside`: the byte before comes from a piece too, so that two words want a
 /// blank between them, which Chinese does not.

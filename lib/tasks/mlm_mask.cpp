@@ -1,0 +1,240 @@
+#include "tasks/mlm_mask.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/error.h"
+#include "io/json.h"
+
+namespace bert {
+namespace {
+
+/// "12-15" as two numbers, the first not above the second.
+std::optional<std::pair<size_t, size_t>> parse_span(std::string_view item) {
+  size_t begin = 0, end = 0;
+  const char* last = item.data() + item.size();
+  const auto [dash, error] = std::from_chars(item.data(), last, begin);
+  if (error != std::errc() || dash == last || *dash != '-') return std::nullopt;
+  const auto [rest, error2] = std::from_chars(dash + 1, last, end);
+  if (error2 != std::errc() || rest != last || end < begin) return std::nullopt;
+  return std::pair{begin, end};
+}
+
+}  // namespace
+
+void MlmMaskWorker::FreeRegex::operator()(regex_t* regex) const {
+  regfree(regex);
+  delete regex;
+}
+
+MlmMaskWorker::MlmMaskWorker(const Tokenizer& tokenizer, const Masking& masking,
+                             const MlmMaskOptions& mask, const TaskOptions& options)
+    : MlmWorker(tokenizer, nullptr, options, mask.tokens), masking_(masking), mask_(mask) {
+  if (mask.choice != MaskChoice::match) return;
+  auto regex = std::make_unique<regex_t>();
+  const int fault = regcomp(regex.get(), mask.pattern.c_str(), REG_EXTENDED);
+  if (fault != 0) {
+    std::array<char, 128> message{};
+    regerror(fault, regex.get(), message.data(), message.size());
+    throw Error(Error::Kind::usage, "--match",
+                fmt::format("'{}': {}", printable(mask.pattern), message.data()));
+  }
+  regex_.reset(regex.release());
+}
+
+void MlmMaskWorker::run(std::span<const Record> records, Rows& rows) {
+  for (const Record& record : records) {
+    tokenize(record, record.text, text_);
+    if (mask_.choice == MaskChoice::each) {
+      write_each(record, rows);
+    } else {
+      choose(record);
+      write(record, rows);
+    }
+  }
+}
+
+void MlmMaskWorker::choose(const Record& record) {
+  chosen_.clear();
+  if (mask_.choice == MaskChoice::random) {
+    masking_.choose(text_.encoding, record_key(mask_.keyed ? record.extra[0] : record.text),
+                    chosen_);
+  } else if (mask_.choice == MaskChoice::match) {
+    choose_match(record);
+  } else {
+    choose_spans(record);
+  }
+}
+
+void MlmMaskWorker::hide_token(size_t position) {
+  if (!masking_.eligible(text_.encoding, position)) return;
+  if (!chosen_.empty() && chosen_.back().position >= position) return;
+  chosen_.push_back(
+      {position, MaskKind::mask, text_.encoding.input_ids[position], tokenizer_.mask_id()});
+}
+
+/// Hides the tokens that share a byte with [begin, end).
+void MlmMaskWorker::hide(size_t begin, size_t end) {
+  for (size_t i = text_.front; i < text_.encoding.size() - text_.back; ++i) {
+    const Offset& bytes = text_.encoding.offsets[i];
+    if (bytes.begin < end && begin < bytes.end) hide_token(i);
+  }
+}
+
+void MlmMaskWorker::choose_match(const Record& record) {
+  const std::string_view text = record.text;
+  for (size_t from = 0; from < text.size();) {
+    regmatch_t match{static_cast<regoff_t>(from), static_cast<regoff_t>(text.size())};
+    if (regexec(regex_.get(), text.data(), 1, &match, REG_STARTEND) != 0) return;
+    const auto begin = static_cast<size_t>(match.rm_so), end = static_cast<size_t>(match.rm_eo);
+    hide(begin, end);
+    from = std::max(end, begin + 1);
+  }
+}
+
+void MlmMaskWorker::choose_spans(const Record& record) {
+  std::vector<std::pair<size_t, size_t>> spans;
+  const std::string_view field = record.extra[0];
+  for (size_t begin = 0; begin < field.size();) {
+    const size_t end = std::min(field.find(' ', begin), field.size());
+    const std::string_view item = field.substr(begin, end - begin);
+    begin = end + 1;
+    if (item.empty()) continue;
+    const auto span = parse_span(item);
+    if (!span || span->second > record.text.size()) {
+      record.fail(Error::Kind::data,
+                  fmt::format("found the span '{}', wants BEGIN-END within {} bytes",
+                              printable(item), record.text.size()));
+    }
+    spans.push_back(*span);
+  }
+  std::sort(spans.begin(), spans.end());
+  for (const auto& [begin, end] : spans) hide(begin, end);
+}
+
+void MlmMaskWorker::write_each(const Record& record, Rows& rows) {
+  const size_t end = text_.encoding.size() - text_.back;
+  for (size_t i = text_.front; i < end;) {
+    const int32_t word = text_.encoding.word_ids[i];
+    chosen_.clear();
+    hide_token(i++);
+    while (i < end && word >= 0 && text_.encoding.word_ids[i] == word) hide_token(i++);
+    if (!chosen_.empty()) write(record, rows);
+  }
+}
+
+/// The text with the chosen tokens replaced.
+MlmMaskWorker::Row MlmMaskWorker::masked(const Record& record) {
+  Row row;
+  size_t done = 0;
+  for (const MaskedToken& token : chosen_) {
+    const Offset& bytes = text_.encoding.offsets[token.position];
+    const size_t begin = std::max<size_t>(bytes.begin, done),
+                 end = std::max<size_t>(bytes.end, begin);
+    row.text += record.text.substr(done, begin - done);
+    row.starts.push_back(row.text.size());
+    if (token.kind == MaskKind::keep) {
+      row.text += record.text.substr(begin, end - begin);
+    } else if (tokens_ || token.kind == MaskKind::mask) {
+      row.text += tokenizer_.token(token.corrupted);
+    } else {
+      row.starts.back() = append_random(row.text, token, record.text.substr(end));
+    }
+    done = end;
+  }
+  row.text += record.text.substr(done);
+  return row;
+}
+
+/// Appends a random piece without its "##", with a blank where it would run into another word of
+/// the text. Returns where the piece begins.
+size_t MlmMaskWorker::append_random(std::string& text, const MaskedToken& token,
+                                    std::string_view rest) const {
+  const std::vector<int32_t>& words = text_.encoding.word_ids;
+  const auto same_word = [&](size_t a, size_t b) { return words[a] >= 0 && words[a] == words[b]; };
+  std::string_view piece = tokenizer_.token(token.corrupted);
+  if (tokenizer_.is_continuation(token.corrupted)) piece.remove_prefix(2);
+  const size_t i = token.position;
+  if (!same_word(i - 1, i) && words_meet(text, piece)) text += ' ';
+  const size_t start = text.size();
+  text += piece;
+  if (!same_word(i, i + 1) && words_meet(text, rest)) text += ' ';
+  return start;
+}
+
+/// Where the chosen tokens are among the tokens of the masked text.
+void MlmMaskWorker::find_indices(Row& row) {
+  if (tokens_) {
+    for (const MaskedToken& token : chosen_) row.indices.push_back(token.position - text_.front);
+    return;
+  }
+  again_.encoding.clear();
+  tokenizer_.encode(row.text, options_.encode, again_.encoding, scratch_);
+  size_t t = text_.front;
+  const auto& offsets = again_.encoding.offsets;
+  for (const size_t start : row.starts) {
+    while (t + 1 < offsets.size() - text_.back && offsets[t + 1].begin <= start) ++t;
+    row.indices.push_back(t - text_.front);
+  }
+}
+
+void MlmMaskWorker::write(const Record& record, Rows& rows) {
+  if (mask_.show && !options_.json) {
+    write_shown(record, rows);
+    return;
+  }
+  Row row = masked(record);
+  if (mask_.labels || options_.json) find_indices(row);
+  if (options_.json) {
+    write_json(record, row, rows);
+    return;
+  }
+  begin_row(rows, record);
+  rows.field(row.text);
+  if (mask_.labels) {
+    std::string labels;
+    for (size_t i = 0; i < chosen_.size(); ++i) {
+      fmt::format_to(std::back_inserter(labels), "{}{}:{}", i > 0 ? " " : "", row.indices[i],
+                     tokenizer_.token(chosen_[i].original));
+    }
+    rows.field(labels);
+  }
+  end_row(rows, record);
+}
+
+void MlmMaskWorker::write_shown(const Record& record, Rows& rows) const {
+  for (const MaskedToken& token : chosen_) {
+    rows.field(record.number).field(token.position - text_.front);
+    rows.field(tokenizer_.token(token.original)).field(tokenizer_.token(token.corrupted));
+    rows.field(mask_kind_name(token.kind));
+    end_row(rows, record);
+  }
+}
+
+void MlmMaskWorker::write_json(const Record& record, const Row& row, Rows& rows) const {
+  begin_json(rows, record, false);
+  std::string& out = rows.raw();
+  out += ",\"masked\":";
+  append_json_string(out, row.text);
+  out += ",\"labels\":[";
+  for (size_t i = 0; i < chosen_.size(); ++i) {
+    const MaskedToken& token = chosen_[i];
+    const Offset& bytes = text_.encoding.offsets[token.position];
+    fmt::format_to(std::back_inserter(out), "{}{{\"index\":{},\"token\":", i > 0 ? "," : "",
+                   row.indices[i]);
+    append_json_string(out, tokenizer_.token(token.original));
+    fmt::format_to(std::back_inserter(out),
+                   ",\"id\":{},\"kind\":\"{}\",\"corrupted\":", token.original,
+                   mask_kind_name(token.kind));
+    append_json_string(out, tokenizer_.token(token.corrupted));
+    fmt::format_to(std::back_inserter(out), ",\"corrupted_id\":{},\"start\":{},\"end\":{}}}",
+                   token.corrupted, bytes.begin, bytes.end);
+  }
+  out += ']';
+  end_json(rows);
+}
+
+}  // namespace bert
