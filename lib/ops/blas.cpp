@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "base/cpu.h"
+
 extern "C" {
 // Weak: any other BLAS links as well. The last two are exported by the shared OpenBLAS only.
 char* openblas_get_corename() __attribute__((weak));
@@ -91,6 +93,14 @@ void gemm(CBLAS_TRANSPOSE transpose_a, CBLAS_TRANSPOSE transpose_b, const float*
 }
 
 }  // namespace
+
+bool uses_blas() {
+  static const bool uses = [] {
+    const char* wanted = std::getenv("BERT_KERNELS");
+    return cpu_isa() == Isa::plain || (wanted && std::string_view(wanted) == "openblas");
+  }();
+  return uses;
+}
 
 void blas_gemm_nt(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                   size_t m, size_t n, size_t k, float beta) {

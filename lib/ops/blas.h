@@ -27,12 +27,24 @@ BERT_API BlasState tune_blas();
 /// The core OpenBLAS computes for ("SkylakeX"), "" for another BLAS.
 BERT_API std::string_view blas_core();
 
+/// Whether float products of Linear are BLAS's: where there are no vector kernels, or
+/// BERT_KERNELS=openblas.
+BERT_API bool uses_blas();
+
 /// c [m, n] = a [m, k] b^T, b being [n, k]; beta = 1 adds to c.
 void blas_gemm_nt(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                   size_t m, size_t n, size_t k, float beta = 0);
+/// Whether float products of Linear are BLAS's: where there are no vector kernels, or
+/// BERT_KERNELS=openblas.
+BERT_API bool uses_blas();
+
 /// c [m, n] = a [m, k] b [k, n]
 void blas_gemm_nn(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                   size_t m, size_t n, size_t k, float beta = 0);
+/// Whether float products of Linear are BLAS's: where there are no vector kernels, or
+/// BERT_KERNELS=openblas.
+BERT_API bool uses_blas();
+
 /// c [m, n] = a^T b, a being [k, m] and b [k, n]
 void blas_gemm_tn(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                   size_t m, size_t n, size_t k, float beta = 0);

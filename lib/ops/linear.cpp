@@ -1,57 +1,55 @@
 #include "ops/linear.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstring>
 
-#include "base/cpu.h"
 #include "base/team.h"
+#include "ops/blas.h"
+#include "ops/blocked_weights.h"
 #include "ops/kernel_table.h"
 
 namespace bert {
 namespace {
 
-/// Products after which the blocks of a float matrix are kept. Blocking it anew costs each product
-/// as much as reading it a few times; keeping costs once the first touch of that much memory, which
-/// is ten times more.
-constexpr int kKeepAfter = 16;
-
-/// Panels that are computed together.
+/// Panels that are computed together; one tile is as wide.
 constexpr size_t kGroup = 3;
 
-enum PanelState : uint8_t { kEmpty, kBusy, kKept };
+/// Bytes of x that stay in the second-level cache while the weights pass by.
+constexpr size_t kCachedRows = 384 * 1024;
+
+/// Rows of every call of BLAS, the last filled up with zeros: its arithmetic depends on the shape.
+constexpr size_t kBlasRows = 32;
+
+size_t pieces(size_t n, size_t most) { return (n + most - 1) / most; }
 
 }  // namespace
 
 struct Linear::State {
-  std::vector<WeightRef> weights;
-  std::vector<float> owned;  ///< matrices of mixed types, as floats
-  std::vector<float> bias;   ///< [panels * kPanel], or empty
-  size_t out = 0;
-  size_t in = 0;
-  size_t panels = 0;
-  Precision precision = Precision::f32;
-  bool emulate_bf16 = false;
-  size_t panel_bytes = 0;
+  BlockedWeights weights;
+  Precision precision;
+  std::vector<float> bias;          ///< [panels * kPanel], or empty
+  std::vector<WeightRef> matrices;  ///< for BLAS: floats as stored; else empty
+  std::vector<float> floats;
 
-  // The blocks, filled while products run. `blocks` is set once; a thread that finds a panel busy
-  // packs it in its own scratch instead of waiting.
-  mutable std::atomic<std::byte*> blocks{nullptr};
-  mutable std::atomic<bool> refused{false};  ///< no memory for blocks: never try again
-  mutable std::atomic<int> products{0};
-  std::unique_ptr<std::atomic<uint8_t>[]> panel_states;
-
-  ~State() {
-    if (std::byte* data = blocks.load()) munmap(data, panels * panel_bytes);
+  State(std::span<const WeightRef> w, std::vector<float> b, Precision p)
+      : weights(w, p), precision(p), bias(std::move(b)) {
+    pad_bias();
+    if (p == Precision::f32 && uses_blas()) store_for_blas(w);
+  }
+  State(const BlockedRef& blocked, std::vector<float> b)
+      : weights(blocked), precision(blocked.precision), bias(std::move(b)) {
+    pad_bias();
   }
 
-  bool keeps() const;
-  void pack(size_t panel, float* floats, std::byte* to) const;
-  const std::byte* group(size_t first, size_t count, bool keep, float* scratch) const;
-  void run(GemmTask task, size_t first, size_t last, bool keep, float* scratch) const;
+  void pad_bias() {
+    if (!bias.empty()) bias.resize(weights.panels() * kPanel);
+  }
+  void store_for_blas(std::span<const WeightRef> w);
+  void prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& task) const;
+  void run(const GemmTask& task, size_t first, size_t last, bool keep, float* scratch) const;
+  void run_blas(ConstMatrix x, Matrix y, Activation act, ConstMatrix residual,
+                float* scratch) const;
+  size_t blas_floats() const { return kBlasRows * (weights.in() + weights.out()); }
 };
 
 Linear::Linear() = default;
@@ -63,134 +61,120 @@ Linear::Linear(WeightRef weight, std::vector<float> bias, Precision precision)
     : Linear(std::span<const WeightRef>(&weight, 1), std::move(bias), precision) {}
 
 Linear::Linear(std::span<const WeightRef> weights, std::vector<float> bias, Precision precision)
-    : state_(std::make_unique<State>()) {
-  State& s = *state_;
-  s.weights.assign(weights.begin(), weights.end());
-  s.in = weights.front().in;
-  bool mixed = false;
-  for (const WeightRef& weight : weights) {
-    s.out += weight.out;
-    mixed |= weight.dtype != weights.front().dtype;
+    : state_(std::make_unique<State>(weights, std::move(bias), precision)) {}
+
+Linear::Linear(const BlockedRef& blocked, std::vector<float> bias)
+    : state_(std::make_unique<State>(blocked, std::move(bias))) {}
+
+size_t Linear::out_features() const { return state_ ? state_->weights.out() : 0; }
+size_t Linear::in_features() const { return state_ ? state_->weights.in() : 0; }
+
+void Linear::State::store_for_blas(std::span<const WeightRef> w) {
+  const auto usable = [](const WeightRef& weight) {
+    return weight.dtype == DType::f32 &&
+           reinterpret_cast<uintptr_t>(weight.data) % alignof(float) == 0;
+  };
+  if (std::all_of(w.begin(), w.end(), usable)) {
+    matrices.assign(w.begin(), w.end());
+    return;
   }
-  if (mixed) {
-    s.owned.resize(s.out * s.in);
-    float* to = s.owned.data();
-    for (const WeightRef& weight : weights) {
-      to_float(weight.dtype, weight.data, {to, weight.out * s.in});
-      to += weight.out * s.in;
-    }
-    s.weights = {{reinterpret_cast<const std::byte*>(s.owned.data()), DType::f32, s.out, s.in}};
+  floats.resize(weights.out() * weights.in());
+  float* to = floats.data();
+  for (const WeightRef& weight : w) {
+    to_float(weight.dtype, weight.data, {to, weight.out * weight.in});
+    to += weight.out * weight.in;
   }
-  s.panels = round_up(s.out, kPanel) / kPanel;
-  s.bias = std::move(bias);
-  if (!s.bias.empty()) s.bias.resize(s.panels * kPanel);
-  s.precision = precision;
-  s.emulate_bf16 = precision == Precision::bf16 && !(cpu_bf16() && kernels().gemm_bf16);
-  s.panel_bytes = s.in * kPanel * sizeof(float);
-  if (precision == Precision::int8) s.panel_bytes = 128 + round_up(s.in, 4) * kPanel;
-  if (precision == Precision::bf16 && !s.emulate_bf16)
-    s.panel_bytes = round_up(s.in, 2) * kPanel * 2;
-  s.panel_states = std::make_unique<std::atomic<uint8_t>[]>(s.panels);
+  matrices = {
+      {reinterpret_cast<const std::byte*>(floats.data()), DType::f32, weights.out(), weights.in()}};
 }
 
-size_t Linear::out_features() const { return state_ ? state_->out : 0; }
-size_t Linear::in_features() const { return state_ ? state_->in : 0; }
-
-/// Whether blocks are to be kept from this product on, and the memory for them exists.
-bool Linear::State::keeps() const {
-  if (blocks.load(std::memory_order_acquire)) return true;
-  // Quantising costs too much to do it twice.
-  const bool wanted =
-      precision != Precision::f32 || products.fetch_add(1, std::memory_order_relaxed) >= kKeepAfter;
-  if (!wanted || refused.load(std::memory_order_relaxed)) return false;
-  const size_t bytes = panels * panel_bytes;
-  void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (made == MAP_FAILED) {
-    refused.store(true, std::memory_order_relaxed);
-    return false;
-  }
-  madvise(made, bytes, MADV_HUGEPAGE);
-  std::byte* expected = nullptr;
-  if (!blocks.compare_exchange_strong(expected, static_cast<std::byte*>(made),
-                                      std::memory_order_acq_rel)) {
-    munmap(made, bytes);  // another thread was first
-  }
-  return true;
-}
-
-/// One panel in kernel order; `floats` [in * kPanel] is scratch unless the layout is float.
-void Linear::State::pack(size_t panel, float* floats, std::byte* to) const {
-  const std::byte* rows[kPanel] = {};
-  size_t n = panel * kPanel;
-  size_t filled = 0;
-  for (const WeightRef& weight : weights) {
-    for (; n < weight.out && filled < kPanel; ++n, ++filled) {
-      rows[filled] = weight.data + n * in * dtype_size(weight.dtype);
-    }
-    n -= std::min(n, weight.out);
-  }
+/// Rounds the activations to what the kernels of this precision take.
+void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& task) const {
   const KernelTable& table = kernels();
-  const int dtype = static_cast<int>(weights.front().dtype);
-  if (precision == Precision::f32) {
-    table.pack_f32(rows, dtype, in, reinterpret_cast<float*>(to));
-    return;
-  }
-  if (emulate_bf16) {
-    float* out_floats = reinterpret_cast<float*>(to);
-    table.pack_f32(rows, dtype, in, out_floats);
-    for (size_t i = 0; i < in * kPanel; ++i) {
-      uint16_t rounded[2];
-      table.to_bf16(out_floats + i, 1, rounded);
-      table.to_float(static_cast<int>(DType::bf16), reinterpret_cast<const std::byte*>(rounded), 1,
-                     out_floats + i);
-    }
-    return;
-  }
-  table.pack_f32(rows, dtype, in, floats);
-  if (precision == Precision::bf16) table.pack_bf16(floats, in, to);
-  if (precision == Precision::int8) table.pack_int8(floats, in, to);
-}
-
-/// Panels [first, first + count) in kernel order: kept ones, or packed in scratch.
-const std::byte* Linear::State::group(size_t first, size_t count, bool keep, float* scratch) const {
-  float* floats = scratch;
-  std::byte* local = reinterpret_cast<std::byte*>(scratch + in * kPanel);
-  if (keep) {
-    std::byte* kept = blocks.load(std::memory_order_acquire) + first * panel_bytes;
-    bool complete = true;
-    for (size_t p = 0; p < count; ++p) {
-      std::atomic<uint8_t>& state = panel_states[first + p];
-      uint8_t seen = state.load(std::memory_order_acquire);
-      if (seen == kEmpty && state.compare_exchange_strong(seen, kBusy, std::memory_order_acq_rel)) {
-        pack(first + p, floats, kept + p * panel_bytes);
-        state.store(kKept, std::memory_order_release);
-        seen = kKept;
+  const size_t in = weights.in();
+  task.a = x.data;
+  task.lda = x.stride;
+  if (precision == Precision::int8) {
+    const size_t ld = round_up(in, 4);
+    float* scales = scratch.quantized.reserve(x.rows + (x.rows * ld + 3) / 4);
+    int8_t* quantized = reinterpret_cast<int8_t*>(scales + x.rows);
+    for (size_t t = 0; t < x.rows; ++t) scales[t] = table.to_int8(x.row(t), in, quantized + t * ld);
+    task.a = quantized;
+    task.lda = ld;
+    task.a_scale = scales;
+  } else if (precision == Precision::bf16) {
+    const bool emulate = weights.emulates_bf16();
+    const size_t ld = round_up(in, 2);
+    float* floats_of_x = scratch.quantized.reserve(emulate ? x.rows * in + ld : x.rows * ld / 2);
+    uint16_t* rounded = reinterpret_cast<uint16_t*>(floats_of_x + (emulate ? x.rows * in : 0));
+    for (size_t t = 0; t < x.rows; ++t) {
+      uint16_t* row = emulate ? rounded : rounded + t * ld;
+      table.to_bf16(x.row(t), in, row);
+      if (emulate) {
+        table.to_float(static_cast<int>(DType::bf16), reinterpret_cast<const std::byte*>(row), in,
+                       floats_of_x + t * in);
       }
-      complete &= seen == kKept;
     }
-    if (complete) return kept;
+    task.a = emulate ? static_cast<const void*>(floats_of_x) : rounded;
+    task.lda = emulate ? in : ld;
   }
-  for (size_t p = 0; p < count; ++p) pack(first + p, floats, local + p * panel_bytes);
-  return local;
 }
 
 /// Panels [first, last) of the product `task`, which describes all of them.
-void Linear::State::run(GemmTask task, size_t first, size_t last, bool keep, float* scratch) const {
+void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool keep,
+                        float* scratch) const {
   const KernelTable& table = kernels();
-  const auto gemm = precision == Precision::int8                    ? table.gemm_int8
-                    : precision == Precision::bf16 && !emulate_bf16 ? table.gemm_bf16
-                                                                    : table.gemm_f32;
-  for (size_t p = first; p < last; p += kGroup) {
-    const size_t count = std::min(kGroup, last - p);
-    GemmTask part = task;
-    part.b = group(p, count, keep, scratch);
-    part.panel_stride = panel_bytes;
-    part.panels = count;
-    part.cols = std::min(count * kPanel, out - p * kPanel);
-    part.c = task.c + p * kPanel;
-    if (task.bias) part.bias = task.bias + p * kPanel;
-    if (task.residual) part.residual = task.residual + p * kPanel;
-    gemm(part);
+  const bool wide = precision == Precision::f32 || weights.emulates_bf16();
+  const auto gemm = wide                           ? table.gemm_f32
+                    : precision == Precision::int8 ? table.gemm_int8
+                                                   : table.gemm_bf16;
+  const size_t groups = pieces(last - first, kGroup);
+  // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
+  const size_t row_bytes = task.lda * (wide ? 4 : precision == Precision::int8 ? 1 : 2);
+  const size_t block = keep ? std::max<size_t>(32, kCachedRows / row_bytes / 8 * 8) : task.rows;
+  for (size_t row = 0; row < task.rows; row += block) {
+    for (size_t g = 0; g < groups; ++g) {
+      const size_t p = first + (last - first) * g / groups;
+      const size_t count = first + (last - first) * (g + 1) / groups - p;
+      GemmTask part = task;
+      part.rows = std::min(block, task.rows - row);
+      part.a = static_cast<const char*>(task.a) + row * row_bytes;
+      if (task.a_scale) part.a_scale = task.a_scale + row;
+      part.b = weights.group(p, count, keep, scratch);
+      part.panel_stride = weights.panel_bytes();
+      part.panels = count;
+      part.cols = std::min(count * kPanel, weights.out() - p * kPanel);
+      part.c = task.c + row * task.ldc + p * kPanel;
+      if (task.bias) part.bias = task.bias + p * kPanel;
+      if (task.residual) part.residual = task.residual + row * task.ldr + p * kPanel;
+      gemm(part);
+    }
+  }
+}
+
+/// The same for whole rows by BLAS.
+void Linear::State::run_blas(ConstMatrix x, Matrix y, Activation act, ConstMatrix residual,
+                             float* scratch) const {
+  const KernelTable& table = kernels();
+  const size_t in = weights.in(), out = weights.out();
+  float* a = scratch;
+  float* c = scratch + kBlasRows * in;
+  for (size_t row = 0; row < x.rows; row += kBlasRows) {
+    const size_t rows = std::min(kBlasRows, x.rows - row);
+    std::memset(a, 0, kBlasRows * in * sizeof(float));
+    for (size_t r = 0; r < rows; ++r) std::memcpy(a + r * in, x.row(row + r), in * sizeof(float));
+    size_t column = 0;
+    for (const WeightRef& w : matrices) {
+      blas_gemm_nt(a, in, reinterpret_cast<const float*>(w.data), in, c + column, out, kBlasRows,
+                   w.out, in);
+      column += w.out;
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      if (!bias.empty()) table.add(bias.data(), out, c + r * out);
+      table.activate(static_cast<int>(act), c + r * out, out);
+      if (residual.data) table.add(residual.row(row + r), out, c + r * out);
+      std::memcpy(y.row(row + r), c + r * out, out * sizeof(float));
+    }
   }
 }
 
@@ -198,55 +182,42 @@ void Linear::operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& 
                         ConstMatrix residual) const {
   const State& s = *state_;
   if (x.rows == 0) return;
-  const KernelTable& table = kernels();
+  const size_t parts = scratch.team ? static_cast<size_t>(scratch.team->size()) : 1;
+  if (!s.matrices.empty()) {
+    float* floats = scratch.panel.reserve(parts * s.blas_floats());
+    const size_t tiles = pieces(x.rows, kBlasRows);
+    const auto run_part = [&](size_t part) {
+      const size_t first = std::min(x.rows, tiles * part / parts * kBlasRows);
+      const size_t count = std::min(x.rows, tiles * (part + 1) / parts * kBlasRows) - first;
+      s.run_blas(x.slice(first, count), y.slice(first, count), act,
+                 residual.data ? residual.slice(first, count) : residual,
+                 floats + part * s.blas_floats());
+    };
+    if (parts == 1) return run_part(0);
+    return scratch.team->run([&](int part, int) { run_part(static_cast<size_t>(part)); });
+  }
+
   GemmTask task;
-  task.a = x.data;
-  task.lda = x.stride;
   task.step = kPanel;
   task.rows = x.rows;
-  task.k = s.in;
+  task.k = s.weights.in();
   task.c = y.data;
   task.ldc = y.stride;
   task.bias = s.bias.empty() ? nullptr : s.bias.data();
   task.residual = residual.data;
   task.ldr = residual.stride;
   task.activation = static_cast<int>(act);
+  s.prepare(x, scratch, task);
 
-  if (s.precision == Precision::int8) {
-    const size_t ld = round_up(s.in, 4);
-    float* scales = scratch.quantized.reserve(x.rows + (x.rows * ld + 3) / 4);
-    int8_t* quantized = reinterpret_cast<int8_t*>(scales + x.rows);
-    for (size_t t = 0; t < x.rows; ++t) {
-      scales[t] = table.to_int8(x.row(t), s.in, quantized + t * ld);
-    }
-    task.a = quantized;
-    task.lda = ld;
-    task.a_scale = scales;
-  } else if (s.precision == Precision::bf16) {
-    const size_t ld = round_up(s.in, 2);
-    float* floats = scratch.quantized.reserve(x.rows * (ld / 2 + s.in) + ld);
-    uint16_t* rounded = reinterpret_cast<uint16_t*>(floats + (s.emulate_bf16 ? x.rows * s.in : 0));
-    for (size_t t = 0; t < x.rows; ++t) {
-      table.to_bf16(x.row(t), s.in, rounded + t * ld);
-      if (s.emulate_bf16) {
-        table.to_float(static_cast<int>(DType::bf16),
-                       reinterpret_cast<const std::byte*>(rounded + t * ld), s.in,
-                       floats + t * s.in);
-      }
-    }
-    task.a = s.emulate_bf16 ? static_cast<const void*>(floats) : rounded;
-    task.lda = s.emulate_bf16 ? s.in : ld;
-  }
-
-  const bool keep = s.keeps();
-  const size_t part_floats = s.in * kPanel + kGroup * s.panel_bytes / sizeof(float);
-  const size_t parts = scratch.team ? static_cast<size_t>(scratch.team->size()) : 1;
+  const bool keep = s.weights.keep();
+  const size_t part_floats = round_up(s.weights.scratch_floats(kGroup), 16);
   float* panel = scratch.panel.reserve(parts * part_floats);
-  if (parts == 1) return s.run(task, 0, s.panels, keep, panel);
-  scratch.team->run([&](int part, int) {
-    const size_t first = s.panels * part / parts;
-    const size_t last = s.panels * (part + 1) / parts;
-    s.run(task, first, last, keep, panel + part * part_floats);
+  const size_t panels = s.weights.panels();
+  if (parts == 1) return s.run(task, 0, panels, keep, panel);
+  scratch.team->run([&](int p, int) {
+    const size_t part = static_cast<size_t>(p);
+    s.run(task, panels * part / parts, panels * (part + 1) / parts, keep,
+          panel + part * part_floats);
   });
 }
 

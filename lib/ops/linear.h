@@ -1,7 +1,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/export.h"
@@ -28,6 +28,31 @@ struct WeightRef {
   size_t in = 0;   ///< K
 };
 
+/// A weight matrix already in kernel order, as block_weights() writes it and a file may hold it,
+/// mapped and shared between processes. Not owned. Aligned to 64 bytes it is used as it is, else
+/// copied on first use.
+///
+/// Layouts: N is cut into panels of 16 outputs, the last filled up with zeros; panels follow each
+/// other.
+///   f32    [K][16] floats
+///   bf16   [K / 2][16][2] bfloat16: outputs side by side, two steps of K for each; K filled up to
+///   even int8   16 float scales, 16 int32 sums of the panel's columns, [K / 4][16][4] int8; K
+///   filled up to a
+///          multiple of 4. Weight n, k is about scale[n] * int8.
+/// All little-endian, the same for every instruction set.
+struct BlockedRef {
+  const std::byte* data = nullptr;
+  Precision precision = Precision::int8;
+  size_t out = 0;  ///< N
+  size_t in = 0;   ///< K
+};
+
+BERT_API size_t blocked_bytes(Precision precision, size_t out, size_t in);
+/// Writes matrices of the same K side by side in kernel order; out [blocked_bytes(...)], aligned
+/// to 64.
+BERT_API void block_weights(std::span<const WeightRef> weights, Precision precision,
+                            std::byte* out);
+
 /// Scratch of one thread for Linear; grown, never shrunk.
 struct LinearScratch {
   Buffer panel;      ///< a block of weights in kernel order, while the matrix is not yet blocked
@@ -53,6 +78,8 @@ class BERT_API Linear {
   Linear(WeightRef weight, std::vector<float> bias, Precision precision = Precision::f32);
   /// Several matrices of the same K side by side, computed as one (query, key and value).
   Linear(std::span<const WeightRef> weights, std::vector<float> bias, Precision precision);
+  /// From a file that `quantize` wrote; [N] of several matrices side by side is their sum.
+  Linear(const BlockedRef& blocked, std::vector<float> bias);
   Linear(Linear&&) noexcept;
   Linear& operator=(Linear&&) noexcept;
   ~Linear();

@@ -1,0 +1,175 @@
+#include "ops/blocked_weights.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/cpu.h"
+#include "ops/dtype.h"
+#include "ops/kernel_table.h"
+
+namespace bert {
+namespace {
+
+/// Products after which the panels of a float matrix are kept. Making them anew costs each product
+/// as much as reading the weights once or twice; keeping them costs the first touch of that much
+/// memory, ten times more. Quantised ones are always kept: they cost more to make and take less.
+constexpr int kKeepAfter = 16;
+
+size_t bytes_of_panel(Precision precision, size_t in) {
+  switch (precision) {
+    case Precision::bf16:
+      return round_up(in, 2) * kPanel * 2;
+    case Precision::int8:
+      return kPanel * 8 + round_up(in, 4) * kPanel;
+    default:
+      return in * kPanel * sizeof(float);
+  }
+}
+
+size_t panels_of(size_t out) { return (out + kPanel - 1) / kPanel; }
+
+}  // namespace
+
+size_t blocked_bytes(Precision precision, size_t out, size_t in) {
+  return panels_of(out) * bytes_of_panel(precision, in);
+}
+
+void block_weights(std::span<const WeightRef> weights, Precision precision, std::byte* out) {
+  const BlockedWeights blocked(weights, precision);
+  const KernelTable& table = kernels();
+  std::vector<float> floats(blocked.in() * kPanel);
+  for (size_t p = 0; p < blocked.panels(); ++p) {
+    std::byte* to = out + p * bytes_of_panel(precision, blocked.in());
+    if (blocked.emulates_bf16()) {
+      std::vector<float> rounded(blocked.in() * kPanel);
+      blocked.pack(p, floats.data(), reinterpret_cast<std::byte*>(rounded.data()));
+      table.pack_bf16(rounded.data(), blocked.in(), to);
+    } else {
+      blocked.pack(p, floats.data(), to);
+    }
+  }
+}
+
+BlockedWeights::BlockedWeights(std::span<const WeightRef> weights, Precision precision)
+    : weights_(weights.begin(), weights.end()), in_(weights.front().in), precision_(precision) {
+  bool mixed = false;
+  for (const WeightRef& weight : weights) {
+    out_ += weight.out;
+    mixed |= weight.dtype != weights.front().dtype;
+  }
+  if (mixed) {
+    owned_.resize(out_ * in_);
+    float* to = owned_.data();
+    for (const WeightRef& weight : weights) {
+      to_float(weight.dtype, weight.data, {to, weight.out * in_});
+      to += weight.out * in_;
+    }
+    weights_ = {{reinterpret_cast<const std::byte*>(owned_.data()), DType::f32, out_, in_}};
+  }
+  choose_layout();
+}
+
+BlockedWeights::BlockedWeights(const BlockedRef& blocked)
+    : stored_(blocked.data), out_(blocked.out), in_(blocked.in), precision_(blocked.precision) {
+  choose_layout();
+  const bool aligned = reinterpret_cast<uintptr_t>(stored_) % 64 == 0;
+  stored_as_is_ = aligned && !emulates_bf16_;
+}
+
+void BlockedWeights::choose_layout() {
+  panels_ = panels_of(out_);
+  emulates_bf16_ = precision_ == Precision::bf16 && !(cpu_bf16() && kernels().gemm_bf16);
+  panel_bytes_ = bytes_of_panel(emulates_bf16_ ? Precision::f32 : precision_, in_);
+  states_ = std::make_unique<std::atomic<uint8_t>[]>(panels_);
+}
+
+BlockedWeights::~BlockedWeights() {
+  if (std::byte* data = blocks_.load()) munmap(data, panels_ * panel_bytes_);
+}
+
+bool BlockedWeights::keep() const {
+  if (stored_as_is_ || blocks_.load(std::memory_order_acquire)) return true;
+  const bool wanted = precision_ != Precision::f32 ||
+                      products_.fetch_add(1, std::memory_order_relaxed) >= kKeepAfter;
+  if (!wanted || refused_.load(std::memory_order_relaxed)) return false;
+  const size_t bytes = panels_ * panel_bytes_;
+  void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) {
+    refused_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  madvise(made, bytes, MADV_HUGEPAGE);
+  std::byte* expected = nullptr;
+  if (!blocks_.compare_exchange_strong(expected, static_cast<std::byte*>(made),
+                                       std::memory_order_acq_rel)) {
+    munmap(made, bytes);  // another thread was first
+  }
+  return true;
+}
+
+void BlockedWeights::pack(size_t panel, float* floats, std::byte* to) const {
+  const KernelTable& table = kernels();
+  if (stored_) {
+    const std::byte* from = stored_ + panel * bytes_of_panel(precision_, in_);
+    if (!emulates_bf16_) {
+      std::memcpy(to, from, panel_bytes_);
+      return;
+    }
+    float* values = reinterpret_cast<float*>(to);
+    for (size_t k = 0; k < in_; ++k) {
+      for (size_t n = 0; n < kPanel; ++n) {
+        const std::byte* half = from + (k / 2 * 2 * kPanel + 2 * n + k % 2) * 2;
+        table.to_float(static_cast<int>(DType::bf16), half, 1, values + k * kPanel + n);
+      }
+    }
+    return;
+  }
+  const std::byte* rows[kPanel] = {};
+  size_t n = panel * kPanel;
+  size_t filled = 0;
+  for (const WeightRef& weight : weights_) {
+    for (; n < weight.out && filled < kPanel; ++n, ++filled) {
+      rows[filled] = weight.data + n * in_ * dtype_size(weight.dtype);
+    }
+    n -= std::min(n, weight.out);
+  }
+  const bool direct = precision_ == Precision::f32 || emulates_bf16_;
+  float* const values = direct ? reinterpret_cast<float*>(to) : floats;
+  table.pack_f32(rows, static_cast<int>(weights_.front().dtype), in_, values);
+  if (precision_ == Precision::int8) table.pack_int8(values, in_, to);
+  if (precision_ != Precision::bf16) return;
+  if (!emulates_bf16_) return table.pack_bf16(values, in_, to);
+  for (size_t k = 0; k < in_; ++k) {
+    uint16_t rounded[kPanel];
+    table.to_bf16(values + k * kPanel, kPanel, rounded);
+    table.to_float(static_cast<int>(DType::bf16), reinterpret_cast<const std::byte*>(rounded),
+                   kPanel, values + k * kPanel);
+  }
+}
+
+const std::byte* BlockedWeights::group(size_t first, size_t count, bool keep,
+                                       float* scratch) const {
+  if (stored_as_is_) return stored_ + first * panel_bytes_;
+  if (keep) {
+    std::byte* kept = blocks_.load(std::memory_order_acquire) + first * panel_bytes_;
+    bool complete = true;
+    for (size_t p = 0; p < count; ++p) {
+      std::atomic<uint8_t>& state = states_[first + p];
+      uint8_t seen = state.load(std::memory_order_acquire);
+      if (seen == kEmpty && state.compare_exchange_strong(seen, kBusy, std::memory_order_acq_rel)) {
+        pack(first + p, scratch, kept + p * panel_bytes_);
+        state.store(kKept, std::memory_order_release);
+        seen = kKept;
+      }
+      complete &= seen == kKept;
+    }
+    if (complete) return kept;
+  }
+  std::byte* local = reinterpret_cast<std::byte*>(scratch + in_ * kPanel);
+  for (size_t p = 0; p < count; ++p) pack(first + p, scratch, local + p * panel_bytes_);
+  return local;
+}
+
+}  // namespace bert
