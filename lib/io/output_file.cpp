@@ -1,0 +1,134 @@
+#include "io/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+
+namespace bert {
+namespace {
+
+std::string parent_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// What a link at `path` points to, else `path`.
+std::string resolve_link(const std::string& path) {
+  struct stat status;
+  if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;
+  const std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), std::free);
+  return real ? real.get() : path;
+}
+
+[[noreturn]] void fail(const std::string& path, std::string_view action, Error::Kind kind) {
+  const int number = errno;
+  if (number == EACCES || number == EPERM || number == EROFS) kind = Error::Kind::permission;
+  if (number == ENOSPC || number == EDQUOT || number == EIO) kind = Error::Kind::io;
+  throw Error(kind, path, fmt::format("{}: {}", action, std::strerror(number)));
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path) : path_(resolve_link(path)) {
+  static std::atomic<unsigned> count{0};
+  temporary_ = fmt::format("{}.tmp.{}.{}", path_, getpid(), count++);
+  fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail(path, "cannot create", Error::Kind::cannot_create);
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    // The kernel takes at most 2 GiB at once.
+    const ssize_t n = ::write(fd_, bytes.data(), std::min(bytes.size(), size_t{1} << 30));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, "cannot write", Error::Kind::io);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+}
+
+void OutputFile::commit() {
+  if (fsync(fd_) != 0) fail(path_, "cannot bring to the disk", Error::Kind::io);
+  const int fd = fd_;
+  fd_ = -1;
+  if (close(fd) != 0) fail(path_, "cannot write", Error::Kind::io);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+    fail(path_, "cannot create", Error::Kind::cannot_create);
+  }
+  temporary_.clear();
+  sync_directory(parent_of(path_));
+}
+
+void write_whole_file(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && std::filesystem::is_directory(path)) return;
+  errno = error ? error.value() : ENOTDIR;
+  fail(path, "cannot create directory", Error::Kind::cannot_create);
+}
+
+void sync_directory(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) fail(path, "cannot open directory", Error::Kind::io);
+  const int result = fsync(fd);
+  const int number = errno;
+  close(fd);
+  errno = number;
+  // Some file systems have no such thing.
+  if (result != 0 && errno != EINVAL) fail(path, "cannot bring to the disk", Error::Kind::io);
+}
+
+void commit_directory(const std::string& temporary, const std::string& path) {
+  sync_directory(temporary);
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    fail(path, "cannot create", Error::Kind::cannot_create);
+  }
+  sync_directory(parent_of(path));
+}
+
+FileLock::FileLock(const std::string& path) {
+  fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail(path, "cannot create", Error::Kind::cannot_create);
+  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    char text[32] = {};
+    const ssize_t n = pread(fd_, text, sizeof text - 1, 0);
+    close(fd_);
+    const std::string pid(text, n > 0 ? std::strspn(text, "0123456789") : 0);
+    throw Error(Error::Kind::try_again, path,
+                fmt::format("process {} is training in this directory", pid.empty() ? "?" : pid));
+  }
+  const std::string pid = fmt::format("{}\n", getpid());
+  if (ftruncate(fd_, 0) != 0 || pwrite(fd_, pid.data(), pid.size(), 0) < 0) {
+    const int number = errno;
+    close(fd_);
+    errno = number;
+    fail(path, "cannot write", Error::Kind::io);
+  }
+}
+
+FileLock::~FileLock() { close(fd_); }
+
+}  // namespace bert

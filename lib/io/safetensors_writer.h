@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "io/output_file.h"
+
+namespace bert {
+
+/// A tensor to be written; `bytes` is not owned.
+struct SafetensorsTensor {
+  std::string name;
+  std::string dtype;  ///< F32, I64 ..
+  std::vector<size_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+/// Writes a safetensors file (header, padded to 8 bytes, then the tensors in the order given).
+/// The metadata say {"format": "pt"}, without which transformers refuses a file.
+BERT_API void write_safetensors(OutputFile& file, std::span<const SafetensorsTensor> tensors);
+
+}  // namespace bert

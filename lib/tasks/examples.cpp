@@ -1,0 +1,419 @@
+#include "tasks/examples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "io/json.h"
+#include "io/mapped_file.h"
+#include "io/record_reader.h"
+#include "pipeline/columns.h"
+#include "training/loss.h"
+
+namespace bert {
+namespace {
+
+using training::kIgnored;
+
+/// Calls use(record) for each record of the files, with fields chosen by `columns`.
+template <typename Use>
+void for_each_record(const std::vector<std::string>& files, Columns* columns, bool header,
+                     Use use) {
+  RecordReader reader(files, '\n', [](const Error& error) { throw error; });
+  Chunk chunk;
+  while (reader.next(chunk, 1024, 1 << 20, [] { return Busy::none; })) {
+    for (size_t i = 0; i < chunk.lines.size(); ++i) {
+      Record record;
+      record.line = chunk.lines[i];
+      record.number = chunk.first_number + i;
+      record.file = chunk.file;
+      if (header && chunk.first_of_file && i == 0) {
+        if (columns) columns->read_header(record);
+        continue;
+      }
+      if (columns) columns->choose(record);
+      use(record);
+    }
+  }
+}
+
+Columns columns_of(const ExampleOptions& options) {
+  StreamOptions stream;
+  stream.texts = options.texts;
+  stream.header = options.header;
+  stream.fields = options.fields;
+  if (stream.fields.empty()) {
+    for (size_t i = 1; i <= options.texts; ++i) stream.fields.push_back(std::to_string(i));
+  }
+  stream.extra_fields = {options.label_field.empty() ? std::to_string(options.texts + 1)
+                                                     : options.label_field};
+  return Columns(stream);
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+template <typename Use>
+void split(std::string_view text, std::string_view separators, Use use) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(separators), text.size());
+    if (end > 0) use(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+}
+
+std::vector<std::string> sorted(const std::set<std::string>& labels) {
+  std::vector<std::string> all(labels.begin(), labels.end());
+  std::stable_sort(all.begin(), all.end(), [](const std::string& a, const std::string& b) {
+    const auto x = number_of(a), y = number_of(b);
+    return x && y ? *x < *y : x.has_value() && !y;
+  });
+  return all;
+}
+
+/// Labels to their numbers.
+class LabelIndex {
+ public:
+  explicit LabelIndex(std::span<const std::string> labels) {
+    for (const std::string& label : labels) {
+      index_.emplace(label, static_cast<int32_t>(index_.size()));
+    }
+  }
+  int32_t find(std::string_view label, const Record& record) const {
+    const auto found = index_.find(std::string(label));
+    if (found != index_.end()) return found->second;
+    std::string known;
+    for (const auto& [name, number] : index_) {
+      if (known.size() < 60) known += (known.empty() ? "" : ", ") + printable(name);
+    }
+    record.fail(Error::Kind::data,
+                fmt::format("has the label '{}', wants one of {}", printable(label), known));
+  }
+
+ private:
+  std::unordered_map<std::string, int32_t> index_;
+};
+
+void set_label(const Record& record, LabelKind kind, const LabelIndex& index, size_t labels,
+               Example& example) {
+  const std::string_view text = record.extra[0];
+  if (kind == LabelKind::number) {
+    const auto value = number_of(text);
+    if (!value) {
+      record.fail(Error::Kind::data,
+                  fmt::format("has the value '{}', wants a number", printable(text)));
+    }
+    example.values = {static_cast<float>(*value)};
+  } else if (kind == LabelKind::several) {
+    example.values.assign(labels, 0.f);
+    split(text, ",", [&](std::string_view label) {
+      example.values[static_cast<size_t>(index.find(label, record))] = 1.f;
+    });
+  } else {
+    if (text.empty()) record.fail(Error::Kind::data, "has no label");
+    example.label = index.find(text, record);
+  }
+}
+
+void refuse_empty(const ExampleSet& set, const ExampleOptions& options) {
+  if (!set.examples.empty()) return;
+  throw Error(Error::Kind::data, options.files.empty() ? "-" : options.files.front(),
+              "has no examples to learn from");
+}
+
+}  // namespace
+
+void ExampleSet::fill(std::span<const uint32_t> order, training::TrainingBatch& batch) const {
+  batch.clear();
+  for (const uint32_t index : order) {
+    const Example& e = examples[index];
+    batch.batch.append(e.input_ids, e.token_type_ids);
+    batch.token_labels.insert(batch.token_labels.end(), e.token_labels.begin(),
+                              e.token_labels.end());
+    batch.values.insert(batch.values.end(), e.values.begin(), e.values.end());
+    if (e.values.empty()) batch.sequence_labels.push_back(e.label);
+    batch.starts.push_back(e.start);
+    batch.ends.push_back(e.end);
+  }
+}
+
+std::vector<std::string> labels_of(const ExampleOptions& options) {
+  std::set<std::string> labels;
+  Columns columns = columns_of(options);
+  for_each_record(options.files, &columns, options.header, [&](const Record& record) {
+    if (options.kind == LabelKind::several) {
+      split(record.extra[0], ",", [&](std::string_view label) { labels.emplace(label); });
+    } else {
+      if (record.extra[0].empty()) record.fail(Error::Kind::data, "has no label");
+      labels.emplace(record.extra[0]);
+    }
+  });
+  return sorted(labels);
+}
+
+ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
+                      std::span<const std::string> labels) {
+  ExampleSet set;
+  Columns columns = columns_of(options);
+  const LabelIndex index(labels);
+  Tokenizer::Scratch scratch;
+  Encoding encoding;
+  for_each_record(options.files, &columns, options.header, [&](const Record& record) {
+    Example example;
+    set_label(record, options.kind, index, labels.size(), example);
+    encoding.clear();
+    if (options.texts == 2) {
+      tokenizer.encode_pair(record.text, record.text_pair, options.encode, encoding, scratch);
+    } else {
+      tokenizer.encode(record.text, options.encode, encoding, scratch);
+    }
+    set.cut += encoding.dropped > 0;
+    example.input_ids = encoding.input_ids;
+    example.token_type_ids = encoding.token_type_ids;
+    example.origin = set.origins++;
+    set.examples.push_back(std::move(example));
+  });
+  refuse_empty(set, options);
+  return set;
+}
+
+// ---- CoNLL
+
+namespace {
+
+/// Calls word(record, word, label) for each word and sentence_end() after each sentence.
+template <typename Word, typename End>
+void for_each_word(const ExampleOptions& options, Word word, End sentence_end) {
+  for_each_record(options.files, nullptr, false, [&](const Record& record) {
+    const std::string_view line = record.body();
+    if (line.find_first_not_of(" \t") == line.npos) return sentence_end();
+    if (line.starts_with("-DOCSTART-")) return;
+    const size_t first_end = std::min(line.find_first_of(" \t"), line.size());
+    const size_t last = line.find_last_not_of(" \t");
+    const size_t label_begin = line.find_last_of(" \t", last) + 1;
+    if (first_end == line.size() || label_begin < first_end) {
+      record.fail(Error::Kind::data, "has one column, wants a word and its label");
+    }
+    word(record, line.substr(0, first_end), line.substr(label_begin, last + 1 - label_begin));
+  });
+  sentence_end();
+}
+
+/// Gathers the pieces of a sentence's words into examples of at most max_length tokens.
+class SentenceBuilder {
+ public:
+  SentenceBuilder(const ExampleOptions& options, const Tokenizer& tokenizer, ExampleSet& set)
+      : encode_(options.encode), tokenizer_(tokenizer), set_(set) {
+    encode_.add_special_tokens = false;
+    encode_.max_length = 0;
+    limit_ = options.encode.max_length;
+  }
+  void add(std::string_view word, int32_t label) {
+    encoding_.clear();
+    tokenizer_.encode(word, encode_, encoding_, scratch_);
+    if (encoding_.input_ids.empty()) encoding_.input_ids.push_back(tokenizer_.unk_id());
+    // A word of more pieces than a sequence holds keeps its first ones.
+    encoding_.input_ids.resize(std::min(encoding_.input_ids.size(), limit_ - 2));
+    if (ids_.size() + encoding_.size() + 2 > limit_) flush();
+    for (size_t i = 0; i < encoding_.size(); ++i) {
+      ids_.push_back(encoding_.input_ids[i]);
+      labels_.push_back(i == 0 ? label : kIgnored);
+    }
+  }
+  void end() {
+    if (ids_.empty()) return;
+    flush();
+    ++set_.origins;
+  }
+
+ private:
+  void flush() {
+    Example e;
+    e.input_ids.push_back(tokenizer_.cls_id());
+    e.input_ids.insert(e.input_ids.end(), ids_.begin(), ids_.end());
+    e.input_ids.push_back(tokenizer_.sep_id());
+    e.token_labels.push_back(kIgnored);
+    e.token_labels.insert(e.token_labels.end(), labels_.begin(), labels_.end());
+    e.token_labels.push_back(kIgnored);
+    e.token_type_ids.assign(e.input_ids.size(), 0);
+    e.origin = set_.origins;
+    set_.examples.push_back(std::move(e));
+    ids_.clear();
+    labels_.clear();
+  }
+
+  EncodeOptions encode_;
+  const Tokenizer& tokenizer_;
+  ExampleSet& set_;
+  size_t limit_;
+  Tokenizer::Scratch scratch_;
+  Encoding encoding_;
+  std::vector<int32_t> ids_, labels_;
+};
+
+}  // namespace
+
+std::vector<std::string> conll_labels(const ExampleOptions& options) {
+  std::set<std::string> labels;
+  for_each_word(
+      options,
+      [&](const Record&, std::string_view, std::string_view label) { labels.emplace(label); },
+      [] {});
+  std::vector<std::string> all(labels.begin(), labels.end());
+  // O first, as everybody has it.
+  std::stable_partition(all.begin(), all.end(), [](const std::string& l) { return l == "O"; });
+  return all;
+}
+
+ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
+                      std::span<const std::string> labels) {
+  ExampleSet set;
+  const LabelIndex index(labels);
+  SentenceBuilder builder(options, tokenizer, set);
+  for_each_word(
+      options,
+      [&](const Record& record, std::string_view word, std::string_view label) {
+        builder.add(word, index.find(label, record));
+      },
+      [&] { builder.end(); });
+  refuse_empty(set, options);
+  return set;
+}
+
+// ---- questions
+
+namespace {
+
+/// Byte of the code point `index` of `text`.
+size_t byte_of(std::string_view text, size_t index) {
+  size_t byte = 0;
+  for (; byte < text.size(); ++byte) {
+    if ((static_cast<unsigned char>(text[byte]) & 0xC0) == 0x80) continue;
+    if (index-- == 0) break;
+  }
+  return byte;
+}
+
+class QuestionBuilder {
+ public:
+  QuestionBuilder(const ExampleOptions& options, const Tokenizer& tokenizer, ExampleSet& set)
+      : options_(options), tokenizer_(tokenizer), set_(set) {
+    encode_ = options.encode;
+    encode_.truncation = Truncation::only_second;
+  }
+  /// The answer at byte `begin` of the context; `length` 0: none.
+  void add(std::string_view question, Question q, size_t begin, size_t length) {
+    tokenizer_.encode_pair_windows(question, q.context, encode_, options_.stride, windows_,
+                                   scratch_);
+    for (const Encoding& window : windows_) {
+      Example e;
+      e.input_ids = window.input_ids;
+      e.token_type_ids = window.token_type_ids;
+      e.origin = set_.origins;
+      e.offsets.resize(window.size());
+      size_t first = window.size(), last = 0;  // tokens of the answer
+      bool from_begin = false, to_end = false;
+      for (size_t t = 0; t < window.size(); ++t) {
+        if (window.token_type_ids[t] != 1 || window.special_tokens_mask[t]) continue;
+        const Offset offset = window.offsets[t];
+        e.offsets[t] = offset;
+        if (length == 0 || offset.end <= begin || offset.begin >= begin + length) continue;
+        first = std::min(first, t);
+        last = t;
+        from_begin |= offset.begin <= begin;
+        to_end |= offset.end >= begin + length;
+      }
+      // A window that holds part of the answer only says that it is not here.
+      if (from_begin && to_end) {
+        e.start = static_cast<int32_t>(first);
+        e.end = static_cast<int32_t>(last);
+      }
+      set_.examples.push_back(std::move(e));
+    }
+    set_.cut += windows_.size() > 1;
+    set_.questions.push_back(std::move(q));
+    ++set_.origins;
+  }
+
+ private:
+  const ExampleOptions& options_;
+  const Tokenizer& tokenizer_;
+  ExampleSet& set_;
+  EncodeOptions encode_;
+  Tokenizer::Scratch scratch_;
+  std::vector<Encoding> windows_;
+};
+
+void read_squad(const std::string& path, QuestionBuilder& builder) {
+  const JsonDocument document = JsonDocument::open(path, uint64_t{1} << 30);
+  document.root().at("data").for_each_element([&](Json article) {
+    article.at("paragraphs").for_each_element([&](Json paragraph) {
+      const std::string_view context = paragraph.at("context").as_string();
+      paragraph.at("qas").for_each_element([&](Json qa) {
+        Question q{std::string(context), {}};
+        size_t begin = 0, length = 0;
+        qa.at("answers").for_each_element([&](Json answer) {
+          const std::string_view text = answer.at("text").as_string();
+          if (q.answers.empty()) {
+            const int64_t start = answer.at("answer_start").as_int();
+            begin = byte_of(context, start < 0 ? context.size() : static_cast<size_t>(start));
+            length = text.size();
+            if (begin + length > context.size()) {
+              throw Error(Error::Kind::data, answer.where(), "the answer ends after its context");
+            }
+          }
+          q.answers.emplace_back(text);
+        });
+        builder.add(qa.at("question").as_string(), std::move(q), begin, length);
+      });
+    });
+  });
+}
+
+void read_question_lines(const std::string& path, QuestionBuilder& builder) {
+  for_each_record({path}, nullptr, false, [&](const Record& record) {
+    const std::string_view answer = record.field(2);
+    Question q{std::string(record.field(1)), {}};
+    size_t begin = q.context.find(answer);
+    const std::string_view line = record.body();
+    if (std::count(line.begin(), line.end(), '\t') > 2) {
+      const auto value = number_of(record.field(3));
+      begin = value && *value >= 0 ? static_cast<size_t>(*value) : q.context.npos;
+    }
+    if (!answer.empty()) {
+      if (begin == q.context.npos || q.context.compare(begin, answer.size(), answer) != 0) {
+        record.fail(Error::Kind::data, "its answer is not in the context");
+      }
+      q.answers.emplace_back(answer);
+    }
+    builder.add(record.field(0), std::move(q), answer.empty() ? 0 : begin, answer.size());
+  });
+}
+
+}  // namespace
+
+ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokenizer) {
+  ExampleSet set;
+  QuestionBuilder builder(options, tokenizer, set);
+  for (const std::string& path : options.files) {
+    if (path.ends_with(".json")) {
+      read_squad(path, builder);
+    } else {
+      read_question_lines(path, builder);
+    }
+  }
+  refuse_empty(set, options);
+  return set;
+}
+
+}  // namespace bert

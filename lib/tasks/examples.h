@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "pipeline/stream.h"
+#include "tokenizer/tokenizer.h"
+#include "training/training_batch.h"
+
+namespace bert {
+
+/// One sequence to learn from, with what the model should say of it.
+struct Example {
+  std::vector<int32_t> input_ids;
+  std::vector<int32_t> token_type_ids;
+  int32_t label = 0;
+  std::vector<float> values;          ///< regression, or one 0 / 1 a label
+  std::vector<int32_t> token_labels;  ///< of words' first pieces; the others are ignored
+  int32_t start = 0, end = 0;         ///< tokens of the answer; 0: not in this window
+  size_t origin = 0;                  ///< the text, sentence or question it is (part) of
+  std::vector<Offset> offsets;        ///< of the context's tokens (answers); begin = end elsewhere
+};
+
+/// What a question is asked of, and its right answers.
+struct Question {
+  std::string context;
+  std::vector<std::string> answers;  ///< none: it has no answer
+};
+
+struct ExampleSet {
+  std::vector<Example> examples;
+  std::vector<Question> questions;  ///< by origin, for answers
+  size_t origins = 0;
+  size_t cut = 0;  ///< examples whose text was too long
+
+  /// Examples order[first, last) as a batch.
+  void fill(std::span<const uint32_t> order, training::TrainingBatch& batch) const;
+};
+
+/// How texts are labelled.
+enum class LabelKind { one, several, number };
+
+/// What a file of labelled texts looks like, and how its texts become tokens.
+struct ExampleOptions {
+  std::vector<std::string> files;
+  size_t texts = 1;
+  std::vector<std::string> fields;  ///< of the texts; empty: 1 (and 2)
+  std::string label_field;          ///< empty: the one after the texts
+  bool header = false;
+  LabelKind kind = LabelKind::one;
+  EncodeOptions encode;
+  size_t stride = 128;
+};
+
+/// The labels of a file in sorted order (numbers by value).
+BERT_API std::vector<std::string> labels_of(const ExampleOptions& options);
+/// Labelled texts or pairs, one a line. Throws Error(data) naming the record.
+BERT_API ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
+                               std::span<const std::string> labels);
+
+/// CoNLL columns: a word a line, its label in the last column, an empty line after each sentence;
+/// -DOCSTART- is passed over. A sentence that is too long goes on in further examples.
+BERT_API std::vector<std::string> conll_labels(const ExampleOptions& options);
+BERT_API ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
+                               std::span<const std::string> labels);
+
+/// SQuAD's JSON (1.1 or 2.0), or lines of question, context, answer and optionally the byte where
+/// the answer begins. Contexts that are too long become overlapping windows.
+BERT_API ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokenizer);
+
+}  // namespace bert

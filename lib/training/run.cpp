@@ -1,0 +1,185 @@
+#include "training/run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "io/mapped_file.h"
+
+namespace bert::training {
+
+Run::Run(Learner& learner, ModelFiles files, RunOptions options)
+    : learner_(learner), files_(std::move(files)), options_(std::move(options)) {
+  const std::string& directory = options_.directory;
+  make_directories(directory);
+  lock_ = std::make_unique<FileLock>(directory + "/.lock");
+  remove_unfinished(directory);
+  const bool used = file_exists(directory + "/model.safetensors") ||
+                    !saved_steps(directory + "/checkpoints").empty();
+  if (used && !options_.resume && !options_.overwrite) {
+    throw Error(Error::Kind::cannot_create, directory,
+                "a model or its checkpoints are here already; --resume goes on, --overwrite "
+                "begins anew");
+  }
+  if (options_.resume) {
+    resume();
+  } else {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory + "/checkpoints", ignored);
+  }
+  state_.notes.insert(options_.identity.begin(), options_.identity.end());
+  open_curve();
+  begin_ = std::chrono::steady_clock::now();
+  begin_step_ = learner_.steps();
+}
+
+Run::~Run() {
+  if (curve_ >= 0) close(curve_);
+}
+
+void Run::resume() {
+  const std::string directory = options_.directory + "/checkpoints";
+  std::vector<uint64_t> steps = saved_steps(directory);
+  for (; !steps.empty(); steps.pop_back()) {
+    try {
+      state_ = load_checkpoint(learner_, directory, steps.back());
+      break;
+    } catch (const Error& error) {
+      if (steps.size() == 1) throw;
+      notice(fmt::format("{}; going on from step {}", error.what(), steps[steps.size() - 2]));
+    }
+  }
+  if (steps.empty()) return;
+  for (const auto& [key, wanted] : options_.identity) {
+    const auto found = state_.notes.find(key);
+    if (found != state_.notes.end() && found->second == wanted) continue;
+    throw Error(Error::Kind::data, directory,
+                fmt::format("the checkpoint was made with {} {}, now it is {}: a resumed run "
+                            "must be the same one",
+                            key, found == state_.notes.end() ? "none" : found->second, wanted));
+  }
+}
+
+/// Cuts the curve after the step resumed from, and appends from there.
+void Run::open_curve() {
+  const std::string path = options_.directory + "/loss.tsv";
+  std::string kept = "step\tloss\tlearning_rate\tgradient_norm\ttokens\n";
+  if (learner_.steps() > 0 && file_exists(path)) {
+    const MappedFile old = MappedFile::open(path);
+    std::string_view rest = old.text();
+    rest.remove_prefix(std::min(rest.size(), rest.find('\n') + 1));
+    for (size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
+      uint64_t step = 0;
+      std::from_chars(rest.data(), rest.data() + end, step);
+      if (step == 0 || step > learner_.steps()) break;
+      kept += rest.substr(0, end + 1);
+    }
+  }
+  write_whole_file(path, kept);
+  curve_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (curve_ < 0) throw Error::from_errno(path, "cannot open", errno);
+}
+
+bool Run::step(const TrainingBatch& batch) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  StepReport report;
+  report.result = learner_.step(batch);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const auto tokens = static_cast<double>(report.result.tally.input_tokens);
+  recent_seconds_ = 0.95 * recent_seconds_ + seconds;
+  recent_tokens_ = 0.95 * recent_tokens_ + tokens;
+
+  report.step = state_.step = learner_.steps();
+  report.total = options_.total_steps;
+  report.tokens_per_second = recent_tokens_ / recent_seconds_;
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
+  report.seconds_left = elapsed / static_cast<double>(report.step - begin_step_) *
+                        static_cast<double>(report.total - std::min(report.step, report.total));
+  const std::string row = fmt::format(
+      "{}\t{:.9g}\t{:.6g}\t{:.6g}\t{}\n", report.step, report.result.tally.loss(),
+      report.result.learning_rate, report.result.gradient_norm, report.result.tally.input_tokens);
+  if (write(curve_, row.data(), row.size()) != static_cast<ssize_t>(row.size())) {
+    notice("loss.tsv: a row could not be written");
+  }
+  if (options_.on_step) options_.on_step(report);
+  const bool stop = options_.stop && *options_.stop != 0;
+  if (!stop && options_.save_every > 0 && report.step % options_.save_every == 0) checkpoint();
+  return !stop;
+}
+
+void Run::checkpoint() {
+  state_.step = learner_.steps();
+  try {
+    save_checkpoint(learner_, files_, state_, options_.directory + "/checkpoints", options_.keep);
+    save_failure_ = nullptr;
+  } catch (const Error& error) {
+    save_failure_ = std::current_exception();
+    notice(fmt::format("{}; the checkpoint before it is kept", error.what()));
+  }
+}
+
+void Run::export_model() { save_model(learner_, files_, options_.directory); }
+
+void Run::finish() {
+  const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");
+  write_whole_file(options_.directory + "/loss.svg", loss_svg(curve.text()));
+  if (save_failure_) std::rethrow_exception(save_failure_);
+}
+
+std::string loss_svg(std::string_view curve) {
+  constexpr double kWidth = 720, kHeight = 360, kMargin = 50;
+  std::vector<std::pair<double, double>> points;
+  double smooth = 0, weight = 0, last = 1;
+  curve.remove_prefix(std::min(curve.size(), curve.find('\n') + 1));
+  for (size_t end; (end = curve.find('\n')) != curve.npos; curve.remove_prefix(end + 1)) {
+    double step = 0, loss = 0;
+    const char* stop = curve.data() + end;
+    const auto first = std::from_chars(curve.data(), stop, step);
+    if (first.ptr == stop || std::from_chars(first.ptr + 1, stop, loss).ec != std::errc()) continue;
+    smooth = 0.95 * smooth + 0.05 * loss;
+    weight = 0.95 * weight + 0.05;
+    last = step;
+    points.emplace_back(step, smooth / weight);
+  }
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& [step, loss] : points) low = std::min(low, loss), high = std::max(high, loss);
+  if (!(high > low)) low = points.empty() ? 0 : high - 1, high = low + 2;
+  const auto x = [&](double step) { return kMargin + step / last * (kWidth - 2 * kMargin); };
+  const auto y = [&](double loss) {
+    return kMargin + (high - loss) / (high - low) * (kHeight - 2 * kMargin);
+  };
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"sans-serif\" font-size=\"12\">\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
+      kWidth, kHeight);
+  for (int i = 0; i <= 4; ++i) {
+    const double loss = low + (high - low) * i / 4, step = last * i / 4;
+    svg += fmt::format(
+        "<path d=\"M{} {:.1f}H{}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\">{:.3g}</text>"
+        "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.0f}</text>\n",
+        kMargin, y(loss), kWidth - kMargin, kMargin - 6, y(loss) + 4, loss, x(step),
+        kHeight - kMargin + 18, step);
+  }
+  // A thousand points are as many as one sees.
+  const size_t stride = points.size() / 1000 + 1;
+  svg += "<polyline fill=\"none\" stroke=\"#1f5fbf\" stroke-width=\"1.5\" points=\"";
+  for (size_t i = 0; i < points.size(); i += stride) {
+    svg += fmt::format("{:.1f},{:.1f} ", x(points[i].first), y(points[i].second));
+  }
+  svg += fmt::format(
+      "\"/>\n<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">step</text>"
+      "<text x=\"{}\" y=\"{}\">loss</text>\n</svg>\n",
+      kWidth / 2, kHeight - 12, kMargin, kMargin - 14);
+  return svg;
+}
+
+}  // namespace bert::training

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+#include "checkpoint/config.h"
+#include "training/learner.h"
+
+namespace bert::training {
+
+/// The small files of a model directory: config.json of the model being made, and the tokenizer's
+/// files as they are.
+struct ModelFiles {
+  std::vector<std::pair<std::string, std::string>> files;  ///< name, content
+
+  /// The tokenizer's files in `directory`, and its config.json with what training changes:
+  /// architectures for `objective`, labels and problem_type of `config`, float32.
+  static ModelFiles make(const std::string& directory, const Config& config, Objective objective);
+};
+
+/// What a run must know to go on: steps done, and what the caller notes.
+struct RunState {
+  uint64_t step = 0;
+  std::map<std::string, std::string> notes;
+};
+
+/// Writes the model as a Hugging Face directory, each file whole or not at all, the weights last:
+/// until they are there, no tool takes it for a model.
+BERT_API void save_model(Learner& learner, const ModelFiles& files, const std::string& directory);
+
+/// Saves model, moments and state as `directory`/step-N, whole or not at all; then removes all but
+/// the newest `keep` others. Nothing is removed when saving fails.
+BERT_API void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& state,
+                              const std::string& directory, size_t keep);
+
+/// Steps saved in `directory`, oldest first.
+BERT_API std::vector<uint64_t> saved_steps(const std::string& directory);
+
+/// Loads step-N: parameters, moments and steps of the learner. Throws Error(data) if the content is
+/// damaged (it is hashed) or is of another model, naming the tensor or the note.
+BERT_API RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_t step);
+
+/// The name that transformers gives to a tensor of this model.
+std::string saved_name(std::string_view canonical, const Config& config);
+
+/// Removes what a killed run left unfinished. Only under its lock.
+BERT_API void remove_unfinished(const std::string& directory);
+
+}  // namespace bert::training
