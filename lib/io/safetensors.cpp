@@ -71,15 +71,15 @@ class HeaderReader {
   /// The JSON of the header: behind 8 bytes with its length.
   std::string_view header_text() {
     const std::string_view text(reinterpret_cast<const char*>(file_.data()), file_.size());
-    if (const auto kind = file_kind(text.substr(0, 512)); !kind.empty()) {
-      refuse(fmt::format("this is {}, not weights in safetensors form", kind));
-    }
     if (file_.size() < 8) refuse(fmt::format("{} bytes, too short for safetensors", file_.size()));
     header_bytes_ = 0;
     for (int i = 7; i >= 0; --i) {  // little endian on every machine
       header_bytes_ = header_bytes_ << 8 | std::to_integer<uint64_t>(file_[static_cast<size_t>(i)]);
     }
     if (header_bytes_ > kMaxHeader || header_bytes_ > file_.size() - 8 || header_bytes_ < 2) {
+      if (const auto kind = file_kind(text.substr(0, 512)); !kind.empty()) {
+        refuse(fmt::format("this is {}, not weights in safetensors form", kind));
+      }
       refuse(
           fmt::format("header length {} in a file of {} bytes, wants 2 to {} and to fit the file",
                       header_bytes_, file_.size(), kMaxHeader));

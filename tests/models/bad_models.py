@@ -1,0 +1,666 @@
+#!/usr/bin/env python3
+"""Every fault of a model directory, and what the tools must say to it.
+
+    bad_models.py TOOLS_FOLDER [ROW...]      runs the cases (all, or those whose name starts with ROW)
+    bad_models.py --write FOLDER             only writes the directories
+
+A bad model is refused in under a second and 256 MB, with the right status, nothing on standard output, and
+one line on standard error that names the file and the reason and holds no control byte. A model that is
+merely unusual must give the very output of the plain one. Python's standard library only.
+"""
+
+# flake8: noqa: F405
+import json
+import os
+import resource
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+import zipfile
+
+from model_files import *  # noqa: F403
+
+CASES = []
+warnings.simplefilter("ignore", UserWarning)  # zipfile says so of an entry written twice
+TEXT = b"hello world\na b c\n"
+SANITIZED = bool(os.environ.get("BERT_SANITIZED"))  # their shadow memory counts as ours
+
+
+class Case:
+    """One directory, one command, what must come out."""
+
+    def __init__(self, name, files=None, status=65, says=(), tool="embed", args=(), setup=None, limits=None,
+                 same=False, warns=(), user=None, model=None, seconds=1.0, check=None):
+        self.name, self.files, self.status = name, files, status
+        self.says = [says] if isinstance(says, str) else list(says)
+        self.warns = [warns] if isinstance(warns, str) else list(warns)
+        self.tool, self.args, self.setup, self.limits = tool, list(args), setup, limits or {}
+        self.same, self.user, self.model, self.seconds, self.check = same, user, model, seconds, check
+        CASES.append(self)
+
+
+def bad(name, says, status=65, **rest):
+    Case(name, status=status, says=says, **rest)
+
+
+def good(name, **rest):
+    """Works, and says the same as the plain model unless told otherwise."""
+    rest.setdefault("same", True)
+    Case(name, status=0, **rest)
+
+
+def weights(content, **rest):
+    return model_files(model_safetensors=content, **rest)
+
+
+def changed(**fields):
+    return model_files(config_json=config(**fields))
+
+
+def pickled(content):
+    return model_files(model_safetensors=None, pytorch_model_bin=content)
+
+
+def cells(name="embeddings.LayerNorm.bias", **fields):
+    """A safetensors file whose header says something else of one tensor."""
+    model = tensors()
+    header = header_of(model)
+    header[name].update(fields)
+    return safetensors(model, header)
+
+
+NORM = "embeddings.LayerNorm.bias"
+FIRST = "embeddings.word_embeddings.weight"
+
+
+def path_cases():
+    bad("L01-missing", "no such model", 66, model="missing")
+    bad("L01-missing-path", "no such model", 66, model="./missing/dir")
+    bad("L01-file", "not a directory", 66, files={"f": "x"}, model="f")
+    bad("L01-dangling", "no such model", 66, setup=lambda d: os.symlink("nowhere", f"{d}/l"), model="l")
+    bad("L01-cycle", "symbolic links", 66, setup=lambda d: os.symlink("l", f"{d}/l"), model="l")
+    for name in ["config.json", "model.safetensors"]:
+        key = name.replace(".", "_")
+
+        def replace(make, name=name):
+            def setup(d):
+                make(f"{d}/{name}")
+            return setup
+
+        def a_socket(path):
+            with socket.socket(socket.AF_UNIX) as s:
+                os.chdir(os.path.dirname(path))
+                s.bind(os.path.basename(path))
+
+        for kind, make in [("directory", os.mkdir), ("fifo", os.mkfifo), ("socket", a_socket),
+                           ("zero", lambda p: os.symlink("/dev/zero", p))]:
+            bad(f"L02-{kind}-{name}", [name, "not a regular file"], 66, files=model_files(**{key: None}),
+                setup=replace(make), seconds=0.3)
+        bad(f"L03-{name}", [name, "Permission denied"], 77, files=model_files(),
+            setup=lambda d, name=name: os.chmod(f"{d}/{name}", 0), user=65534)
+
+    def hub(d):
+        os.makedirs(f"{d}/blobs")
+        os.makedirs(f"{d}/snapshots/x")
+        for name in os.listdir(d):
+            if os.path.isfile(f"{d}/{name}"):
+                os.rename(f"{d}/{name}", f"{d}/blobs/{name}")
+                os.symlink(f"../../blobs/{name}", f"{d}/snapshots/x/{name}")
+
+    good("L04-hub-links", files=model_files(), setup=hub, model="snapshots/x")
+
+
+def safetensors_cases():
+    whole = safetensors(tensors())
+    text = json.dumps(header_of(tensors())).encode()
+    name = "model.safetensors"
+    bad("L05-empty", [name, "too short"], files=weights(b""))
+    bad("L05-short", [name, "too short"], files=weights(whole[:7]))
+    for label, length in [("0", 0), ("past-end", len(whole)), ("2^63", 2**63), ("2^64-8", 2**64 - 8),
+                          ("100MB", 100_000_001)]:
+        bad(f"L05-length-{label}", [name, str(length), str(len(whole)), "100000000"],
+            files=weights(safetensors(tensors(), length=length)))
+    data = whole[8 + struct.unpack("<Q", whole[:8])[0]:]
+
+    def header(content):
+        return weights(safetensors({}, text=content, data=data))
+
+    bad("L06-utf8", [name, "byte", "invalid UTF-8"], files=header(text.replace(b"LayerNorm", b"Layer\xff\xfeNo", 1)))
+    bad("L06-not-json", [name, "byte 0"], files=header(b"hello, this is no header"))
+    bad("L06-array", [name, "wants an object"], files=header(b"[1, 2, 3]"))
+    bad("L06-trailing", [name, f"byte {len(text)}"], files=header(text + b"x"))
+    bad("L06-cut", [name, "byte"], files=header(text[:-2]))
+    bad("L07-html", [name, "HTML"], files=weights("<!DOCTYPE html><html><body>Log in</body></html>"))
+    bad("L07-lfs", [name, "git-lfs pointer"],
+        files=weights("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 90868376\n"))
+    deep = b"[" * 200_000
+    bad("L08-config", ["config.json", "deeper than 64"], files=model_files(config_json=deep))
+    bad("L08-header", [name, "deeper than 64"], files=weights(safetensors({}, text=b'{"a":' + deep, data=b"")))
+    bad("L08-index", ["index.json", "deeper than 64"],
+        files=model_files(model_safetensors=None) | {"model.safetensors.index.json": deep})
+    bad("L08-tokenizer", ["tokenizer.json", "deeper than 64"], files=model_files(tokenizer_json=b'{"a":' * 200_000))
+    bad("L09-config", ["config.json", "hidden_size", "twice"],
+        files=model_files(config_json='{"hidden_size": 8, ' + json.dumps(config())[1:]))
+    bad("L09-header", [name, "a.b", "twice"], files=header(
+        b'{"a.b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a.b":{"dtype":"F32","shape":[1],'
+        b'"data_offsets":[0,4]}}'))
+    bad("L09-inner", [name, "shape", "twice"],
+        files=header(b'{"a":{"dtype":"F32","shape":[1],"shape":[2],"data_offsets":[0,4]}}'))
+    bad("L09-index", ["index.json", "weight_map", "twice"], files=model_files(model_safetensors=None) | {
+        "model.safetensors.index.json": '{"weight_map": {"a": "x", "a": "y"}}'})
+    bad("L10-surrogate", [name, "lone surrogate"],
+        files=header(b'{"a\\ud800":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'))
+    for label, escape in [("nul", "\\u0000"), ("escape", "\\u001b[31m"), ("newline", "\\n"), ("c1", "\\u009b1m")]:
+        odd = safetensors(tensors() | {"ODD": ("F32", [1], b"\0\0\0\0")})
+        good(f"L10-{label}-ignored", files=weights(resized(odd.replace(b"ODD", escape.encode()))))
+        bad(f"L10-{label}-quoted", [name, "\\x"], files=header(
+            f'{{"{escape}":{{"dtype":"F99","shape":[1],"data_offsets":[0,4]}}}}'.encode()))
+    bad("L11-cut", [name, "bytes"], files=weights(whole[:-1]))
+    bad("L11-more", [name, "bytes"], files=weights(whole + b"\0"))
+    bad("L11-zip", [name, "bytes"], files=weights(whole + torch_zip({})))
+    layout_cases(name)
+
+
+def resized(file):
+    """A safetensors file whose header changed its length."""
+    end = file.index(b"}}") + 2
+    while file[end:end + 1] == b" ":
+        end += 1
+    return struct.pack("<Q", end - 8) + file[8:]
+
+
+def layout_cases(name):
+    model = tensors()
+    begin, end = header_of(model)[NORM]["data_offsets"]
+    for label, offsets, says in [
+            ("overlap", [begin - 4, end - 4], "overlap"), ("hole", [begin + 4, end + 4], ""),
+            ("backwards", [end, begin], "do not lie"), ("negative", [-32, 0], "-32"), ("float", [0.5, 32.5], "0.5"),
+            ("string", ["0", "32"], "\"0\""), ("2^64", [2**64, 2**64 + 32], "whole numbers"),
+            ("2^63", [2**63 - 1, 2**63 - 1], "do not lie"), ("one", [begin], "wants 2"),
+            ("three", [begin, end, end], "wants 2"), ("past-end", [2**40, 2**40 + 32], "do not lie")]:
+        bad(f"L12-{label}", [name, NORM if label not in ("overlap", "hole") else "embeddings", says],
+            files=weights(cells(data_offsets=offsets)))
+    for label, shape, says in [
+            ("negative", [-8], "-8"), ("float", [8.0], "8"), ("wraps-to-0", [2**32, 2**32], "too large"),
+            ("bytes-wrap", [2**62], "too large"), ("wraps-to-size", [2**61, 8, 8], "too large"),
+            ("rank", [1] * 100_000, "dimensions"), ("rank-9", [1] * 8 + [8], "dimensions"),
+            ("string", ["8"], "\"8\""), ("null", None, "null"), ("other", [9], "36")]:
+        bad(f"L13-{label}", [name, NORM, says], files=weights(cells(shape=shape)))
+    good("L13-rank-8", files=weights(safetensors(tensors() | {"x": ("F32", [1] * 8, b"\0\0\0\0")})))
+    good("L13-no-element", files=weights(safetensors(tensors() | {"x": ("F32", [0, 5], b"")})))
+    good("L13-scalar", files=weights(safetensors(tensors() | {"x": ("F32", [], b"\0\0\0\0")})))
+    bad("L14-unknown", [name, NORM, "F31"], files=weights(cells(dtype="F31")))
+    bad("L14-number", [name, NORM], files=weights(cells(dtype=32)))
+    bad("L14-size", [name, NORM, "bytes"], files=weights(cells(dtype="F16")))
+    integers = tensors()
+    integers[NORM] = ("I32", [HIDDEN], integers[NORM][2])
+    bad("L14-integer", [name, NORM, "I32"], files=weights(safetensors(integers)))
+    bad("L14-float8", [name, NORM, "F8_E4M3"], 78,
+        files=weights(safetensors(tensors() | {NORM: ("F8_E4M3", [HIDDEN], b"\0" * HIDDEN)})))
+    for label, missing in [("first", FIRST), ("norm", NORM), ("layer", "encoder.layer.1.output.dense.bias"),
+                           ("pooler", "pooler.dense.bias")]:
+        bad(f"L15-missing-{label}", [name, missing, "missing"],
+            files=weights(safetensors({k: v for k, v in tensors().items() if k != missing})))
+    wide = "encoder.layer.0.intermediate.dense.weight"
+    for label, shape in [("shape", [HIDDEN * INTERMEDIATE]), ("transposed", [HIDDEN, INTERMEDIATE])]:
+        turned = tensors()
+        turned[wide] = ("F32", shape, turned[wide][2])
+        bad(f"L15-{label}", [name, wide, str(shape), str([INTERMEDIATE, HIDDEN])],
+            files=weights(safetensors(turned)))
+    bad("L16-head-missing", ["model.safetensors", "masked"], files=model_files(), tool="mlm-fill")
+
+
+def unusual_cases():
+    extra = {"position_ids": ("I64", [1, POSITIONS], pack(range(POSITIONS), "I64")),
+             "cls.predictions.bias": ("F32", [len(VOCAB)], bytes(4 * len(VOCAB))), "zzz": ("BOOL", [3], b"\0\1\0")}
+    good("L17-extra", files=weights(safetensors(tensors() | extra)))
+    good("L17-prefix", files=weights(safetensors(tensors(rename=lambda n: "bert." + n))))
+    good("L17-gamma", files=weights(safetensors(tensors(
+        rename=lambda n: n.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")))))
+    for dtype in ["F16", "BF16", "F64"]:
+        good(f"L17-{dtype}", files=weights(safetensors(tensors(dtype))))
+    good("L17-metadata", files=weights(safetensors(
+        tensors(), {"__metadata__": {"format": "pt"}} | header_of(tensors()))))
+    good("L17-blank-before-header", files=weights(safetensors(
+        tensors(), text=b"  \n" + json.dumps(header_of(tensors())).encode())))
+    for pad in [1, 2, 3, 5, 7]:
+        good(f"L18-unaligned-{pad}", files=weights(safetensors(
+            tensors(), text=json.dumps(header_of(tensors())).encode().ljust(3000 + pad))))
+
+    def sparse(d):
+        os.truncate(f"{d}/model.safetensors", 2**40)
+
+    bad("L19-trailing", ["model.safetensors", "bytes"], files=model_files(), setup=sparse, seconds=0.2)
+    huge = tensors()
+    huge_header = header_of(huge)
+    at = max(entry["data_offsets"][1] for entry in huge_header.values())
+    size = (2**40 - at) // 4 * 4 - 2**20
+    huge_header["huge"] = {"dtype": "F32", "shape": [size // 4], "data_offsets": [at, at + size]}
+    content = safetensors(huge, huge_header)
+    good("L19-unused-tensor", files=weights(content),
+         setup=lambda d: os.truncate(f"{d}/model.safetensors", len(content) + size))
+    huge_header = header_of(huge)
+    huge_header[list(huge_header)[-1]] = {"dtype": "F32", "shape": [size // 4], "data_offsets": [at - 32, at - 32 + size]}
+    content2 = safetensors(huge, huge_header)
+    bad("L19-tensor", ["model.safetensors", "pooler.dense.bias"], files=weights(content2), seconds=0.2,
+        setup=lambda d: os.truncate(f"{d}/model.safetensors", len(content2) + size - 32))
+    for label, value in [("nan", float("nan")), ("inf", float("inf"))]:
+        model = tensors()
+        broken = bytearray(model[NORM][2])
+        broken[4:8] = struct.pack("<f", value)
+        model[NORM] = ("F32", [HIDDEN], bytes(broken))
+        good(f"L21-{label}", files=weights(safetensors(model)), same=False, warns=[NORM, "1 "],
+             check=lambda out: b"nan" in out and len(out.splitlines()) == 2)
+        bad(f"L21-{label}-strict", [NORM], files=weights(safetensors(model)), args=["--strict"])
+
+
+def index_cases():
+    model = tensors()
+    names = list(model)
+    first, second = dict(list(model.items())[:10]), dict(list(model.items())[10:])
+    one, two = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+    index = {"metadata": {"total_size": 1}, "weight_map": {n: one if n in first else two for n in names}}
+
+    def sharded(index, **files):
+        return (model_files(model_safetensors=None) | {"model.safetensors.index.json": index, one: safetensors(first),
+                                                       two: safetensors(second)} | files)
+
+    good("L22-sharded", files=sharded(index))
+    bad("L22-shard-missing", [two, "No such file"], 66, files=sharded(index, **{two: None}))
+    for label, target in [("parent", "../model.safetensors"), ("absolute", "/etc/passwd"), ("inside", "x/../../y"),
+                          ("dots", ".."), ("number", 7), ("empty", ""), ("nul", "a\0b")]:
+        bad(f"L22-{label}", ["index.json", "weight_map"],
+            files=sharded({"weight_map": index["weight_map"] | {names[0]: target}}))
+    bad("L22-20000", ["index.json", "shards"],
+        files=sharded({"weight_map": {f"t{i}": f"s{i}" for i in range(20_000)}}))
+    bad("L22-wrong-shard", ["index.json", names[0], two],
+        files=sharded({"weight_map": index["weight_map"] | {names[0]: two}}))
+    bad("L22-no-map", ["index.json", "weight_map"], files=sharded({"metadata": {}}))
+    bad("L22-map-is-list", ["index.json", "weight_map"], files=sharded({"weight_map": []}))
+    bad("L22-broken-shard", [two, "bytes"], files=sharded(index, **{two: safetensors(second)[:-1]}))
+
+
+def config_cases():
+    bad("L23-missing", ["config.json", "No such file"], 66, files=model_files(config_json=None))
+    bad("L23-empty", ["config.json", "empty"], files=model_files(config_json=b""))
+    bad("L23-cut", ["config.json", "byte"], files=model_files(config_json=json.dumps(config())[:-20]))
+    bad("L23-nuls", ["config.json", "byte 0"], files=model_files(config_json=bytes(600)))
+    bad("L23-array", ["config.json", "wants an object"], files=model_files(config_json=b"[]"))
+    bad("L23-html", ["config.json", "HTML"], files=model_files(config_json=b"<html></html>"))
+    bad("L23-1GiB", ["config.json", "1073741824", "16777216"], files=model_files(),
+        setup=lambda d: os.truncate(f"{d}/config.json", 2**30))
+    bad("L23-16MiB-of-numbers", ["config.json", "wants an object"],
+        files=model_files(config_json=b"[" + b"1," * (2**23 - 10) + b"1]"))
+    sizes = ["hidden_size", "num_attention_heads", "intermediate_size", "vocab_size", "max_position_embeddings",
+             "type_vocab_size"]
+    for key in sizes:
+        for label, value in [("0", 0), ("-1", -1), ("2^31", 2**31), ("2^63", 2**63), ("float", 8.5),
+                             ("string", "8"), ("null", None), ("true", True), ("1e300", 1e300)]:
+            bad(f"L24-{key}-{label}", ["config.json", key, "wants a whole number"], 78, files=changed(**{key: value}))
+    bad("L24-divisor", ["config.json", "hidden_size", "8", "3"], 78, files=changed(num_attention_heads=3))
+    for label, value in [("-1", -1), ("1e9", 10**9), ("string", "2")]:
+        bad(f"L24-layers-{label}", ["config.json", "num_hidden_layers"], 78, files=changed(num_hidden_layers=value))
+    bad("L24-more-layers", ["model.safetensors", "encoder.layer.2", "missing"], files=changed(num_hidden_layers=3))
+    for key, value, tensor in [("max_position_embeddings", 32, "position_embeddings"),
+                               ("vocab_size", 14, "word_embeddings"), ("type_vocab_size", 1, "token_type"),
+                               ("hidden_size", 16, FIRST), ("intermediate_size", 32, "intermediate"),
+                               ("vocab_size", 10**8, "word_embeddings")]:
+        bad(f"L24-{key}-differs-{value}", ["model.safetensors", tensor, str(value)], files=changed(**{key: value}))
+    bad("L24-absent-hidden_size", ["model.safetensors", "768"],
+        files=model_files(config_json={k: v for k, v in config().items() if k != "hidden_size"} | {"num_attention_heads": 2}))
+    for label, value in [("negative", -1e-12), ("0", 0), ("1", 1), ("string", "1e-12"), ("list", [1e-12])]:
+        bad(f"L25-eps-{label}", ["config.json", "layer_norm_eps"], 78, files=changed(layer_norm_eps=value))
+    bad("L25-eps-nan", ["config.json", "byte"], files=model_files(
+        config_json=json.dumps(config()).replace("1e-12", "NaN")))
+    for label, value in [("unknown", "gelu_20"), ("number", 3), ("empty", ""), ("object", {})]:
+        bad(f"L25-act-{label}", ["config.json", "hidden_act"], 78, files=changed(hidden_act=value))
+    for value in ["roberta", "gpt2", "albert", "", 5, "\u001b[31m"]:
+        bad(f"L26-type-{value!r}"[:24], ["config.json", "model_type", "bert, distilbert or electra" if
+                                          isinstance(value, str) else "string"], 78, files=changed(model_type=value))
+    for key, value in [("position_embedding_type", "relative_key"), ("is_decoder", True), ("add_cross_attention", True),
+                       ("quantization_config", {"quant_method": "gptq"}), ("problem_type", "other")]:
+        bad(f"L26-{key}", ["config.json", key], 78, files=changed(**{key: value}))
+    for label, value in [("gap", {"0": "a", "2": "b"}), ("text", {"x": "a"}), ("empty", {}), ("negative", {"-1": "a"}),
+                         ("tab", {"0": "a\tb"}), ("huge", {"99999999999999999999": "a"})]:
+        bad(f"L26-id2label-{label}", ["config.json", "id2label"], 78, files=changed(id2label=value))
+
+
+def vocabulary_cases():
+    def vocab(content, **rest):
+        return model_files(vocab_txt=content, **rest)
+
+    lines = "".join(token + "\n" for token in VOCAB)
+    bad("L27-missing", ["vocab.txt"], 66, files=vocab(None))
+    bad("L27-empty", ["vocab.txt"], files=vocab(b""))
+    for token in ["[UNK]", "[CLS]", "[SEP]"]:
+        bad(f"L27-no-{token}", ["vocab.txt", token], files=vocab(lines.replace(token, "x")))
+    bad("L27-utf8", ["vocab.txt", "line 11"], files=vocab(lines.encode().replace(b"hello", b"he\xff\xfe")))
+    bad("L27-utf16", ["vocab.txt"], files=vocab(lines.encode("utf-16")))
+    bad("L27-large", ["vocab.txt", "bytes"], files=vocab(lines),
+        setup=lambda d: os.truncate(f"{d}/vocab.txt", 2**28 + 1))
+    bad("L27-more-tokens", ["vocab.txt", "14"], files=vocab(lines + "more\n"))
+    good("L28-crlf", files=vocab(lines.replace("\n", "\r\n")))
+    good("L28-no-last-newline", files=vocab(lines[:-1]))
+    good("L28-duplicate", files=vocab(lines.replace("d\n", "a\n", 1)), same=False, warns="vocab.txt")
+    good("L28-blank", files=vocab(lines.replace("\nd\n", "\n\n")))
+    good("L28-u2028", files=vocab(lines.replace("\nd\n", "\n\u2028\n")))
+    good("L28-1MB", files=vocab(lines.replace("\nd\n", "\n" + "d" * 2**20 + "\n")))
+    good("L29-bom", files=vocab("\ufeff" + lines), warns="byte order mark")
+
+
+def pickle_cases():
+    name = "pytorch_model.bin"
+    model = tensors()
+    good("L33-plain", files=pickled(torch_zip(model)))
+    good("L33-tied", files=pickled(torch_zip(model | {"cls.predictions.decoder.weight": model[FIRST]})))
+
+    def attack(label, op, says, row="L33"):
+        bad(f"{row}-{label}", [name, *([says] if isinstance(says, str) else says)],
+            files=pickled(torch_zip(model, pickle_of(model, op))))
+
+    attack("os.system", global_op("os", "system") + tuple_op([text_op("touch /tmp/owned")]) + b"R", "os.system")
+    attack("stack-global", text_op("posix") + text_op("system") + b"\x93", "posix.system")
+    attack("eval", global_op("builtins", "eval"), "builtins.eval")
+    attack("near-name", global_op("torch._utils", "_rebuild_tensor_v2x"), "_rebuild_tensor_v2x")
+    attack("dotted", global_op("torch", "FloatStorage.from_file"), "from_file")
+    attack("terminal", global_op("a\x1b[31m", "b"), "\\x1b")
+    for label, op in [("inst", b"(ios\nsystem\n"), ("obj", b"(o"), ("newobj", b")\x81"), ("newobj-ex", b")}\x92"),
+                      ("ext", b"\x82\x01"), ("persid", b"Pdata\n"), ("binbytes", b"B\x00\x00\x00\x01"),
+                      ("long4", b"\x8b\xff\xff\xff\x7f"), ("next-buffer", b"\x97")]:
+        attack(label, op, "not allowed")
+    attack("build", global_op("torch", "FloatStorage") + b"}b", "wants")
+    attack("call-a-storage", global_op("torch", "FloatStorage") + b")R", "not to be called")
+    attack("call-a-dict", b"})R", "wants")
+    limits = "L34"
+    attack("memo-bomb", b"N" + b"".join(b"r" + struct.pack("<I", i) for i in range(100_001)), "remembered", limits)
+    attack("dup", b"N" + b"2" * 20_000, "stack", limits)
+    attack("marks", b"(" * 1_000_000, "marks", limits)
+    attack("nested-lists", b"]" * 9_000 + b"a" * 8_999, "no tensor", limits)
+    attack("opcodes", b"N0" * 600_000 + b"N", "opcodes", limits)
+    attack("list-in-itself", b"]q\x00h\x00a", "no tensor", limits)
+    attack("doubling", b")q\x00" + b"h\x00h\x00\x86q\x00" * 200, "no tensor", limits)
+    attack("copied-arguments", b"(" + b"N" * 9_000 + b"tq\x00" + global_op("torch._utils", "_rebuild_tensor_v2")
+           + b"h\x00R", "arguments", limits)
+    sizes = "L35"
+    attack("length-4GiB", b"X\xff\xff\xff\xff", "string", sizes)
+    attack("length-2^63", b"\x8d" + struct.pack("<Q", 2**63), "string", sizes)
+    attack("put-2^31", b"Nr\x00\x00\x00\x800" + tensor_op(0, model[FIRST][1], product(model[FIRST][1])) + b"0N",
+           "no tensor", sizes)
+    bad("L35-frame", [name, "cut"],
+        files=pickled(torch_zip(model, b"\x80\x04\x95" + struct.pack("<Q", 2**40) + b"}")))
+    for label, content, says in [("underflow", b"\x80\x02R.", "stack is empty"), ("no-stop", b"\x80\x02}", "cut"),
+                                 ("cut", pickle_of(model)[:100], "cut"), ("proto-255", b"\x80\xff}.", "protocol 255"),
+                                 ("get-unset", b"\x80\x02h\x07.", "remembered"), ("no-dict", b"\x80\x02].", "state dict"),
+                                 ("empty", b"", "cut"), ("no-mark", b"\x80\x02}u.", "no mark"),
+                                 ("odd-items", b"\x80\x02}(Nu.", "key without"), ("twice", b"\x80\x02}(" + (
+                                     text_op("a") + tensor_op(0, [1], 1)) * 2 + b"u.", "twice")]:
+        bad(f"L36-{label}", [name, says], files=pickled(torch_zip(model, content)))
+    tensor_cases(name, model)
+    zip_cases(name, model)
+
+
+def tensor_cases(name, model):
+    shape, count = model[FIRST][1], product(model[FIRST][1])
+    for label, op, says in [
+            ("storage-small", tensor_op(3, shape, HIDDEN), "does not fit"),
+            ("numel-lies", tensor_op(0, shape, count + 1), "storage should have"),
+            ("offset", tensor_op(0, shape, count, offset=1), "does not fit"),
+            ("offset-huge", tensor_op(0, shape, count, offset=2**62), "does not fit"),
+            ("offset-negative", tensor_op(0, shape, count, offset=-1), "whole numbers"),
+            ("stride-negative", tensor_op(0, shape, count, stride=[-8, 1]), "whole numbers"),
+            ("stride-huge", tensor_op(0, shape, count, stride=[2**62, 2**62]), "does not fit"),
+            ("stride-0-bomb", tensor_op(0, [2**31 - 1, 2**31 - 1], count, stride=[0, 0]), "does not fit"),
+            ("shape-wraps", tensor_op(0, [2**62, 2**62], count, stride=[0, 0]), "too large"),
+            ("shape-negative", tensor_op(0, [-1, 8], count), "whole numbers"),
+            ("rank", tensor_op(0, [1] * 100, count), "dimensions"),
+            ("key-path", tensor_op("../../etc/passwd", shape, count), "no storage"),
+            ("key-missing", tensor_op(999, shape, count), "no storage"),
+            ("class", tensor_op(0, shape, count, "QInt8Storage"), "QInt8Storage"),
+            ("class-module", tensor_op(0, shape, count, "FloatStorage", module="evil"), "evil.FloatStorage"),
+            ("none", b"N", "no tensor")]:
+        bad(f"L37-{label}", [name, says], files=pickled(torch_zip(model, pickle_of(model, op))))
+    turned = dict(model)
+    at = list(turned).index("encoder.layer.0.attention.self.query.weight")
+    numbers = values("encoder.layer.0.attention.self.query.weight", [HIDDEN, HIDDEN])
+    turned[list(turned)[at]] = ("F32", [HIDDEN, HIDDEN], pack(
+        [numbers[row * HIDDEN + column] for column in range(HIDDEN) for row in range(HIDDEN)], "F32"))
+    good("L37-transposed-view", files=pickled(torch_zip(turned, pickle_of(turned).replace(
+        tensor_op(at, [HIDDEN, HIDDEN], HIDDEN**2), tensor_op(at, [HIDDEN, HIDDEN], HIDDEN**2, stride=[1, HIDDEN])))))
+
+
+def patched(data, place, value):
+    out = bytearray(data)
+    out[place:place + len(value)] = value
+    return bytes(out)
+
+
+def zip_cases(name, model):
+    whole = torch_zip(model)
+    end = whole.rindex(b"PK\5\6")
+    directory = struct.unpack("<I", whole[end + 16:end + 20])[0]
+    record = whole.index(b"m/data/0", directory) - 46
+    local = whole.index(b"m/data/0") - 30
+    count = struct.unpack("<H", whole[end + 10:end + 12])[0]
+    entry = "m/data/0"
+    for label, content, says in [
+            ("no-end", whole[:end], "end"), ("cut", whole[:-1], "end"), ("behind", whole + b"x", "end"),
+            ("two-zips", whole + whole, ""), ("count-more", patched(whole, end + 8, struct.pack("<HH", count + 1, count + 1)), ""),
+            ("count-less", patched(whole, end + 8, struct.pack("<HH", count - 1, count - 1)), ""),
+            ("count-0", patched(whole, end + 8, struct.pack("<HH", 0, 0)), "entries"),
+            ("directory-offset", patched(whole, end + 16, struct.pack("<I", 2**31)), ""),
+            ("local-offset", patched(whole, record + 42, struct.pack("<I", 5)), entry),
+            ("local-offset-huge", patched(whole, record + 42, struct.pack("<I", 2**32 - 2)), entry),
+            ("twice", torch_zip(model, twice=entry), [entry, "twice"]),
+            ("other-name", patched(whole, local + 30, b"m/data/9"), [entry, "another name"]),
+            ("encrypted", patched(whole, record + 8, b"\1"), "encrypted"),
+            ("deflated", torch_zip(model, compress=zipfile.ZIP_DEFLATED), "compressed"),
+            ("bomb", torch_zip(model, extra=[("m/x", bytes(2**28))], compress=zipfile.ZIP_DEFLATED), "compressed"),
+            ("2GiB", patched(whole, record + 20, struct.pack("<II", 2**31, 2**31)), [entry, "do not fit"]),
+            ("two-sizes", patched(whole, record + 20, struct.pack("<I", 7)), entry),
+            ("crc", patched(whole, local + 30 + 8 + 5, b"\x55"), [entry, "CRC"]),
+            ("crc-of-pickle", patched(whole, whole.index(b"_metadata"), b"_Metadata"), ["data.pkl", "CRC"])]:
+        bad(f"L38-{label}", [name, *([says] if isinstance(says, str) else says)], files=pickled(content))
+    bad("L39-big", [name, "byte order"], files=pickled(torch_zip(model, byteorder=b"big")))
+    bad("L39-no-pickle", [name, "data.pkl"], files=pickled(torch_zip(model, drop=["m/data.pkl"])))
+    bad("L39-two-pickles", [name, "data.pkl"], files=pickled(torch_zip(model, extra=[("n/data.pkl", b"}.")])))
+    legacy = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03."
+    bad("L39-legacy", [name, "torch.save"], files=pickled(legacy))
+    bad("L39-tar", [name, "torch.save"], files=pickled(b"x".ljust(257, b"\0") + b"ustar\0" + bytes(800)))
+    bad("L39-text", [name, "zip"], files=pickled(b"hello"))
+    bad("L39-html", [name, "HTML"], files=pickled(b"<html>"))
+    bad("L39-empty", [name], files=pickled(b""))
+    evil = torch_zip(model, pickle_of(model, global_op("os", "system")))
+    bad("L40-no-fall-back", ["model.safetensors", "too short"],
+        files=model_files(model_safetensors=b"", pytorch_model_bin=whole))
+    bad("L40-dangling", ["model.safetensors", "No such file"], 66,
+        files=model_files(model_safetensors=None, pytorch_model_bin=whole),
+        setup=lambda d: os.symlink("nowhere", f"{d}/model.safetensors"))
+    good("L40-pickle-not-opened", files=model_files(pytorch_model_bin=evil))
+
+
+def tokenizer_cases():
+    def tokenizer(**changes):
+        value = {
+            "version": "1.0", "truncation": None, "padding": None, "added_tokens": [
+                {"id": i, "content": VOCAB[i], "single_word": False, "lstrip": False, "rstrip": False,
+                 "normalized": False, "special": True} for i in range(5)],
+            "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                           "strip_accents": None, "lowercase": True},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                      "max_input_chars_per_word": 100, "vocab": {token: i for i, token in enumerate(VOCAB)}}}
+        value.update(changes)
+        return value
+
+    def with_vocab(vocab):
+        return tokenizer(model=tokenizer()["model"] | {"vocab": vocab})
+
+    ids = {token: i for i, token in enumerate(VOCAB)}
+    good("L30-plain", files=model_files(tokenizer_json=tokenizer(), vocab_txt=None))
+    bad("L30-cut", ["tokenizer.json", "byte"],
+        files=model_files(tokenizer_json=json.dumps(tokenizer())[:-5], vocab_txt=None))
+    for label, value in [("negative", -1), ("float", 9.5), ("2^40", 2**40), ("past-rows", 13), ("string", "9")]:
+        bad(f"L30-id-{label}", ["tokenizer.json"],
+            files=model_files(tokenizer_json=with_vocab(ids | {"d": value}), vocab_txt=None))
+    bad("L30-bpe", ["tokenizer.json", "BPE"],
+        files=model_files(tokenizer_json=tokenizer(model={"type": "BPE", "vocab": {}, "merges": []}), vocab_txt=None))
+    bad("L30-normalizer", ["tokenizer.json", "Prepend"],
+        files=model_files(tokenizer_json=tokenizer(normalizer={"type": "Prepend", "prepend": "x"}), vocab_txt=None))
+    bad("L30-template", ["tokenizer.json"], files=model_files(tokenizer_json=tokenizer(post_processor={
+        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {
+            "Sequence": {"id": "A", "type_id": 0}}], "pair": [], "special_tokens": {}}), vocab_txt=None), status=None)
+    good("L31-disagree", files=model_files(tokenizer_json=tokenizer(), vocab_txt="".join(
+        t + "\n" for t in reversed(VOCAB))), warns="vocab.txt")
+    good("L32-model_max_length", files=model_files(
+        tokenizer_config_json='{"do_lower_case": true, "model_max_length": 1000000000000000019884624838656}'))
+
+
+def resource_cases():
+    for files in [8, 12]:
+        good(f"L42-nofile-{files}", files=model_files(), limits={resource.RLIMIT_NOFILE: files})
+    for megabytes in [] if SANITIZED else [64, 96, 128, 192, 256, 384, 512]:
+        Case(f"L42-as-{megabytes}", files=model_files(), status=(0, 71), args=["-j", "1"],
+             limits={resource.RLIMIT_AS: megabytes << 20})
+    good("L42-no-home", files=model_files(), limits={"env": {"PATH": "/usr/bin:/bin"}})
+
+
+def collect():
+    path_cases()
+    safetensors_cases()
+    unusual_cases()
+    index_cases()
+    config_cases()
+    vocabulary_cases()
+    tokenizer_cases()
+    pickle_cases()
+    resource_cases()
+
+
+# --- running -----------------------------------------------------------------------------------------
+
+def run(case, tools, directory):
+    """(status, stdout, stderr, seconds, peak kB)"""
+    model = os.path.join(directory, case.model) if case.model and "/" in case.model else case.model
+    model = directory if model is None else model if case.model != "missing" else "missing-model"
+    if case.model in ("f", "l"):
+        model = os.path.join(directory, case.model)
+    command = [os.path.join(tools, case.tool), "-m", model, *case.args]
+    environment = case.limits.get("env", dict(os.environ))
+
+    def limit():
+        for what, value in case.limits.items():
+            if what != "env":
+                resource.setrlimit(what, (value, value))
+        if case.user is not None and os.geteuid() == 0:
+            os.setuid(case.user)
+
+    out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+    source = tempfile.TemporaryFile()
+    source.write(TEXT)
+    source.seek(0)
+    begin = time.monotonic()
+    process = subprocess.Popen(command, stdin=source, stdout=out, stderr=err, preexec_fn=limit, env=environment)
+    timer = threading.Timer(30, process.kill)
+    timer.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    timer.cancel()
+    seconds = time.monotonic() - begin
+    process.returncode = 0
+    for file in (out, err):
+        file.seek(0)
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+    return code, out.read(), err.read(), seconds, usage.ru_maxrss
+
+
+def faults(case, result, plain):
+    status, out, err, seconds, peak = result
+    wanted = case.status if isinstance(case.status, tuple) else (case.status,)
+    text = err.decode("utf-8", "replace")
+    if case.status is not None and status not in wanted:
+        yield f"status {status}, wants {' or '.join(map(str, wanted))}"
+    if status < 0 or status in (70, 134):
+        yield f"crashed: {status}"
+    if seconds > case.seconds * (10 if SANITIZED else 1):
+        yield f"{seconds:.2f} s, wants at most {case.seconds}"
+    if peak > 256 * 1024 and not SANITIZED:
+        yield f"{peak // 1024} MB, wants at most 256"
+    if any(byte < 32 and byte != 10 or byte == 127 for byte in err) or any(0x80 <= ord(c) < 0xA0 for c in text):
+        yield "a control byte on standard error"
+    if status != 0:
+        if out:
+            yield f"{len(out)} bytes on standard output"
+        if len(err.splitlines()) != 1 or not err.endswith(b"\n"):
+            yield f"{len(err.splitlines())} lines on standard error"
+        yield from (f"does not say {says!r}" for says in case.says if says not in text)
+    else:
+        yield from (f"does not warn of {says!r}" for says in case.warns if says not in text)
+        if not case.warns and err and case.status == 0:
+            yield "says something"
+        if case.same and out != plain:
+            yield "another output than the plain model's"
+        if case.check and not case.check(out):
+            yield f"output {out[:80]!r}"
+
+
+def make(case, root):
+    directory = os.path.join(root, "".join(c if c.isalnum() or c in "-._" else "_" for c in case.name))
+    write(directory, case.files or {})
+    here = os.getcwd()
+    if case.setup:
+        case.setup(directory)
+    os.chdir(here)
+    return directory
+
+
+def main():
+    collect()
+    if sys.argv[1] == "--write":
+        for case in CASES:
+            make(case, sys.argv[2])
+        return 0
+    tools, rows = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    if SANITIZED:
+        for case in CASES:
+            case.limits.pop(resource.RLIMIT_AS, None)
+    root = tempfile.mkdtemp(prefix="bert-models-")
+    os.chmod(root, 0o755)
+    for name in ["BERT_MODEL", "BERT_MODEL_PATH"]:
+        os.environ.pop(name, None)
+    os.environ["HF_HUB_CACHE"] = os.path.join(root, "hub")
+    failed = skipped = 0
+    try:
+        plain = run(Case("plain", files=model_files()), tools, make(CASES.pop(), root))
+        if plain[0] != 0:
+            print(f"the plain model fails: {plain}")
+            return 1
+        chosen = [case for case in CASES if not rows or case.name.startswith(tuple(rows))]
+        for case in chosen:
+            if case.user is not None and os.geteuid() != 0 and os.geteuid() != case.user:
+                case.user = None
+            if not os.path.exists(os.path.join(tools, case.tool)):
+                print(f"skip {case.name}: no {case.tool}")
+                skipped += 1
+                continue
+            directory = make(case, root)
+            result = run(case, tools, directory)
+            found = list(faults(case, result, plain[1]))
+            if found:
+                failed += 1
+                print(f"FAIL {case.name}: {'; '.join(found)}\n     {result[2][:300]!r}")
+            shutil.rmtree(directory, ignore_errors=True)
+        print(f"{len(chosen) - failed - skipped} of {len(chosen)} model directories as wanted, {skipped} skipped")
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
