@@ -150,9 +150,21 @@ class Streamer {
     rows.end();
   }
 
+  /// A bad record must not cost the rows of those before it, so its chunk is done again one record at a
+  /// time, up to it: a row is the same alone as in company.
   static void work(Worker& worker, Job& job) {
+    const size_t mark = job.rows.bytes().size();
     try {
       worker.run(job.records, job.rows);
+      return;
+    } catch (const Error&) {
+      job.rows.truncate(mark);
+    } catch (...) {
+      job.error = std::current_exception();
+      return;
+    }
+    try {
+      for (const Record& record : job.records) worker.run({&record, 1}, job.rows);
     } catch (...) {
       job.error = std::current_exception();
     }

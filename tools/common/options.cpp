@@ -25,7 +25,7 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
       app, "--overflow", overflow_,
       {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}},
       "what to do with a text that is too long");
-  app.add_option("--stride", stride_, "tokens that two windows share (default: 128)")
+  app.add_option("--stride", stride_, "tokens that two windows share (default: 128, or half a window)")
       ->type_name("N");
   app.add_flag("--strict", strict_,
                "a cut text, invalid UTF-8 or a value that is no number is an error");
@@ -68,7 +68,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
   options.encode.literal = literal_;
   options.overflow = overflow_;
-  options.stride = stride_;
+  options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
   options.strict = strict_;
   options.max_batch_tokens = max_batch_tokens_;
   if (options.encode.max_length <= tokenizer.added_tokens_pair()) {
@@ -85,7 +85,7 @@ void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer,
   options.encode.max_length = max_seq_length_;
   options.encode.literal = literal_;
   options.overflow = overflow_;
-  options.stride = stride_;
+  options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
   options.strict = strict_;
   if (special && max_seq_length_ > 0 && max_seq_length_ <= added) {
     throw Error(Error::Kind::usage, "--max-seq-length",

@@ -41,7 +41,7 @@ class ModelOptions {
   mutable std::string directory_;
   size_t max_seq_length_ = 0;
   size_t max_batch_tokens_ = 2048;
-  size_t stride_ = 128;
+  std::optional<size_t> stride_;
   Overflow overflow_;
   Precision precision_ = Precision::f32;
   bool strict_ = false;
