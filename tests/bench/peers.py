@@ -1,0 +1,178 @@
+"""The runtimes a user could pick instead, each with its best settings, behind one small interface.
+
+A peer opens a model for a precision and runs batches of token ids; every one computes the last hidden states
+of the same weights. `mean_vectors` is used once to see that a peer computes the same thing.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+BATCH_SIZES = (1, 4, 8, 16, 32, 64)
+
+
+def padded(sequences):
+    """input_ids and attention_mask [S, n] of int64, padded to the longest."""
+    n = max(len(s) for s in sequences)
+    ids = np.zeros((len(sequences), n), np.int64)
+    mask = np.zeros((len(sequences), n), np.int64)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = sequence
+        mask[row, : len(sequence)] = 1
+    return ids, mask
+
+
+class PyTorch:
+    precisions = ("f32", "bf16", "int8")
+
+    def __init__(self, model_dir, cache, precision, threads):
+        import torch
+        from transformers import AutoModel
+
+        torch.set_num_threads(threads)
+        self.torch = torch
+        self.model = AutoModel.from_pretrained(model_dir, dtype=torch.float32, attn_implementation="sdpa").eval()
+        if precision == "bf16":
+            self.model = self.model.to(torch.bfloat16)
+        if precision == "int8":
+            from torch.ao.quantization import quantize_dynamic
+
+            self.model = quantize_dynamic(self.model, {torch.nn.Linear}, dtype=torch.qint8)
+
+    def run(self, sequences):
+        ids, mask = padded(sequences)
+        with self.torch.inference_mode():
+            inputs = {"input_ids": self.torch.from_numpy(ids)}
+            if mask.min() == 0:  # without a mask sdpa takes its faster path
+                inputs["attention_mask"] = self.torch.from_numpy(mask)
+            return self.model(**inputs).last_hidden_state
+
+    def numpy(self, output):
+        return output.float().numpy()
+
+
+def export_onnx(model_dir, path):
+    import torch
+    from transformers import AutoModel
+
+    class Encoder(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids, attention_mask, token_type_ids):
+            return self.model(
+                input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+            ).last_hidden_state
+
+    model = AutoModel.from_pretrained(model_dir, dtype=torch.float32, attn_implementation="eager").eval()
+    ones = torch.ones(2, 8, dtype=torch.long)
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    axes = {name: {0: "batch", 1: "length"} for name in names + ["last_hidden_state"]}
+    torch.onnx.export(
+        Encoder(model), (ones, ones, ones * 0), path, input_names=names, output_names=["last_hidden_state"],
+        dynamic_axes=axes, opset_version=17, dynamo=False,
+    )
+
+
+class OnnxRuntime:
+    """fp32 through ONNX Runtime's own BERT optimiser; int8 by its dynamic quantisation of that."""
+
+    precisions = ("f32", "int8")
+
+    def __init__(self, model_dir, cache, precision, threads):
+        import onnxruntime as ort
+
+        path = self.convert(model_dir, cache, precision)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    @staticmethod
+    def convert(model_dir, cache, precision):
+        plain, fused, small = (cache / name for name in ("model.onnx", "fused.onnx", "int8.onnx"))
+        if not plain.exists():
+            export_onnx(model_dir, plain)
+        if not fused.exists():
+            from onnxruntime.transformers import optimizer
+            from transformers import AutoConfig
+
+            config = AutoConfig.from_pretrained(model_dir)
+            optimizer.optimize_model(
+                str(plain), model_type="bert", num_heads=config.num_attention_heads,
+                hidden_size=config.hidden_size, opt_level=1,
+            ).save_model_to_file(str(fused))
+        if precision == "int8" and not small.exists():
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+
+            # Signed weights of 8 bits a channel: what VNNI multiplies without losing a bit.
+            quantize_dynamic(fused, small, weight_type=QuantType.QInt8, per_channel=True)
+        return small if precision == "int8" else fused
+
+    def run(self, sequences):
+        ids, mask = padded(sequences)
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        return self.session.run(None, feed)[0]
+
+    def numpy(self, output):
+        return output
+
+
+class OpenVino:
+    """int8: the model that ONNX Runtime quantised dynamically; post-training calibration is not done here."""
+
+    precisions = ("f32", "bf16", "int8")
+
+    def __init__(self, model_dir, cache, precision, threads):
+        import openvino as ov
+
+        OnnxRuntime.convert(model_dir, cache, "int8" if precision == "int8" else "f32")
+        core = ov.Core()
+        model = core.read_model(cache / ("int8.onnx" if precision == "int8" else "model.onnx"))
+        hints = {
+            "INFERENCE_NUM_THREADS": threads,
+            "NUM_STREAMS": 1,
+            "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
+        }
+        self.request = core.compile_model(model, "CPU", hints).create_infer_request()
+
+    def run(self, sequences):
+        ids, mask = padded(sequences)
+        result = self.request.infer(
+            {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}, share_inputs=True
+        )
+        return next(iter(result.values()))
+
+    def numpy(self, output):
+        return np.array(output)
+
+
+class CTranslate2:
+    precisions = ("f32", "bf16", "int8")
+
+    def __init__(self, model_dir, cache, precision, threads):
+        import ctranslate2
+
+        path = cache / "ctranslate2"
+        if not path.exists():
+            ctranslate2.converters.TransformersConverter(str(model_dir)).convert(str(path))
+        kind = {"f32": "float32", "bf16": "bfloat16", "int8": "int8_float32"}[precision]
+        self.encoder = ctranslate2.Encoder(str(path), device="cpu", compute_type=kind, intra_threads=threads)
+
+    def run(self, sequences):
+        return self.encoder.forward_batch(sequences).last_hidden_state
+
+    def numpy(self, output):
+        return np.array(output)
+
+
+PEERS = {"pytorch": PyTorch, "onnxruntime": OnnxRuntime, "openvino": OpenVino, "ctranslate2": CTranslate2}
+
+
+def cache_for(model_dir, root):
+    """A folder for what is converted from this model."""
+    path = Path(root) / "-".join(Path(os.path.realpath(model_dir)).parts[1:])
+    path.mkdir(parents=True, exist_ok=True)
+    return path
