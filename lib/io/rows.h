@@ -32,8 +32,10 @@ class BERT_API Rows {
   std::string& raw() { return buffer_; }
   const std::string& bytes() const { return buffer_; }
   char terminator() const { return terminator_; }
-  void clear() {
-    buffer_.clear();
+  void clear() { truncate(0); }
+  /// Forgets what was written after the first `size` bytes.
+  void truncate(size_t size) {
+    buffer_.resize(size);
     in_row_ = false;
   }
   /// Takes back the fields of a row that was not ended.
