@@ -1,6 +1,7 @@
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "tokenizer/added_tokens.h"
@@ -24,6 +25,9 @@ struct Tokenizer::State {
   AddedTokenMatcher raw;         ///< added tokens of the text as it is
   AddedTokenMatcher normalized;  ///< of the normalised text
   std::vector<bool> special;     ///< [vocab_size]
+  /// Tokens of `normalized` whose normalised text, which is how the reference spells them, is
+  /// another.
+  std::unordered_map<int32_t, std::string> respelled;
   int32_t cls_id;
   int32_t sep_id;
   int32_t pad_id;
@@ -70,6 +74,7 @@ Tokenizer::State::State(TokenizerFiles read)
         char bytes[4];
         pattern.append(bytes, encode_utf8(c.code_point, bytes));
       }
+      if (pattern != token.content) respelled.emplace(token.id, pattern);
       normalized.add(std::move(pattern), token);
     }
   }
@@ -294,7 +299,9 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_to
   bool first = true;
   for (const int32_t id : ids) {
     const std::string_view piece = token(id);
-    if (piece.empty() || (skip_special_tokens && is_special(id))) continue;
+    if (piece.empty()) continue;
+    // A special token that normalising respells is not known as one here, as in the reference.
+    if (skip_special_tokens && is_special(id) && !state_->respelled.contains(id)) continue;
     const bool continues = !first && piece.starts_with(prefix);
     std::string part(first || continues ? "" : " ");
     part.append(piece, continues ? prefix.size() : 0);
@@ -308,6 +315,10 @@ size_t Tokenizer::vocab_size() const { return state_->files.vocab.size(); }
 
 std::string_view Tokenizer::token(int32_t id) const {
   if (id < 0 || static_cast<size_t>(id) >= vocab_size()) return {};
+  if (!state_->respelled.empty()) {
+    const auto found = state_->respelled.find(id);
+    if (found != state_->respelled.end()) return found->second;
+  }
   return state_->files.vocab.text(id);
 }
 
