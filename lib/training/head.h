@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/export.h"
 #include "training/encoder.h"
 #include "training/training_batch.h"
 
@@ -11,7 +12,7 @@ namespace bert::training {
 enum class TextLoss { cross_entropy, binary_cross_entropy, squared_error };
 
 /// Sums over what passes have seen; added up in a fixed order.
-struct Tally {
+struct BERT_API Tally {
   double token_loss = 0;     ///< masked LM, token classes
   double sequence_loss = 0;  ///< texts, next sentence, answers
   double tokens = 0;         ///< labelled ones (their class weights, where there are some)

@@ -20,7 +20,7 @@ struct LearnerOptions {
   float attention_dropout = 0;
   uint64_t seed = 1;
   int threads = 1;
-  size_t max_pass_tokens = 4096;  ///< that one thread keeps activations of; bounds the memory
+  size_t max_pass_tokens = 2048;  ///< that one thread keeps activations of; bounds the memory
   std::vector<float> class_weights;
 };
 

@@ -86,7 +86,7 @@ void Run::open_curve() {
   if (curve_ < 0) throw Error::from_errno(path, "cannot open", errno);
 }
 
-bool Run::step(const TrainingBatch& batch) {
+bool Run::step(const TrainingBatch& batch, const std::function<void(const Tally&)>& done) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   StepReport report;
@@ -109,6 +109,7 @@ bool Run::step(const TrainingBatch& batch) {
     notice("loss.tsv: a row could not be written");
   }
   if (options_.on_step) options_.on_step(report);
+  if (done) done(report.result.tally);
   const bool stop = options_.stop && *options_.stop != 0;
   if (!stop && options_.save_every > 0 && report.step % options_.save_every == 0) checkpoint();
   return !stop;

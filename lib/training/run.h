@@ -48,8 +48,9 @@ class BERT_API Run {
   Run(Learner& learner, ModelFiles files, RunOptions options);
   ~Run();
 
-  /// One step. False when it was asked to stop: a checkpoint has been saved.
-  bool step(const TrainingBatch& batch);
+  /// One step; calls `done` before anything is saved. False when it was asked to stop: the caller
+  /// saves a checkpoint and ends.
+  bool step(const TrainingBatch& batch, const std::function<void(const Tally&)>& done = {});
   /// Saves one now. A full disk is told and survived; finish() then throws if no later save worked.
   void checkpoint();
   /// Puts the model at its place.

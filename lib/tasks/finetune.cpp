@@ -1,0 +1,376 @@
+#include "tasks/finetune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "base/error.h"
+#include "tasks/dev_score.h"
+#include "training/dropout.h"
+
+namespace bert {
+namespace {
+
+using training::Learner;
+using training::Objective;
+using training::Run;
+using training::Tally;
+
+Objective objective_of(FinetuneTask task) {
+  switch (task) {
+    case FinetuneTask::classify:
+      return Objective::classify;
+    case FinetuneTask::ner:
+      return Objective::tokens;
+    default:
+      return Objective::spans;
+  }
+}
+
+/// The model's own labels where they cover those that occur; else these.
+std::vector<std::string> choose_labels(const Config& config, const std::vector<std::string>& wanted,
+                                       std::vector<std::string> found) {
+  if (!wanted.empty()) return wanted;
+  const bool known =
+      config.labels_named && std::all_of(found.begin(), found.end(), [&](const std::string& label) {
+        return std::find(config.labels.begin(), config.labels.end(), label) != config.labels.end();
+      });
+  return known ? config.labels : found;
+}
+
+void set_labels(const FinetuneOptions& options, Config& config) {
+  if (options.task == FinetuneTask::qa) return;
+  if (options.task == FinetuneTask::classify) {
+    constexpr const char* kProblems[] = {"single_label_classification",
+                                         "multi_label_classification", "regression"};
+    config.problem_type = kProblems[static_cast<size_t>(options.train.kind)];
+  }
+  if (options.train.kind == LabelKind::number && options.task == FinetuneTask::classify) {
+    config.labels = {"value"};
+    return;
+  }
+  const bool ner = options.task == FinetuneTask::ner;
+  std::vector<std::string> found = ner ? conll_labels(options.train) : labels_of(options.train);
+  if (found.size() < 2 && options.train.kind == LabelKind::one) {
+    const std::string file = options.train.files.empty() ? "-" : options.train.files.front();
+    throw Error(Error::Kind::data, file,
+                found.empty() ? "has no examples to learn from"
+                              : fmt::format("has only the label '{}': nothing can be learned",
+                                            printable(found.front())));
+  }
+  config.labels = choose_labels(config, options.labels, std::move(found));
+}
+
+ExampleSet read(const FinetuneOptions& options, const ExampleOptions& from,
+                const Tokenizer& tokenizer, const std::vector<std::string>& labels) {
+  switch (options.task) {
+    case FinetuneTask::classify:
+      return read_texts(from, tokenizer, labels);
+    case FinetuneTask::ner:
+      return read_conll(from, tokenizer, labels);
+    default:
+      return read_questions(from, tokenizer);
+  }
+}
+
+/// n / (classes * count of the class), as scikit-learn's "balanced".
+std::vector<float> balanced_weights(const ExampleSet& set, size_t labels) {
+  std::vector<double> counts(labels, 0);
+  double total = 0;
+  const auto add = [&](int32_t label) {
+    if (label == -100) return;
+    ++counts[static_cast<size_t>(label)];
+    ++total;
+  };
+  for (const Example& e : set.examples) {
+    if (e.token_labels.empty()) add(e.label);
+    for (const int32_t label : e.token_labels) add(label);
+  }
+  std::vector<float> weights;
+  for (const double count : counts) {
+    weights.push_back(count > 0 ? static_cast<float>(total / (static_cast<double>(labels) * count))
+                                : 0.f);
+  }
+  return weights;
+}
+
+void set_rates(const FinetuneOptions& options, Learner& learner) {
+  const auto top = static_cast<double>(learner.config().num_hidden_layers + 1);
+  const auto frozen = static_cast<int32_t>(options.freeze_layers);
+  for (training::Parameter& p : learner.layout().parameters()) {
+    p.rate_scale = static_cast<float>(std::pow(options.layer_decay, top - p.depth));
+    const bool embedding = p.depth == 0 && (options.freeze_embeddings || frozen > 0);
+    if (embedding || (p.depth > 0 && p.depth <= frozen)) p.rate_scale = 0;
+  }
+}
+
+/// The order of an epoch's examples: shuffled by seed and epoch alone.
+std::vector<uint32_t> shuffled(size_t count, uint64_t seed, uint64_t epoch) {
+  std::vector<uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0u);
+  const uint64_t key = training::mix(training::mix(seed, 0x5EED), epoch);
+  for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[training::mix(key, i) % i]);
+  return order;
+}
+
+uint64_t content_hash(const ExampleSet& set) {
+  uint64_t hash = set.examples.size();
+  for (const Example& e : set.examples) {
+    for (const int32_t id : e.input_ids) hash = training::mix(hash, static_cast<uint32_t>(id));
+    hash = training::mix(hash, static_cast<uint32_t>(e.label));
+  }
+  return hash;
+}
+
+/// Everything one run of finetune() holds.
+class Finetuning {
+ public:
+  explicit Finetuning(const FinetuneOptions& options) : options_(options) {
+    check();
+    Config config = Config::open(options.model);
+    const Tokenizer tokenizer = Tokenizer::open(options.model);
+    ExampleOptions train = options.train;
+    set_encoding(config, tokenizer, train);
+    set_labels(options, config);
+    train_ = read(options, train, tokenizer, config.labels);
+    if (!options.dev.empty()) {
+      train.files = options.dev;
+      dev_ = read(options, train, tokenizer, config.labels);
+    }
+    if (train_.cut > 0 && options.task != FinetuneTask::qa) {
+      notice(fmt::format("{} of {} training texts cut at {} tokens", train_.cut,
+                         train_.examples.size(), train.encode.max_length));
+    }
+    make_learner(std::move(config));
+  }
+
+  bool run() {
+    training::RunOptions run_options = this->run_options();
+    Run run(*learner_, files_, run_options);
+    best_ = noted(run, "best", -INFINITY);
+    waiting_ = static_cast<size_t>(noted(run, "waiting", 0));
+    resume_epoch(run);
+    head_row();
+    const bool at_end = learner_->steps() % steps_per_epoch_ == 0 || learner_->steps() == total_steps_;
+    if (tally_.sequences > 0 && at_end) {  // it was saved before the epoch's end was dealt with
+      end_epoch(run, (learner_->steps() - 1) / steps_per_epoch_);
+    }
+    for (uint64_t epoch = learner_->steps() / steps_per_epoch_; learner_->steps() < total_steps_;
+         ++epoch) {
+      if (options_.patience > 0 && waiting_ >= options_.patience) break;
+      if (!run_epoch(run, epoch)) return false;
+    }
+    if (!dev_) run.export_model();
+    run.finish();
+    return true;
+  }
+
+ private:
+  void check() const {
+    const auto refuse = [](const char* option, double value, const char* wanted) {
+      throw Error(Error::Kind::usage, option, fmt::format("found {}, wants {}", value, wanted));
+    };
+    const double rate = options_.learner.optimizer.learning_rate;
+    if (!(rate > 0 && std::isfinite(rate))) refuse("--lr", rate, "a number above 0");
+    if (!(options_.epochs > 0 && options_.epochs < 1e6)) {
+      refuse("--epochs", options_.epochs, "a number above 0");
+    }
+    if (!(options_.warmup_ratio >= 0 && options_.warmup_ratio <= 1)) {
+      refuse("--warmup", options_.warmup_ratio, "a number from 0 to 1");
+    }
+  }
+
+  void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {
+    const size_t limit =
+        std::min(config.max_position_embeddings, tokenizer.model_max_length().value_or(512));
+    if (options_.max_length > config.max_position_embeddings) {
+      throw Error(Error::Kind::usage, "--max-seq-length",
+                  fmt::format("found {}, wants at most {}, the model's positions",
+                              options_.max_length, config.max_position_embeddings));
+    }
+    train.encode.max_length = options_.max_length > 0 ? options_.max_length : limit;
+    if (train.encode.max_length < 8) {
+      throw Error(Error::Kind::usage, "--max-seq-length",
+                  fmt::format("found {}, wants at least 8", train.encode.max_length));
+    }
+    // Windows share a third where the usual 128 would leave them no step.
+    train.stride = std::min(train.stride, train.encode.max_length / 3);
+    if (tokenizer.vocab_size() > config.vocab_size) {
+      notice(fmt::format("the tokenizer has {} tokens, the model {}", tokenizer.vocab_size(),
+                         config.vocab_size));
+    }
+  }
+
+  void make_learner(Config config) {
+    training::LearnerOptions learner = options_.learner;
+    learner.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
+    if (options_.balanced) learner.class_weights = balanced_weights(train_, config.labels.size());
+    if (!learner.class_weights.empty() && learner.class_weights.size() != config.labels.size()) {
+      throw Error(Error::Kind::usage, "--class-weights",
+                  fmt::format("found {} weights, wants {}, one a label",
+                              learner.class_weights.size(), config.labels.size()));
+    }
+    if (options_.freeze_layers > config.num_hidden_layers) {
+      throw Error(Error::Kind::usage, "--freeze-layers",
+                  fmt::format("found {}, wants at most {}", options_.freeze_layers,
+                              config.num_hidden_layers));
+    }
+    steps_per_epoch_ = (train_.examples.size() + options_.batch_size - 1) / options_.batch_size;
+    total_steps_ = static_cast<uint64_t>(
+        std::ceil(options_.epochs * static_cast<double>(steps_per_epoch_) - 1e-9));
+    learner.optimizer.total_steps = total_steps_;
+    learner.optimizer.warmup_steps =
+        static_cast<uint64_t>(std::ceil(options_.warmup_ratio * static_cast<double>(total_steps_)));
+    const Objective objective = objective_of(options_.task);
+    files_ = training::ModelFiles::make(options_.model, config, objective);
+    const Weights weights = Weights::open(options_.model, config);
+    learner_ = std::make_unique<Learner>(std::move(config), objective, learner);
+    const auto drawn = training::load_parameters(learner_->layout(), weights, learner.seed, 0.02f,
+                                                 learner_->values());
+    for (const std::string& name : drawn) {
+      if (name.find("embeddings") != name.npos || name.find("encoder") != name.npos) {
+        throw Error(Error::Kind::data, weights.path(), fmt::format("tensor {} is missing", name));
+      }
+    }
+    if (!drawn.empty()) notice(fmt::format("new: {}", fmt::join(drawn, ", ")));
+    set_rates(options_, *learner_);
+  }
+
+  training::RunOptions run_options() const {
+    const training::LearnerOptions& l = options_.learner;
+    training::RunOptions run;
+    run.directory = options_.output;
+    run.resume = options_.resume;
+    run.overwrite = options_.overwrite;
+    run.total_steps = total_steps_;
+    run.save_every = options_.save_every;
+    run.stop = options_.stop;
+    run.on_step = options_.on_step;
+    run.on_notice = options_.on_notice;
+    run.identity = {
+        {"task", std::to_string(static_cast<int>(options_.task))},
+        {"data", fmt::format("{:016x}", content_hash(train_))},
+        {"seed", std::to_string(l.seed)},
+        {"threads", std::to_string(l.threads)},
+        {"batch size", std::to_string(options_.batch_size)},
+        {"steps", std::to_string(total_steps_)},
+        {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
+        {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
+        {"dropout", fmt::format("{}", l.hidden_dropout)},
+    };
+    return run;
+  }
+
+  static double noted(Run& run, const std::string& key, double absent) {
+    const auto found = run.notes().find(key);
+    return found == run.notes().end() ? absent : std::strtod(found->second.c_str(), nullptr);
+  }
+
+  /// The losses of an epoch that was interrupted.
+  void resume_epoch(Run& run) {
+    tally_ = {};
+    tally_.sequence_loss = noted(run, "epoch loss", 0);
+    tally_.sequences = noted(run, "epoch count", 0);
+    right_ = noted(run, "epoch right", 0);
+  }
+  void note_epoch(Run& run) {
+    run.notes()["epoch loss"] = fmt::format("{:a}", tally_.sequence_loss);
+    run.notes()["epoch count"] = fmt::format("{:a}", tally_.sequences);
+    run.notes()["epoch right"] = fmt::format("{:a}", right_);
+    run.notes()["best"] = fmt::format("{:a}", best_);
+    run.notes()["waiting"] = std::to_string(waiting_);
+  }
+
+  bool run_epoch(Run& run, uint64_t epoch) {
+    const std::vector<uint32_t> order =
+        shuffled(train_.examples.size(), options_.learner.seed, epoch);
+    training::TrainingBatch batch;
+    uint64_t at = learner_->steps() % steps_per_epoch_;
+    for (; at < steps_per_epoch_ && learner_->steps() < total_steps_; ++at) {
+      const size_t first = at * options_.batch_size;
+      train_.fill(
+          std::span(order).subspan(first, std::min(options_.batch_size, order.size() - first)),
+          batch);
+      trim(batch);
+      note_epoch(run);  // should this step save
+      const bool goes_on = run.step(batch, [&](const Tally& tally) {
+        tally_.sequence_loss += tally.token_loss + tally.sequence_loss;
+        tally_.sequences += tally.tokens + tally.sequences;
+        right_ += static_cast<double>(tally.tokens_right + tally.sequences_right);
+        note_epoch(run);
+      });
+      if (!goes_on) {
+        run.checkpoint();
+        return false;
+      }
+    }
+    end_epoch(run, epoch);
+    return true;
+  }
+
+  /// Lists that the objective does not use would be counted as sequences of it.
+  void trim(training::TrainingBatch& batch) const {
+    if (options_.task != FinetuneTask::classify) batch.sequence_labels.clear();
+    if (options_.task != FinetuneTask::qa) batch.starts.clear(), batch.ends.clear();
+  }
+
+  void head_row() {
+    if (!options_.on_row || learner_->steps() > 0) return;
+    std::string row = "epoch\ttrain_loss\ttrain_accuracy";
+    if (dev_) row += "\tdev_loss\tdev_" + metric();
+    options_.on_row(row);
+  }
+  std::string metric() const {
+    if (options_.task == FinetuneTask::ner) return "entity_f1";
+    if (options_.task == FinetuneTask::qa) return "answer_f1";
+    if (options_.train.kind == LabelKind::number) return "spearman";
+    return options_.train.kind == LabelKind::several ? "micro_f1" : "accuracy";
+  }
+
+  void end_epoch(Run& run, uint64_t epoch) {
+    const bool has_accuracy =
+        options_.task != FinetuneTask::classify || options_.train.kind == LabelKind::one;
+    std::string row =
+        fmt::format("{}\t{:.6g}\t", epoch + 1, tally_.sequence_loss / tally_.sequences);
+    row += has_accuracy ? fmt::format("{:.6g}", right_ / tally_.sequences) : "-";
+    if (dev_) {
+      const DevScore dev = score(*learner_, *dev_);
+      row += fmt::format("\t{:.6g}\t{:.6g}", dev.loss, dev.value);
+      ++waiting_;
+      if (dev.value > best_) {
+        best_ = dev.value;
+        waiting_ = 0;
+        run.export_model();
+      }
+    }
+    tally_ = {};
+    right_ = 0;
+    note_epoch(run);
+    run.checkpoint();
+    if (options_.on_row) options_.on_row(row);
+  }
+
+  void notice(const std::string& message) const {
+    if (options_.on_notice) options_.on_notice(message);
+  }
+
+  const FinetuneOptions& options_;
+  ExampleSet train_;
+  std::optional<ExampleSet> dev_;
+  training::ModelFiles files_;
+  std::unique_ptr<Learner> learner_;
+  uint64_t steps_per_epoch_ = 0, total_steps_ = 0;
+  Tally tally_;
+  double right_ = 0;
+  double best_ = 0;
+  size_t waiting_ = 0;
+};
+
+}  // namespace
+
+bool finetune(const FinetuneOptions& options) { return Finetuning(options).run(); }
+
+}  // namespace bert

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "tasks/examples.h"
+#include "training/learner.h"
+#include "training/run.h"
+
+namespace bert {
+
+enum class FinetuneTask { classify, ner, qa };
+
+struct FinetuneOptions {
+  std::string model;   ///< directory to start from
+  std::string output;  ///< directory to write
+  FinetuneTask task = FinetuneTask::classify;
+  ExampleOptions train;             ///< files, fields and kind of labels
+  std::vector<std::string> dev;     ///< files like the training ones; empty: the last model is kept
+  std::vector<std::string> labels;  ///< in the order of their ids; empty: those of the model if it
+                                    ///< knows all that occur, else those that occur, sorted
+  size_t max_length = 0;            ///< 0: the model's
+  double epochs = 3;
+  size_t batch_size = 32;
+  training::LearnerOptions learner;
+  double warmup_ratio = 0.1;
+  std::vector<double> class_weights;  ///< empty: none
+  bool balanced = false;              ///< class weights from the labels' frequencies
+  size_t freeze_layers = 0;           ///< the lowest blocks, and the embeddings, stay as they are
+  bool freeze_embeddings = false;
+  double layer_decay = 1;  ///< the learning rate of each layer is that of the next times this
+  size_t patience = 0;     ///< epochs without a better score before it ends; 0: never early
+  bool resume = false, overwrite = false;
+  uint64_t save_every = 0;
+  const std::atomic<int>* stop = nullptr;
+  std::function<void(const training::StepReport&)> on_step;
+  std::function<void(const std::string&)> on_notice;
+  /// After each epoch: a row of its numbers. The first row names them.
+  std::function<void(const std::string&)> on_row;
+};
+
+/// Trains a model for a task on labelled examples and writes it as a Hugging Face directory: the
+/// epoch that does best on the dev examples. Returns false when it was asked to stop (a checkpoint
+/// is saved). Throws Error.
+BERT_API bool finetune(const FinetuneOptions& options);
+
+}  // namespace bert

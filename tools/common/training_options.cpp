@@ -1,0 +1,123 @@
+#include "common/training_options.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/cpu.h"
+#include "common/options.h"
+#include "common/run.h"
+
+namespace bert::tools {
+namespace {
+
+std::atomic<int> signal_number{0};
+
+extern "C" void on_signal(int number) { signal_number = number; }
+
+}  // namespace
+
+TrainingOptions::TrainingOptions(CLI::App& app) {
+  app.add_option("--output", output, "directory to write the model to")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("--batch-size", batch_size, "sequences in a step (default: 32)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N");
+  app.add_option("--lr", optimizer_.learning_rate, "highest learning rate (default: 5e-5)")
+      ->type_name("X");
+  add_choice<training::Schedule>(app, "--schedule", optimizer_.schedule,
+                                 {{"linear", training::Schedule::linear},
+                                  {"cosine", training::Schedule::cosine},
+                                  {"constant", training::Schedule::constant}},
+                                 "how the learning rate falls");
+  app.add_option("--warmup", warmup, "part of the steps in which it rises (default: 0.1)")
+      ->check(CLI::Range(0., 1.))
+      ->type_name("X");
+  app.add_option("--weight-decay", optimizer_.weight_decay, "of AdamW (default: 0.01)")
+      ->check(CLI::Range(0., 1.))
+      ->type_name("X");
+  app.add_option("--max-grad-norm", optimizer_.max_grad_norm,
+                 "longer gradients are cut to this; 0: none are (default: 1)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("X");
+  app.add_option("--dropout", dropout_, "rate of dropout (default: 0.1)")
+      ->check(CLI::Range(0., 0.9))
+      ->type_name("X");
+  app.add_option("--seed", seed_, "of everything that is drawn (default: 1)")->type_name("N");
+  app.add_option("--save-steps", save_every, "steps between checkpoints")->type_name("N");
+  app.add_flag("--resume", resume, "go on from the newest checkpoint");
+  app.add_flag("--overwrite", overwrite, "begin anew where a model stands");
+  app.add_option("--max-batch-tokens", pass_tokens_,
+                 "tokens a thread computes at once; bounds the memory (default: 2048)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N");
+  app.add_option("-j,--jobs", jobs_, "threads (default: the CPUs it may use)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_flag("--progress", progress_, "the bar even if stderr is no terminal");
+  app.add_flag_callback(
+      "-q,--quiet", [] { set_quiet(true); }, "no notices and no bar");
+}
+
+training::LearnerOptions TrainingOptions::learner() const {
+  training::LearnerOptions options;
+  options.optimizer = optimizer_;
+  options.hidden_dropout = options.attention_dropout = static_cast<float>(dropout_);
+  options.seed = seed_;
+  options.threads = jobs_ > 0 ? jobs_ : allowed_cpus();
+  options.max_pass_tokens = pass_tokens_;
+  return options;
+}
+
+const std::atomic<int>& TrainingOptions::stop_signal() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second one ends it at once
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  return signal_number;
+}
+
+void TrainingOptions::end_by_signal() {
+  std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
+  _exit(128 + signal_number);
+}
+
+void TrainingOptions::show(const training::StepReport& report) {
+  tokens_ += report.result.tally.input_tokens;
+  loss_ = 0.98 * loss_ + 0.02 * report.result.tally.loss();
+  weight_ = 0.98 * weight_ + 0.02;
+  if (quiet() || !(progress_ || isatty(2))) return;
+  const auto now = std::chrono::steady_clock::now();
+  const bool last = report.step == report.total;
+  if (!last && now - drawn_ < std::chrono::milliseconds(200)) return;
+  drawn_ = now;
+  constexpr size_t kWidth = 24;
+  const size_t full = report.total > 0 ? kWidth * report.step / report.total : 0;
+  const long left = static_cast<long>(report.seconds_left);
+  const std::string line = fmt::format(
+      "\r[{:#<{}}{:.<{}}] {}/{}  loss {:.4f}  rate {:.2e}  {:.0f} tokens/s  {}:{:02} left\x1b[K{}",
+      "", full, "", kWidth - full, report.step, report.total, loss_ / weight_,
+      report.result.learning_rate, report.tokens_per_second, left / 60, left % 60,
+      last ? "\n" : "");
+  on_line_ = !last;
+  [[maybe_unused]] const ssize_t written = write(2, line.data(), line.size());
+}
+
+void TrainingOptions::report_end() {
+  if (on_line_) [[maybe_unused]]
+    const ssize_t written = write(2, "\n", 1);
+  if (tokens_ == 0) return;
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  struct rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  notice(fmt::format("{} tokens in {:.1f} s, {:.0f} tokens/s, peak memory {} MB", tokens_, seconds,
+                     static_cast<double>(tokens_) / seconds, usage.ru_maxrss / 1024));
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,118 @@
+// finetune - train a model for a task on labelled examples. See man/finetune.1.
+#include "tasks/finetune.h"
+
+#include <fmt/format.h>
+
+#include "checkpoint/model_dir.h"
+#include "common/options.h"
+#include "common/run.h"
+#include "common/training_options.h"
+
+using namespace bert;
+
+namespace {
+
+struct Options {
+  std::string model, fields, class_weights, labels;
+  bool pair = false, several = false, regression = false;
+  FinetuneOptions finetune;
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size() && !text.empty();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+void add(CLI::App& app, Options& o) {
+  FinetuneOptions& f = o.finetune;
+  app.add_option("-m,--model", o.model, "model to start from (else $BERT_MODEL, else the default)")
+      ->type_name("DIR");
+  tools::add_choice<FinetuneTask>(
+      app, "--task", f.task,
+      {{"classify", FinetuneTask::classify}, {"ner", FinetuneTask::ner}, {"qa", FinetuneTask::qa}},
+      "what it is trained for");
+  app.add_option("--train", f.train.files, "files with examples to learn from")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--dev", f.dev, "files with examples that choose the best epoch")
+      ->type_name("FILE");
+  app.add_option("-f,--field", o.fields, "fields of the text or texts (default: 1, or 1,2)")
+      ->type_name("N[,M]");
+  app.add_option("--label", f.train.label_field, "field of the label (default: the one after them)")
+      ->type_name("N");
+  app.add_flag("--pair", o.pair, "an example is a pair of texts");
+  app.add_flag("--header", f.train.header, "the first line of each file names the columns");
+  app.add_option("--labels", o.labels, "the labels in the order of their ids")->type_name("A,B,..");
+  app.add_flag("--multi-label", o.several, "any number of labels, separated by commas");
+  app.add_flag("--regression", o.regression, "the label is a number");
+  app.add_option("--epochs", f.epochs, "times through the examples (default: 3)")->type_name("X");
+  app.add_option("--patience", f.patience, "end after so many epochs without a better one")
+      ->type_name("N");
+  app.add_option("--class-weights", o.class_weights, "'balanced', or a weight for each label")
+      ->type_name("W,W,..");
+  app.add_option("--freeze-layers", f.freeze_layers, "the embeddings and lowest N layers stay")
+      ->type_name("N");
+  app.add_flag("--freeze-embeddings", f.freeze_embeddings, "the embeddings stay as they are");
+  app.add_option("--layer-decay", f.layer_decay,
+                 "the learning rate of a layer over that of the next (default: 1)")
+      ->check(CLI::Range(0., 1.))
+      ->type_name("X");
+  app.add_option("--max-seq-length", f.max_length, "tokens per sequence (default: the model's)")
+      ->type_name("N");
+  app.add_option("--stride", f.train.stride, "tokens that two windows of a context share (128)")
+      ->type_name("N");
+}
+
+void settle(Options& o, const tools::TrainingOptions& training) {
+  FinetuneOptions& f = o.finetune;
+  f.model = resolve_model(o.model);
+  f.train.texts = o.pair ? 2 : 1;
+  f.train.fields = split(o.fields);
+  f.labels = split(o.labels);
+  f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
+  f.balanced = o.class_weights == "balanced";
+  if (!f.balanced) {
+    for (const std::string& weight : split(o.class_weights)) {
+      char* end = nullptr;
+      f.class_weights.push_back(std::strtod(weight.c_str(), &end));
+      if (*end || weight.empty() || !(f.class_weights.back() >= 0)) {
+        throw Error(Error::Kind::usage, "--class-weights",
+                    fmt::format("found '{}', wants numbers from 0 up", printable(weight)));
+      }
+    }
+  }
+  f.learner = training.learner();
+  f.output = training.output;
+  f.batch_size = training.batch_size;
+  f.warmup_ratio = training.warmup;
+  f.save_every = training.save_every;
+  f.resume = training.resume;
+  f.overwrite = training.overwrite;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Train a model for a task on labelled examples."};
+  Options options;
+  add(app, options);
+  tools::TrainingOptions training(app);
+
+  return tools::run(app, argc, argv, [&] {
+    settle(options, training);
+    FinetuneOptions& f = options.finetune;
+    f.stop = &tools::TrainingOptions::stop_signal();
+    f.on_step = [&](const training::StepReport& report) { training.show(report); };
+    f.on_notice = tools::notice;
+    f.on_row = [](const std::string& row) { tools::print(row + "\n"); };
+    const bool done = finetune(f);
+    training.report_end();
+    if (!done) tools::TrainingOptions::end_by_signal();
+    return 0;
+  });
+}
