@@ -238,13 +238,10 @@ void write_shapes(const Config& config, size_t tokens, Rows& rows) {
 void write_cpu(Rows& rows) {
   row(rows, "kernels", isa_name(cpu_isa()));
   row(rows, "bf16", cpu_bf16() ? "hardware" : "converted");
-  const BlasState state = tune_blas();
+  constexpr std::string_view kStates[] = {"ok", "ok, OPENBLAS_CORETYPE asked for weaker kernels",
+                                          "missing"};
+  row(rows, "blas_state", kStates[static_cast<size_t>(blas_state())]);
   row(rows, "blas_core", blas_core().empty() ? "unknown" : blas_core());
-  constexpr std::string_view kStates[] = {
-      "ok", "switched to better kernels than OpenBLAS chose",
-      "slow kernels, asked for by OPENBLAS_CORETYPE",
-      "slow kernels, this OpenBLAS cannot switch; set OPENBLAS_CORETYPE=auto", "not OpenBLAS"};
-  row(rows, "blas_state", kStates[static_cast<size_t>(state)]);
   if (const char* core = std::getenv("OPENBLAS_CORETYPE"))
     row(rows, "OPENBLAS_CORETYPE", printable(core));
   row(rows, "threads", static_cast<uint64_t>(allowed_cpus()));
