@@ -75,6 +75,10 @@ size_t TensorView::elements() const {
   return count;
 }
 
+std::string NonFinite::text() const {
+  return fmt::format("tensor {}: {} elements are NaN or infinite", printable(tensor), count);
+}
+
 void Weights::State::index_names() {
   rules.has_pre_classifier =
       std::any_of(source.tensors.begin(), source.tensors.end(),

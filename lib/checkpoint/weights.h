@@ -26,9 +26,11 @@ struct TensorView {
 };
 
 /// A tensor with NaN or infinite elements.
-struct NonFinite {
+struct BERT_API NonFinite {
   std::string tensor;  ///< as the file spells it
   size_t count = 0;
+
+  std::string text() const;  ///< for messages
 };
 
 /// All tensors of a model directory: model.safetensors, else a sharded index, else

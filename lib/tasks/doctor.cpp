@@ -117,11 +117,7 @@ void Doctor::look_at_weights() {
     }
   }
   const auto non_finite = weights_->non_finite();
-  for (const NonFinite& tensor : non_finite) {
-    say("error", "weights",
-        fmt::format("tensor {}: {} elements are NaN or infinite", printable(tensor.tensor),
-                    tensor.count));
-  }
+  for (const NonFinite& tensor : non_finite) say("error", "weights", tensor.text());
   if (errors_ == 0) {
     say("ok", "weights",
         fmt::format("{} tensors in {}", weights_->tensors().size(), weights_->path()));

@@ -25,7 +25,8 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
       app, "--overflow", overflow_,
       {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}},
       "what to do with a text that is too long");
-  app.add_option("--stride", stride_, "tokens that two windows share (default: 128, or half a window)")
+  app.add_option("--stride", stride_,
+                 "tokens that two windows share (default: 128, or half a window)")
       ->type_name("N");
   app.add_flag("--strict", strict_,
                "a cut text, invalid UTF-8 or a value that is no number is an error");
@@ -53,10 +54,30 @@ Tokenizer ModelOptions::open_tokenizer() const {
   return tokenizer;
 }
 
-Model ModelOptions::open_model() const { return Model::open(directory(), precision_); }
+Model ModelOptions::open_model() const {
+  Model model = Model::open(directory(), precision_);
+  if (strict_) {
+    for (const NonFinite& tensor : model.weights().non_finite()) {
+      throw Error(Error::Kind::data, model.weights().path(), tensor.text());
+    }
+  }
+  return model;
+}
 
 void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
                         std::optional<size_t> module_limit) const {
+  if (tokenizer.vocab_size() > model.config().vocab_size) {
+    throw Error(
+        Error::Kind::data, directory(),
+        fmt::format("vocabulary (vocab.txt or tokenizer.json) of {} tokens, wants at most {}, "
+                    "the rows of the embeddings",
+                    tokenizer.vocab_size(), model.config().vocab_size));
+  }
+  explain_non_finite([&model] {
+    for (const NonFinite& tensor : model.weights().non_finite()) {
+      notice(model.weights().path() + ": " + tensor.text());
+    }
+  });
   size_t limit = model.config().max_position_embeddings;
   if (max_seq_length_ > limit) {
     throw Error(
@@ -88,18 +109,16 @@ void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer,
   options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
   options.strict = strict_;
   if (special && max_seq_length_ > 0 && max_seq_length_ <= added) {
-    throw Error(Error::Kind::usage, "--max-seq-length",
-                fmt::format("found {}, wants more than the {} special tokens", max_seq_length_,
-                            added));
+    throw Error(
+        Error::Kind::usage, "--max-seq-length",
+        fmt::format("found {}, wants more than the {} special tokens", max_seq_length_, added));
   }
 }
 
 RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : kind_(kind) {
   stream_.texts = texts;
-  // Without extra arguments: else a file named "[a,b]" would be taken as a list of two.
   app.add_option("FILE", stream_.files, "files of records; '-' or none: standard input")
-      ->type_name("")
-      ->allow_extra_args(false);
+      ->type_name("");
   fields_option_ =
       app.add_option("-f,--fields", fields_,
                      texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"

@@ -11,6 +11,11 @@
 namespace bert::tools {
 namespace {
 
+std::function<void()> explain;  // see explain_non_finite
+
+}  // namespace
+namespace {
+
 /// 0 unless every input is a regular file.
 uint64_t input_bytes(const std::vector<std::string>& files) {
   uint64_t total = 0;
@@ -67,6 +72,8 @@ void Progress::finish() {
   [[maybe_unused]] const ssize_t n = ::write(2, "\n", 1);
 }
 
+void explain_non_finite(std::function<void()> function) { explain = std::move(function); }
+
 void report(const Counts& counts, size_t max_length) {
   const auto say = [&](uint64_t count, uint64_t first, const std::string& what) {
     if (count == 0) return;
@@ -77,6 +84,7 @@ void report(const Counts& counts, size_t max_length) {
   say(counts.invalid_utf8, counts.first_invalid_utf8,
       "had bytes that are not UTF-8, read as U+FFFD");
   say(counts.non_finite, 0, "gave a value that is not a number");
+  if (counts.non_finite > 0 && explain) explain();
 }
 
 void report_speed(const Counts& counts, double seconds, int jobs) {

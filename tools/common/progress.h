@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ class Progress {
   Clock::time_point begin_ = Clock::now();
   Clock::time_point last_ = begin_;
 };
+
+/// What report() calls when results were no numbers, to name the weights that are none. Scanning
+/// them all before each run would cost more than opening the model.
+void explain_non_finite(std::function<void()> explain);
 
 /// One notice for each thing that the run counted: "3 of 1000 records cut at 512 tokens (first:
 /// record 17)".

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -104,9 +105,24 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+/// The arguments, last first as the parser wants them. It would take a file named "[a,b]" for a
+/// list of two, so such a name gets a "./".
+std::vector<std::string> arguments(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> args;
+  for (int i = 1; i < argc; ++i) {
+    const CLI::Option* before = i > 1 ? app.get_option_no_throw(argv[i - 1]) : nullptr;
+    const bool value = before && before->get_expected_max() > 0;
+    std::string arg = argv[i];
+    if (arg.starts_with('[') && arg.ends_with(']') && !value) arg.insert(0, "./");
+    args.push_back(std::move(arg));
+  }
+  std::reverse(args.begin(), args.end());
+  return args;
+}
+
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
   try {
-    app.parse(argc, argv);
+    app.parse(arguments(app, argc, argv));
   } catch (const CLI::CallForHelp&) {
     print(app.help());
     return 0;
@@ -185,7 +201,12 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) 
       return 0;
     });
   });
-  return close_output(status);
+  const int closed = close_output(status);
+#ifndef __SANITIZE_ADDRESS__  // its leak check runs at exit
+  // OpenBLAS joins its idle threads at exit, which never ends where they could not get memory.
+  _exit(closed);
+#endif
+  return closed;
 }
 
 }  // namespace bert::tools
