@@ -66,6 +66,14 @@ class RowOptions {
   /// The stream's options: for what a tool adds (texts, extra fields, output names, chunk size).
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
+  /// For rows that begin with the record number anyway, so that -n adds none.
+  void drop_number() { number_ = false; }
+  /// For output that is no row per record: neither number nor line.
+  void drop_number_and_line() {
+    drop_number();
+    drop_line_ = true;
+    keep_line_ = false;
+  }
   const Counts& counts() const { return counts_; }
 
  private:

@@ -1,0 +1,80 @@
+#!/bin/bash
+# The structure of the code, checked: which module includes which (the table in lib/README.md), where each
+# third-party library lives, and what the library and the mains may do.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+failures=0
+fail() {
+  echo "$*"
+  failures=$((failures + 1))
+}
+code() { sed 's|//.*||' "$1"; } # without comments
+
+# Rows of the table: | module | what it may include | what it is |
+declare -A allowed
+while IFS='|' read -r _ module may _; do
+  allowed[${module// /}]=" base ${module// /} $may "
+done < <(sed -n '/^| --- |/,/^$/p' lib/README.md | grep '^| [a-z]')
+[ ${#allowed[@]} -ge 12 ] || fail "lib/README.md: found ${#allowed[@]} modules in the table, wants at least 12"
+
+for folder in lib/*/; do
+  module=$(basename "$folder")
+  [ -n "${allowed[$module]-}" ] || fail "lib/$module: not in the table of lib/README.md"
+done
+for module in "${!allowed[@]}"; do
+  [ -d "lib/$module" ] || fail "lib/README.md: module '$module' has no folder"
+done
+
+# Includes that point up, or out of the library.
+while IFS=: read -r file line text; do
+  module=${file#lib/} module=${module%%/*}
+  target=${text#*\"} target=${target%%\"*}
+  [ -f "lib/$target" ] || fail "$file:$line: \"$target\" is not a file of lib/"
+  case ${allowed[$module]-} in
+    *" ${target%%/*} "*) ;;
+    *) fail "$file:$line: $module may not include ${target%%/*} (lib/README.md)" ;;
+  esac
+done < <(grep -n '^ *# *include *"' -r lib --include='*.h' --include='*.cpp')
+
+# home PATTERN FILES...: the headers that match are included nowhere else.
+home() {
+  local pattern=$1 file
+  shift
+  while read -r file; do
+    local found=no allowed_file
+    for allowed_file; do
+      # shellcheck disable=SC2053
+      [[ $file == $allowed_file ]] && found=yes
+    done
+    [ $found = yes ] || fail "$file: includes <$pattern>, whose home is $*"
+  done < <(grep -lE "^ *# *include *[<\"]($pattern)" -r lib tools tests --include='*.h' --include='*.cpp')
+}
+home 'utf8proc' 'lib/text/*'
+home 'cblas|openblas|lapack' 'lib/ops/linear*.cpp' 'lib/ops/blas.cpp' 'tests/bench/*'
+home 'CLI/' 'tools/*'
+home 'doctest' 'tests/*'
+home 'simdjson' 'lib/io/json*'
+home 'unzip|zip\.h|minizip|mz' 'lib/checkpoint/*'
+home 'fmt/' 'lib/*.cpp' 'tools/*' 'tests/*'
+
+# The library prints nothing and ends no process.
+for file in $(find lib -name '*.cpp' -o -name '*.h'); do
+  words='std::cout|std::cerr|std::clog|\b(f|v|vf|d)?printf *\(|\bputs *\(|\bperror *\(|fmt::print|\b_?exit *\(|\babort *\(|std::terminate|quick_exit'
+  found=$(code "$file" | grep -nE "$words") && fail "$file: prints or exits: $found"
+done
+# Kernels are included once for each instruction set.
+for file in $(find lib tools -name '*.h' ! -name '*_impl.h' ! -name 'vec_*.h'); do
+  grep -q '^#pragma once' "$file" || fail "$file: no #pragma once"
+done
+
+# One command, one file, one man page; a main only wires.
+for file in tools/*.cpp; do
+  tool=$(basename "$file" .cpp)
+  lines=$(wc -l <"$file")
+  [ "$lines" -lt 120 ] || fail "$file: $lines lines, wants less than 120"
+  [ -f "man/$tool.1" ] || fail "$file: no man/$tool.1"
+  [ -d "tests/cli/$tool" ] || fail "$file: no cases in tests/cli/$tool"
+done
+
+[ "$failures" -eq 0 ] && echo "structure: ok"
+[ "$failures" -eq 0 ]
