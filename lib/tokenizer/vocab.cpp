@@ -18,6 +18,27 @@ void note_length(uint64_t (&lengths)[256], size_t& longest, std::string_view tex
   longest = std::max(longest, text.size());
 }
 
+/// memcmp for a few bytes, without the call.
+bool equal_bytes(const char* a, const char* b, size_t n) {
+  const auto differ = [&](size_t i, auto word) {
+    auto other = word;
+    std::memcpy(&word, a + i, sizeof word);
+    std::memcpy(&other, b + i, sizeof other);
+    return word != other;
+  };
+  if (n >= 8) {
+    for (size_t i = 0; i + 8 < n; i += 8) {
+      if (differ(i, uint64_t{})) return false;
+    }
+    return !differ(n - 8, uint64_t{});
+  }
+  if (n >= 4) return !differ(0, uint32_t{}) && !differ(n - 4, uint32_t{});
+  for (size_t i = 0; i < n; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Vocab::Vocab(std::string_view continuing_prefix, size_t longest_piece)
@@ -29,24 +50,23 @@ template <typename Equal>
 int32_t Vocab::probe(uint64_t hash, Equal equal) const {
   if (slots_.empty()) return -1;
   const uint64_t mixed = mix(hash);
+  const auto tag = static_cast<uint32_t>(mixed >> 32);
   const size_t mask = slots_.size() - 1;
   for (size_t i = mixed >> shift_;; i = (i + 1) & mask) {
-    const uint64_t slot = slots_[i];
-    if (slot == 0) return -1;
-    if ((slot ^ mixed) >> 32 != 0) continue;
-    const auto id = static_cast<int32_t>(static_cast<uint32_t>(slot) - 1);
-    if (equal(id)) return id;
+    const Slot& slot = slots_[i];
+    if (slot.id < 0) return -1;
+    if (slot.tag == tag && equal(slot)) return slot.id;
   }
 }
 
 int32_t Vocab::find(std::string_view token) const {
-  return probe(hash_of(token), [&](int32_t id) { return text(id) == token; });
+  return probe(hash_of(token), [&](const Slot& slot) { return text(slot.span) == token; });
 }
 
 void Vocab::grow(size_t tokens) {
   const size_t size = std::bit_ceil(std::max<size_t>(16, tokens * 2));
   if (size <= slots_.size()) return;
-  slots_.assign(size, 0);
+  slots_.assign(size, {0, -1, {}});
   shift_ = static_cast<unsigned>(64 - std::countr_zero(size));
   distinct_ = 0;
   for (size_t id = 0; id < spans_.size(); ++id) {
@@ -62,23 +82,18 @@ void Vocab::reserve(size_t tokens, size_t bytes) {
 
 /// Enters the text of `id`; an equal one gives way.
 bool Vocab::insert(int32_t id) {
-  const std::string_view token = text(id);
+  const Span span = spans_[static_cast<size_t>(id)];
+  const std::string_view token = text(span);
   const uint64_t mixed = mix(hash_of(token));
+  const Slot entry{static_cast<uint32_t>(mixed >> 32), id, span};
   const size_t mask = slots_.size() - 1;
-  for (size_t i = mixed >> shift_;; i = (i + 1) & mask) {
-    uint64_t& slot = slots_[i];
-    const uint64_t entry = (mixed & 0xFFFFFFFF00000000u) | (static_cast<uint32_t>(id) + 1);
-    if (slot == 0) {
-      slot = entry;
-      ++distinct_;
-      return true;
-    }
-    if ((slot ^ mixed) >> 32 == 0 &&
-        text(static_cast<int32_t>(static_cast<uint32_t>(slot) - 1)) == token) {
-      slot = entry;
-      return false;
-    }
-  }
+  size_t i = mixed >> shift_;
+  while (slots_[i].id >= 0 && !(slots_[i].tag == entry.tag && text(slots_[i].span) == token))
+    i = (i + 1) & mask;
+  const bool is_new = slots_[i].id < 0;
+  slots_[i] = entry;
+  distinct_ += is_new ? 1 : 0;
+  return is_new;
 }
 
 bool Vocab::add(std::string_view token) {
@@ -113,11 +128,11 @@ int32_t Vocab::longest_match(std::string_view word, const uint64_t* prefix_hashe
     if (!(lengths >> std::min<size_t>(n, 63) & 1)) continue;
     uint64_t hash = prefix_hashes[start + n] - prefix_hashes[start] * powers_[n];
     if (!initial) hash += prefix_hash_ * powers_[n];
-    const int32_t found = probe(hash, [&](int32_t id) {
-      const std::string_view piece = text(id);
-      return static_cast<size_t>(id) < pieces_ && piece.size() == prefix.size() + n &&
-             std::memcmp(piece.data(), prefix.data(), prefix.size()) == 0 &&
-             std::memcmp(piece.data() + prefix.size(), word.data() + start, n) == 0;
+    const int32_t found = probe(hash, [&](const Slot& slot) {
+      const char* piece = text_.data() + slot.span.begin;
+      return static_cast<size_t>(slot.id) < pieces_ && slot.span.length == prefix.size() + n &&
+             equal_bytes(piece, prefix.data(), prefix.size()) &&
+             equal_bytes(piece + prefix.size(), word.data() + start, n);
     });
     if (found >= 0) {
       end = start + n;

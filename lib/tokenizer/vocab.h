@@ -52,6 +52,11 @@ class Vocab {
     uint32_t begin;
     uint32_t length;
   };
+  struct Slot {
+    uint32_t tag;  ///< upper half of the mixed hash
+    int32_t id;    ///< -1: empty
+    Span span;     ///< of the id, so that a look-up touches the slot and the text only
+  };
   /// Lengths in bytes that the tokens with one first byte have: bit min(length, 63).
   using Lengths = uint64_t[256];
 
@@ -63,14 +68,15 @@ class Vocab {
   int32_t probe(uint64_t hash, Equal equal) const;
   void grow(size_t tokens);
   bool insert(int32_t id);
+  std::string_view text(Span span) const { return {text_.data() + span.begin, span.length}; }
 
   std::string prefix_;
   uint64_t prefix_hash_;
   size_t longest_piece_;
   std::string text_;
   std::vector<Span> spans_;
-  std::vector<uint64_t> slots_;  ///< upper 32 bits of the hash, id + 1; 0: empty
-  unsigned shift_ = 64;          ///< 64 - log2(slots)
+  std::vector<Slot> slots_;
+  unsigned shift_ = 64;  ///< 64 - log2(slots)
   size_t distinct_ = 0;
   size_t pieces_ = 0;
   std::vector<uint64_t> powers_{1};  ///< of kHashFactor, for lengths up to the longest token

@@ -1,6 +1,10 @@
 #include "tokenizer/wordpiece.h"
 
 #include <algorithm>
+#include <bit>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace bert {
 namespace {
@@ -8,9 +12,44 @@ namespace {
 constexpr size_t kTableSize =
     0x10000;  // code points with a place in the table of single characters
 
-void remember(WordCache::Entry& entry, const WordCache::Key& key, size_t length, uint32_t base,
-              int32_t first_word, int32_t next_word, std::span<const Piece> pieces) {
-  if (pieces.size() > WordCache::kMostPieces) return;
+/// How many of the 16 bytes at `p` are ASCII letters and digits before the first that is not.
+size_t alphanumeric_run(const char* p) {
+#ifdef __SSE2__
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const auto in_range = [](__m128i x, char first, char count) {
+    const __m128i from_first = _mm_sub_epi8(x, _mm_set1_epi8(first));
+    return _mm_cmpeq_epi8(_mm_min_epu8(from_first, _mm_set1_epi8(static_cast<char>(count - 1))),
+                          from_first);
+  };
+  const __m128i letters = in_range(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), 'a', 26);
+  const auto mask =
+      static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(letters, in_range(bytes, '0', 10))));
+  return static_cast<size_t>(std::countr_one(mask));
+#else
+  size_t n = 0;
+  for (; n < 16; ++n) {
+    const auto c = static_cast<unsigned char>(p[n]);
+    const bool letter = static_cast<unsigned char>((c | 0x20) - 'a') < 26;
+    if (!letter && static_cast<unsigned char>(c - '0') >= 10) break;
+  }
+  return n;
+#endif
+}
+
+/// Pieces that stand end to end from `base` on can be told by where they end.
+void remember(AsciiWord& entry, const AsciiWord::Key& key, uint32_t base,
+              std::span<const Piece> pieces) {
+  if (pieces.size() > AsciiWord::kMostPieces) return;
+  entry = {key, {}, {}, static_cast<uint8_t>(pieces.size())};
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    entry.ids[k] = pieces[k].id;
+    entry.end[k] = static_cast<uint8_t>(pieces[k].offset.end - base);
+  }
+}
+
+void remember(Chunk& entry, const Chunk::Key& key, size_t length, uint32_t base, int32_t first_word,
+              int32_t next_word, std::span<const Piece> pieces) {
+  if (pieces.size() > Chunk::kMostPieces) return;
   entry.key = key;
   entry.length = static_cast<uint8_t>(length);
   entry.pieces = static_cast<uint8_t>(pieces.size());
@@ -43,11 +82,14 @@ WordPiece::WordPiece(const Vocab& vocab, const WordPieceOptions& options)
                 : role(c) == Role::single ? kPunctuation
                                           : kOther;
   }
+  ascii_ids_.fill(options.unk_id);
   for (size_t id = 0; id < vocab.pieces(); ++id) {
     const std::string_view text = vocab.text(static_cast<int32_t>(id));
     if (text.empty() || text.size() > 3) continue;
     const DecodedChar c = decode_utf8(text, 0);
-    if (c.length == text.size()) single_ids_[c.code_point] = static_cast<int32_t>(id) + 1;
+    if (c.length != text.size()) continue;
+    single_ids_[c.code_point] = static_cast<int32_t>(id) + 1;
+    if (c.code_point < 128) ascii_ids_[c.code_point] = static_cast<int32_t>(id);
   }
 }
 
@@ -66,44 +108,51 @@ int32_t WordPiece::single_id(char32_t c) const {
 
 void WordPiece::run(std::string_view text, size_t begin, size_t end, Scratch& scratch,
                     PieceBuffer& out) const {
+  const auto byte_at = [&](size_t i) { return bytes_[static_cast<unsigned char>(text[i])]; };
   for (size_t i = begin; i < end;) {
     out.flush_if_full();
     if (out.stopped()) return;
-    const auto byte = static_cast<unsigned char>(text[i]);
-    size_t length = 1;
-    char32_t single = byte;
-    switch (bytes_[byte]) {
-      case kBlank:
-        ++i;
-        continue;
-      case kPunctuation:
-        break;
-      case kHigh: {
-        const DecodedChar c = decode_utf8(text.substr(0, end), i);
-        const Role what = c.valid ? role(c.code_point) : Role::word;
-        if (what == Role::blank) {
-          i += c.length;
-          continue;
-        }
-        if (what == Role::single) {
-          length = c.length;
-          single = c.code_point;
-          break;
-        }
-        [[fallthrough]];
-      }
-      case kWord:
-      case kOther: {
-        bool ascii = true;
-        const size_t stop = chunk_end(text, i, end, ascii);
-        chunk(text, i, stop, ascii, scratch, out);
-        i = stop;
+    const Byte byte = byte_at(i);
+    if (byte == kBlank) {
+      ++i;
+      continue;
+    }
+    if (byte == kPunctuation) {
+      const auto at = static_cast<uint32_t>(i);
+      out.push(
+          {ascii_ids_[static_cast<unsigned char>(text[i])], {at, at + 1}, scratch.next_word++});
+      ++i;
+      continue;
+    }
+    if (byte == kWord && end - i > AsciiWord::kLongest) {
+      const size_t n = alphanumeric_run(text.data() + i);
+      if (n < AsciiWord::kLongest && byte_at(i + n) <= kPunctuation) {
+        ascii_word(text, i, n, scratch, out);
+        i += n + (text[i + n] == ' ' ? 1 : 0);
         continue;
       }
     }
-    out.push({single_id(single),
-              {static_cast<uint32_t>(i), static_cast<uint32_t>(i + length)},
-              scratch.next_word++});
+    if (byte == kHigh) {
+      const DecodedChar c = decode_utf8(text.substr(0, end), i);
+      const Role what = c.valid ? role(c.code_point) : Role::word;
+      if (what != Role::word) {
+        const auto at = static_cast<uint32_t>(i);
+        if (what == Role::single) {
+          out.push({single_id(c.code_point), {at, at + c.length}, scratch.next_word++});
+        }
+        i += c.length;
+        continue;
+      }
+    }
+    bool ascii = true;
+    const size_t length = chunk_end(text, i, end, ascii) - i;
+    if (ascii && length <= AsciiWord::kLongest) {
+      ascii_word(text, i, length, scratch, out);
+    } else if (ascii) {
+      split_ascii(text.substr(i, length), static_cast<uint32_t>(i), scratch, out);
+    } else {
+      chunk(text, i, length, scratch, out);
+    }
     i += length;
   }
 }
@@ -131,42 +180,55 @@ size_t WordPiece::chunk_end(std::string_view text, size_t i, size_t end, bool& a
   return i;
 }
 
-void WordPiece::chunk(std::string_view text, size_t begin, size_t end, bool ascii, Scratch& scratch,
-                      PieceBuffer& out) const {
-  const size_t length = end - begin;
+void WordPiece::ascii_word(std::string_view text, size_t begin, size_t length, Scratch& scratch,
+                           PieceBuffer& out) const {
   const auto base = static_cast<uint32_t>(begin);
-  const bool cached = length <= WordCache::kLongestKey;
-  WordCache::Entry* entry = nullptr;
-  WordCache::Key key;
-  if (cached) {
-    key = WordCache::key(text.data() + begin, length, text.size() - begin);
-    entry = &scratch.cache.slot(key, length);
-    if (WordCache::holds(*entry, key, length)) {
-      Piece* pieces = out.room(WordCache::kMostPieces);
-      for (size_t k = 0; k < entry->pieces; ++k) {
-        pieces[k] = {entry->ids[k],
-                     {base + entry->begin[k], base + entry->end[k]},
-                     scratch.next_word + entry->word[k]};
-      }
-      out.added(entry->pieces);
-      scratch.next_word += entry->words;
-      return;
-    }
+  const AsciiWord::Key key = AsciiWord::Key::read(text.data() + begin, length, text.size() - begin);
+  AsciiWord& entry = scratch.words.place(key);
+  if (entry.key != key) {
+    const size_t mark = out.size();
+    split_ascii(text.substr(begin, length), base, scratch, out);
+    remember(entry, key, base, out.since(mark));
+    return;
   }
-  const size_t mark = out.size();
-  const int32_t first_word = scratch.next_word;
-  const size_t replaced = scratch.replaced;
-  if (ascii) {
-    ascii_chunk(text.substr(begin, length), base, scratch, out);
-  } else {
-    slow_chunk(text.substr(begin, length), base, scratch, out);
-  }
-  if (cached && scratch.replaced == replaced) {
-    remember(*entry, key, length, base, first_word, scratch.next_word, out.since(mark));
-  }
+  // All three places are written, whatever their number: no branch to guess.
+  Piece* pieces = out.room(AsciiWord::kMostPieces);
+  const int32_t word = scratch.next_word++;
+  pieces[0] = {entry.ids[0], {base, base + entry.end[0]}, word};
+  pieces[1] = {entry.ids[1], {base + entry.end[0], base + entry.end[1]}, word};
+  pieces[2] = {entry.ids[2], {base + entry.end[1], base + entry.end[2]}, word};
+  out.added(entry.pieces);
 }
 
-void WordPiece::ascii_chunk(std::string_view chunk, uint32_t base, Scratch& scratch,
+void WordPiece::chunk(std::string_view text, size_t begin, size_t length, Scratch& scratch,
+                      PieceBuffer& out) const {
+  const std::string_view bytes = text.substr(begin, length);
+  const auto base = static_cast<uint32_t>(begin);
+  if (length > Chunk::kLongest) {
+    normalize(bytes, base, scratch, out);
+    return;
+  }
+  const Chunk::Key key = Chunk::Key::read(bytes.data(), length, text.size() - begin);
+  Chunk& entry = scratch.chunks.place(key);
+  const int32_t word = scratch.next_word;
+  if (entry.key != key || entry.length != length) {
+    const size_t mark = out.size();
+    const size_t replaced = scratch.replaced;
+    normalize(bytes, base, scratch, out);
+    if (scratch.replaced == replaced) {
+      remember(entry, key, length, base, word, scratch.next_word, out.since(mark));
+    }
+    return;
+  }
+  Piece* pieces = out.room(Chunk::kMostPieces);
+  for (size_t k = 0; k < entry.pieces; ++k) {
+    pieces[k] = {entry.ids[k], {base + entry.begin[k], base + entry.end[k]}, word + entry.word[k]};
+  }
+  out.added(entry.pieces);
+  scratch.next_word += entry.words;
+}
+
+void WordPiece::split_ascii(std::string_view chunk, uint32_t base, Scratch& scratch,
                             PieceBuffer& out) const {
   scratch.chars = chunk.size();
   scratch.word_begin = base;
@@ -188,10 +250,11 @@ void WordPiece::ascii_chunk(std::string_view chunk, uint32_t base, Scratch& scra
   finish_word(scratch, out);
 }
 
-void WordPiece::slow_chunk(std::string_view chunk, uint32_t base, Scratch& scratch,
-                           PieceBuffer& out) const {
+/// Normalises a chunk, and splits what comes out.
+void WordPiece::normalize(std::string_view chunk, uint32_t base, Scratch& scratch,
+                          PieceBuffer& out) const {
   scratch.normalizer.start(chunk, base);
-  const bool may_flush = chunk.size() > WordCache::kLongestKey;
+  const bool may_flush = chunk.size() > Chunk::kLongest;
   for (NormalizedChar c; scratch.normalizer.next(c);) {
     feed(c, scratch, out);
     if (may_flush) {

@@ -29,7 +29,8 @@ class WordPiece {
   struct Scratch {
     explicit Scratch(const WordPiece& model);
 
-    WordCache cache;
+    WordCache<AsciiWord, 16> words;
+    WordCache<Chunk, 14> chunks;
     Normalizer normalizer;
     std::string word;  ///< the word that is being collected, normalised
     std::vector<uint32_t>
@@ -61,9 +62,9 @@ class WordPiece {
  private:
   /// What a byte means to the scan.
   enum Byte : uint8_t {
-    kWord,         ///< an ASCII letter or digit
     kBlank,        ///< ends words
-    kPunctuation,  ///< ASCII: a word of its own
+    kPunctuation,  ///< ASCII: a word of its own; what is not above it ends a word
+    kWord,         ///< an ASCII letter or digit
     kOther,        ///< ASCII that normalising must look at
     kHigh,         ///< a byte of a longer character
   };
@@ -71,19 +72,22 @@ class WordPiece {
 
   Role role(char32_t c) const;
   size_t chunk_end(std::string_view text, size_t i, size_t end, bool& ascii) const;
-  void chunk(std::string_view text, size_t begin, size_t end, bool ascii, Scratch& scratch,
+  void ascii_word(std::string_view text, size_t begin, size_t length, Scratch& scratch,
+                  PieceBuffer& out) const;
+  void chunk(std::string_view text, size_t begin, size_t length, Scratch& scratch,
              PieceBuffer& out) const;
-  void ascii_chunk(std::string_view chunk, uint32_t base, Scratch& scratch, PieceBuffer& out) const;
-  void slow_chunk(std::string_view chunk, uint32_t base, Scratch& scratch, PieceBuffer& out) const;
+  void split_ascii(std::string_view word, uint32_t base, Scratch& scratch, PieceBuffer& out) const;
+  void normalize(std::string_view chunk, uint32_t base, Scratch& scratch, PieceBuffer& out) const;
   int32_t single_id(char32_t c) const;
 
   const Vocab& vocab_;
   WordPieceOptions options_;
   std::array<Byte, 256> bytes_;
-  unsigned blank_mask_;              ///< CharClass bits of a blank
-  unsigned single_mask_;             ///< of a character that is a word of its own ...
-  unsigned changed_mask_;            ///< ... unless normalising changes it
-  std::vector<int32_t> single_ids_;  ///< [0x10000] id + 1 of tokens of one character; 0: unknown
+  std::array<int32_t, 128> ascii_ids_;  ///< of tokens of one character
+  unsigned blank_mask_;                 ///< CharClass bits of a blank
+  unsigned single_mask_;                ///< of a character that is a word of its own ...
+  unsigned changed_mask_;               ///< ... unless normalising changes it
+  std::vector<int32_t> single_ids_;     ///< [0x10000] id + 1 of tokens of one character; 0: unknown
 };
 
 }  // namespace bert
