@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "base/error.h"
+#include "ops/blas.h"
 #include "ops/gradient_kernels.h"
 
 namespace bert::training {
@@ -113,6 +114,9 @@ struct Learner::State {
         second(layout.floats()),
         weights(ModelWeights::view(layout, config, values.data())),
         team(options.threads) {
+    if (blas_state() == BlasState::missing) {
+      throw Error(Error::Kind::no_input, "", "training needs OpenBLAS, and there is none to load");
+    }
     for (Buffer* b : {&values, &first, &second}) std::fill_n(b->data(), layout.floats(), 0.f);
     const bool tied =
         weights.transform.weight.data && weights.decoder.weight.data == weights.word.data;

@@ -1,0 +1,375 @@
+#include "tasks/pretrain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+
+#include "base/error.h"
+#include "io/mapped_file.h"
+#include "io/output_file.h"
+#include "training/dropout.h"
+#include "training/loss.h"
+
+namespace bert {
+
+using training::Learner;
+using training::mix;
+using training::Objective;
+using training::Run;
+using training::Tally;
+using training::TrainingBatch;
+
+PretrainingStream::PretrainingStream(const Tokenizer& tokenizer, Options options)
+    : tokenizer_(tokenizer), options_(std::move(options)), masking_(tokenizer, options_.masking) {}
+
+void PretrainingStream::gather(size_t document, size_t begin, size_t end, std::vector<int32_t>& ids,
+                               std::vector<int32_t>& words) const {
+  for (size_t s = begin; s < end; ++s) {
+    const auto& from = ids_[document][s];
+    const auto& from_words = words_[document][s];
+    const int32_t base = words.empty() ? 0 : words.back() + 1;
+    ids.insert(ids.end(), from.begin(), from.end());
+    for (const int32_t word : from_words) words.push_back(base + word);
+  }
+}
+
+void PretrainingStream::cut_singles() {
+  const size_t room = options_.max_length - 2;
+  Sequence sequence;
+  for (size_t d = 0; d < ids_.size(); ++d) {
+    for (size_t s = 0; s < ids_[d].size(); ++s) {
+      const bool full = sequence.a.size() + ids_[d][s].size() > room;
+      if (full && !sequence.a.empty()) {
+        sequences_.push_back(std::move(sequence));
+        sequence = {};
+      }
+      gather(d, s, s + 1, sequence.a, sequence.words_a);
+    }
+    if (!sequence.a.empty()) sequences_.push_back(std::move(sequence));
+    sequence = {};
+  }
+  for (Sequence& s : sequences_) {
+    s.a.resize(std::min(s.a.size(), room));
+    s.words_a.resize(s.a.size());
+  }
+}
+
+void PretrainingStream::cut_pairs() {
+  const size_t room = options_.max_length - 3;
+  std::vector<std::vector<uint32_t>> lengths(ids_.size());
+  for (size_t d = 0; d < ids_.size(); ++d) {
+    for (const auto& sentence : ids_[d])
+      lengths[d].push_back(static_cast<uint32_t>(sentence.size()));
+  }
+  const uint64_t key = mix(mix(options_.masking.seed, epoch_), block_);
+  for (const SegmentPair& pair : make_pairs(lengths, texts_, room, true, key)) {
+    Sequence s;
+    s.is_next = pair.is_next;
+    gather(pair.document_a, pair.begin_a, pair.end_a, s.a, s.words_a);
+    gather(pair.document_b, pair.begin_b, pair.end_b, s.b, s.words_b);
+    if (s.a.empty() || s.b.empty()) continue;  // sentences without tokens
+    while (s.a.size() + s.b.size() > room) (s.a.size() > s.b.size() ? s.a : s.b).pop_back();
+    s.words_a.resize(s.a.size());
+    s.words_b.resize(s.b.size());
+    sequences_.push_back(std::move(s));
+  }
+}
+
+void PretrainingStream::read_block() {
+  sequences_.clear();
+  at_ = 0;
+  while (sequences_.empty()) {
+    if (!reader_) reader_ = std::make_unique<DocumentReader>(options_.files, options_.block_bytes);
+    if (!reader_->next(texts_)) {
+      if (block_ == 0) {
+        throw Error(Error::Kind::data, options_.files.empty() ? "-" : options_.files.front(),
+                    "has no text to learn from (sentences, one a line; documents, an empty line "
+                    "between)");
+      }
+      reader_.reset();
+      ++epoch_;
+      block_ = 0;
+      continue;
+    }
+    ids_.assign(texts_.size(), {});
+    words_.assign(texts_.size(), {});
+    EncodeOptions encode;
+    encode.add_special_tokens = false;
+    encode.max_length = 4 * options_.max_length;  // no sentence needs more
+    for (size_t d = 0; d < texts_.size(); ++d) {
+      for (const std::string& sentence : texts_[d]) {
+        encoding_.clear();
+        tokenizer_.encode(sentence, encode, encoding_, scratch_);
+        ids_[d].push_back(encoding_.input_ids);
+        words_[d].push_back(encoding_.word_ids);
+      }
+    }
+    if (options_.next_sentence) {
+      cut_pairs();
+    } else {
+      cut_singles();
+    }
+    const uint64_t key = mix(mix(options_.masking.seed, 77 + epoch_), block_);
+    for (size_t i = sequences_.size(); i > 1; --i) {
+      std::swap(sequences_[i - 1], sequences_[mix(key, i) % i]);
+    }
+    ++block_;
+    if (sequences_.empty() && block_ > 1000) break;
+  }
+  ids_.clear();
+  words_.clear();
+  texts_.clear();
+}
+
+void PretrainingStream::append(const Sequence& s, uint64_t number, TrainingBatch& batch) {
+  encoding_.clear();
+  encoding_.push(tokenizer_.cls_id(), 0, {}, true, -1);
+  for (size_t i = 0; i < s.a.size(); ++i) encoding_.push(s.a[i], 0, {}, false, s.words_a[i]);
+  encoding_.push(tokenizer_.sep_id(), 0, {}, true, -1);
+  if (!s.b.empty()) {
+    const int32_t base = s.words_a.empty() ? 0 : s.words_a.back() + 1;
+    for (size_t i = 0; i < s.b.size(); ++i) {
+      encoding_.push(s.b[i], 1, {}, false, base + s.words_b[i]);
+    }
+    encoding_.push(tokenizer_.sep_id(), 1, {}, true, -1);
+  }
+  masking_.choose(encoding_, mix(options_.masking.seed, number), chosen_);
+  Masking::corrupt(chosen_, encoding_.input_ids);
+  const size_t begin = batch.token_labels.size();
+  batch.token_labels.resize(begin + encoding_.size(), training::kIgnored);
+  for (const MaskedToken& token : chosen_) {
+    batch.token_labels[begin + token.position] = token.original;
+  }
+  batch.batch.append(encoding_.input_ids, encoding_.token_type_ids);
+  if (options_.next_sentence) batch.sequence_labels.push_back(s.is_next ? 0 : 1);
+}
+
+void PretrainingStream::next(size_t count, TrainingBatch& batch) {
+  batch.clear();
+  for (size_t i = 0; i < count; ++i) {
+    if (at_ == sequences_.size()) read_block();
+    append(sequences_[at_++], number_++, batch);
+  }
+}
+
+void PretrainingStream::skip(uint64_t count) {
+  while (count > 0) {
+    if (at_ == sequences_.size()) read_block();
+    const uint64_t n = std::min<uint64_t>(count, sequences_.size() - at_);
+    at_ += n;
+    number_ += n;
+    count -= n;
+  }
+}
+
+namespace {
+
+class Pretraining {
+ public:
+  explicit Pretraining(const PretrainOptions& options) : options_(options) {
+    check();
+    directory_ = options.model.empty() ? make_directory() : options.model;
+    Config config = Config::open(directory_);
+    tokenizer_.emplace(Tokenizer::open(directory_));
+    if (tokenizer_->vocab_size() > config.vocab_size) {
+      throw Error(Error::Kind::data, config.path,
+                  fmt::format("vocab_size is {}, but the vocabulary has {} tokens",
+                              config.vocab_size, tokenizer_->vocab_size()));
+    }
+    if (options.data.max_length > config.max_position_embeddings || options.data.max_length < 8) {
+      throw Error(Error::Kind::usage, "--max-seq-length",
+                  fmt::format("found {}, wants 8 to {}, the model's positions",
+                              options.data.max_length, config.max_position_embeddings));
+    }
+    make_learner(std::move(config));
+    if (!options.dev.empty()) read_dev();
+  }
+
+  bool run() {
+    Run run(*learner_, files_, run_options());
+    PretrainingStream stream(*tokenizer_, data_);
+    stream.skip(learner_->steps() * options_.batch_size);
+    loss_ = noted(run, "loss sum");
+    count_ = noted(run, "loss count");
+    if (options_.on_row && learner_->steps() == 0) {
+      options_.on_row(std::string("step\ttrain_loss") +
+                      (dev_.sequences() > 0 ? "\tdev_loss\tperplexity\ttop1\tnsp_accuracy" : ""));
+    }
+    TrainingBatch batch;
+    while (learner_->steps() < options_.steps) {
+      stream.next(options_.batch_size, batch);
+      const bool goes_on = run.step(batch, [&](const Tally& tally) {
+        loss_ += tally.loss();
+        count_ += 1;
+        note(run);
+        if (learner_->steps() % options_.eval_every == 0 || learner_->steps() == options_.steps) {
+          evaluate();
+          note(run);
+        }
+      });
+      if (!goes_on) {
+        run.checkpoint();
+        return false;
+      }
+    }
+    run.checkpoint();
+    run.export_model();
+    run.finish();
+    return true;
+  }
+
+ private:
+  void check() const {
+    const double rate = options_.learner.optimizer.learning_rate;
+    if (!(rate > 0 && std::isfinite(rate))) {
+      throw Error(Error::Kind::usage, "--lr",
+                  fmt::format("found {}, wants a number above 0", rate));
+    }
+    if (options_.model.empty() && (options_.config.empty() || options_.vocab.empty())) {
+      throw Error(Error::Kind::usage, "--init",
+                  "wants a model directory, or --config and --vocab to begin from scratch");
+    }
+  }
+
+  /// A directory with what a model from scratch begins with; it goes when the run begins.
+  std::string make_directory() const {
+    const std::string directory = options_.output + "/init.tmp";
+    make_directories(directory);
+    const auto copy = [&](const std::string& from, const char* name) {
+      const MappedFile file = MappedFile::open(from);
+      write_whole_file(directory + "/" + name, file.text());
+    };
+    copy(options_.config, "config.json");
+    copy(options_.vocab, "vocab.txt");
+    write_whole_file(directory + "/tokenizer_config.json",
+                     fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
+                                 "  \"do_lower_case\": {}\n}}\n",
+                                 options_.cased ? "false" : "true"));
+    return directory;
+  }
+
+  void make_learner(Config config) {
+    data_ = options_.data;
+    data_.masking.seed = options_.learner.seed;
+    // Only BERT has the head of next sentence prediction.
+    data_.next_sentence = options_.data.next_sentence && config.model_type == "bert";
+    const Objective objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
+    training::LearnerOptions learner = options_.learner;
+    learner.optimizer.total_steps = options_.steps;
+    learner.optimizer.warmup_steps = static_cast<uint64_t>(
+        std::ceil(options_.warmup_ratio * static_cast<double>(options_.steps)));
+    files_ = training::ModelFiles::make(directory_, config, objective);
+    std::optional<Weights> weights;
+    if (!options_.model.empty()) weights.emplace(Weights::open(directory_, config));
+    learner_ = std::make_unique<Learner>(std::move(config), objective, learner);
+    if (!weights) {
+      training::draw_parameters(learner_->layout(), learner.seed, 0.02f, learner_->values());
+      return;
+    }
+    for (const std::string& name : training::load_parameters(
+             learner_->layout(), *weights, learner.seed, 0.02f, learner_->values())) {
+      check_drawn(name, weights->path());
+    }
+  }
+
+  void check_drawn(const std::string& name, const std::string& path) const {
+    const bool mlm = name.starts_with("cls.predictions.");
+    const bool nsp = name.starts_with("cls.seq_relationship.") || name.starts_with("pooler.");
+    if ((mlm && options_.add_mlm) || (nsp && options_.add_nsp)) return;
+    const char* how = mlm   ? "; --add-head mlm draws a new head"
+                      : nsp ? "; --add-head nsp draws a new head, --no-nsp does without"
+                            : "";
+    throw Error(Error::Kind::data, path, fmt::format("tensor {} is missing{}", name, how));
+  }
+
+  void read_dev() {
+    PretrainingStream::Options data = data_;
+    data.files = options_.dev;
+    data.masking.seed = 1;  // whatever the run's: losses of two runs compare
+    PretrainingStream stream(*tokenizer_, data);
+    stream.next(1, dev_);
+    // Not more than the text has.
+    TrainingBatch one;
+    while (dev_.sequences() < options_.dev_sequences) {
+      stream.next(1, one);
+      if (stream.epoch() > 0) break;
+      dev_.batch.append(one.batch.input_ids, one.batch.token_type_ids);
+      dev_.token_labels.insert(dev_.token_labels.end(), one.token_labels.begin(),
+                               one.token_labels.end());
+      dev_.sequence_labels.insert(dev_.sequence_labels.end(), one.sequence_labels.begin(),
+                                  one.sequence_labels.end());
+    }
+  }
+
+  training::RunOptions run_options() const {
+    const training::LearnerOptions& l = options_.learner;
+    training::RunOptions run;
+    run.directory = options_.output;
+    run.resume = options_.resume;
+    run.overwrite = options_.overwrite;
+    run.total_steps = options_.steps;
+    run.save_every = options_.save_every;
+    run.stop = options_.stop;
+    run.on_step = options_.on_step;
+    run.on_notice = options_.on_notice;
+    uint64_t size = 0;
+    for (const std::string& file : options_.data.files) {
+      std::error_code ignored;
+      size = mix(size, std::filesystem::file_size(file, ignored));
+    }
+    run.identity = {{"task", "pretrain"},
+                    {"data", fmt::format("{:016x}", size)},
+                    {"seed", std::to_string(l.seed)},
+                    {"threads", std::to_string(l.threads)},
+                    {"batch size", std::to_string(options_.batch_size)},
+                    {"sequence", std::to_string(options_.data.max_length)},
+                    {"steps", std::to_string(options_.steps)},
+                    {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
+                    {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
+                    {"dropout", fmt::format("{}", l.hidden_dropout)}};
+    return run;
+  }
+
+  static double noted(Run& run, const std::string& key) {
+    const auto found = run.notes().find(key);
+    return found == run.notes().end() ? 0 : std::strtod(found->second.c_str(), nullptr);
+  }
+  void note(Run& run) const {
+    run.notes()["loss sum"] = fmt::format("{:a}", loss_);
+    run.notes()["loss count"] = fmt::format("{:a}", count_);
+  }
+
+  void evaluate() {
+    std::string row = fmt::format("{}\t{:.6g}", learner_->steps(), loss_ / count_);
+    loss_ = count_ = 0;
+    if (dev_.sequences() > 0) {
+      const Tally t = learner_->evaluate(dev_);
+      row += fmt::format(
+          "\t{:.6g}\t{:.6g}\t{:.6g}\t{}", t.loss(), std::exp(t.token_loss / t.tokens),
+          static_cast<double>(t.tokens_right) / t.tokens,
+          t.sequences > 0
+              ? fmt::format("{:.6g}", static_cast<double>(t.sequences_right) / t.sequences)
+              : "-");
+    }
+    if (options_.on_row) options_.on_row(row);
+  }
+
+  const PretrainOptions& options_;
+  std::string directory_;
+  std::optional<Tokenizer> tokenizer_;
+  PretrainingStream::Options data_;
+  training::ModelFiles files_;
+  std::unique_ptr<Learner> learner_;
+  TrainingBatch dev_;
+  double loss_ = 0, count_ = 0;
+};
+
+}  // namespace
+
+bool pretrain(const PretrainOptions& options) { return Pretraining(options).run(); }
+
+}  // namespace bert

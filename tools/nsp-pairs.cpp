@@ -1,0 +1,41 @@
+// nsp-pairs - pairs of sentences for next sentence prediction. See man/nsp-pairs.1.
+#include "common/run.h"
+#include "tasks/nsp_pairs.h"
+#include "training/dropout.h"
+
+using namespace bert;
+
+namespace {
+
+void write_block(const std::vector<DocumentReader::Document>& block, uint64_t key) {
+  std::vector<std::vector<uint32_t>> lengths;
+  for (const auto& document : block) lengths.emplace_back(document.size(), 1u);
+  std::string rows;
+  for (const SegmentPair& pair : make_pairs(lengths, block, 2, false, key)) {
+    rows += block[pair.document_a][pair.begin_a] + "\t" + block[pair.document_b][pair.begin_b];
+    rows += pair.is_next ? "\tIsNext\n" : "\tNotNext\n";
+  }
+  tools::print(rows);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Pairs of sentences for next sentence prediction, half of them true."};
+  std::vector<std::string> files;
+  uint64_t seed = 1;
+  app.add_option("FILE", files, "sentences, one a line; documents, an empty line between");
+  app.add_option("--seed", seed, "of the draws (default: 1)")->type_name("N");
+  app.add_flag_callback(
+      "-q,--quiet", [] { tools::set_quiet(true); }, "no notices");
+
+  return tools::run(app, argc, argv, [&] {
+    constexpr size_t kBlockBytes = 8 << 20;  // negatives come from the documents of one block
+    DocumentReader reader(files, kBlockBytes);
+    std::vector<DocumentReader::Document> block;
+    for (uint64_t number = 0; reader.next(block); ++number) {
+      write_block(block, training::mix(seed, number));
+    }
+    return 0;
+  });
+}

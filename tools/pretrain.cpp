@@ -1,0 +1,72 @@
+// pretrain - train a model on plain text: masked LM and next sentence. See man/pretrain.1.
+#include "tasks/pretrain.h"
+
+#include "checkpoint/model_dir.h"
+#include "common/run.h"
+#include "common/training_options.h"
+
+using namespace bert;
+
+namespace {
+
+void add(CLI::App& app, PretrainOptions& o, std::vector<std::string>& heads) {
+  MaskingOptions& masking = o.data.masking;
+  app.add_option("FILE", o.data.files, "sentences, one a line; documents, an empty line between")
+      ->required();
+  app.add_option("--init", o.model, "model directory or name to start from")->type_name("DIR");
+  app.add_option("--config", o.config, "config.json of a model from scratch")->type_name("FILE");
+  app.add_option("--vocab", o.vocab, "vocab.txt of a model from scratch")->type_name("FILE");
+  app.add_flag("--cased", o.cased, "the vocabulary has capitals and accents");
+  app.add_option("--add-head", heads, "draw a head that the model lacks: mlm, nsp")
+      ->check(CLI::IsMember({"mlm", "nsp"}))
+      ->delimiter(',')
+      ->type_name("NAME");
+  app.add_flag("!--no-nsp", o.data.next_sentence, "masked LM alone, on single segments");
+  app.add_option("--dev", o.dev, "held-out text")->type_name("FILE");
+  app.add_option("--dev-sequences", o.dev_sequences, "sequences of it to use (default: 512)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--eval-steps", o.eval_every, "steps between rows (default: 500)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--steps", o.steps, "how many (default: 10000)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--max-seq-length", o.data.max_length, "tokens per sequence (default: 128)")
+      ->type_name("N");
+  app.add_option("--mlm-probability", masking.mlm_probability, "tokens to predict (default: 0.15)")
+      ->type_name("P");
+  app.add_flag("--whole-word", masking.whole_word, "one draw for all pieces of a word");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Train a model on plain text: masked LM and next sentence."};
+  PretrainOptions options;
+  std::vector<std::string> heads;
+  add(app, options, heads);
+  tools::TrainingOptions training(app);
+
+  return tools::run(app, argc, argv, [&] {
+    if (!options.model.empty()) options.model = resolve_model(options.model);
+    for (const std::string& head : heads) {
+      (head == "mlm" ? options.add_mlm : options.add_nsp) = true;
+    }
+    options.learner = training.learner();
+    options.output = training.output;
+    options.batch_size = training.batch_size;
+    options.warmup_ratio = training.warmup;
+    if (training.save_every > 0) options.save_every = training.save_every;
+    options.resume = training.resume;
+    options.overwrite = training.overwrite;
+    options.stop = &tools::TrainingOptions::stop_signal();
+    options.on_step = [&](const bert::training::StepReport& report) { training.show(report); };
+    options.on_notice = tools::notice;
+    options.on_row = [](const std::string& row) { tools::print(row + "\n"); };
+    const bool done = pretrain(options);
+    training.report_end();
+    if (!done) tools::TrainingOptions::end_by_signal();
+    return 0;
+  });
+}
