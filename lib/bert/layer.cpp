@@ -1,8 +1,16 @@
 #include "bert/layer.h"
 
+#include <algorithm>
+
 #include "ops/kernels.h"
 
 namespace bert {
+namespace {
+
+/// Rows that pass through the feed-forward block together.
+constexpr size_t kRowsAtOnce = 128;
+
+}  // namespace
 
 AddNorm AddNorm::load(const Config& config, const Weights& weights, const std::string& prefix,
                       size_t in_features, Precision precision) {
@@ -44,10 +52,15 @@ void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspac
                  observer);
   attention_output_(context, hidden, attended, workspace.linear);
 
-  const Matrix intermediate =
-      workspace.intermediate.matrix(tokens, intermediate_.out_features());  // [T, I]
-  intermediate_(attended, intermediate, hidden_act_, workspace.linear);
-  output_(intermediate, attended, hidden, workspace.linear);
+  // In blocks of B rows, whose [B, I] stays in cache.
+  for (size_t begin = 0; begin < tokens; begin += kRowsAtOnce) {
+    const size_t rows = std::min(kRowsAtOnce, tokens - begin);
+    const Matrix intermediate =
+        workspace.intermediate.matrix(rows, intermediate_.out_features());  // [B, I]
+    const ConstMatrix input = attended.slice(begin, rows);                  // [B, H]
+    intermediate_(input, intermediate, hidden_act_, workspace.linear);
+    output_(intermediate, input, hidden.slice(begin, rows), workspace.linear);
+  }
 }
 
 }  // namespace bert
