@@ -223,7 +223,7 @@ void softmax_impl(float* x, size_t n) {
 
 /// The sums over K are cut into runs of at most this length, of equal size, added at the end:
 /// shorter chains round less, and the cut depends on K alone.
-constexpr size_t kMaxChain = 512;
+constexpr size_t kMaxChain = 256;
 
 /// c[MR, NP * 16] (+)= a[MR, k] b[k, NP * 16], one chain of multiply-adds per element.
 /// Ahead fetches the panels that follow, for the first rows to meet b.
