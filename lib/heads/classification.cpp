@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/kernels.h"
 
@@ -20,6 +22,15 @@ Linear load(const Weights& weights, const std::string& name, size_t out, size_t 
                 Precision::f32);
 }
 
+/// Whether config.json says that `classifier` is for tokens or choices, where the tensors do not
+/// tell.
+bool is_other_classifier(const Config& config) {
+  return std::any_of(
+      config.architectures.begin(), config.architectures.end(), [](const auto& name) {
+        return name.ends_with("ForTokenClassification") || name.ends_with("ForMultipleChoice");
+      });
+}
+
 }  // namespace
 
 Classifier Classifier::open(const Model& model) {
@@ -35,7 +46,8 @@ Classifier Classifier::open(const Model& model) {
     c.dense_ = load(weights, "classifier.dense", width, width);
     c.dense_act_ = config.classifier_act;
     c.output_ = load(weights, "classifier.out_proj", c.labels_.size(), width);
-  } else if (weights.find("classifier.weight") && model.has_pooler()) {
+  } else if (weights.find("classifier.weight") && model.has_pooler() &&
+             !is_other_classifier(config)) {
     c.pooler_ = true;
     c.output_ = load(weights, "classifier", c.labels_.size(), width);
   } else {

@@ -1,0 +1,135 @@
+#include "tasks/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace bert {
+namespace {
+
+double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+
+/// "nan" whatever its sign.
+std::string number(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
+}
+
+}  // namespace
+
+double LabelMetrics::Counts::precision() const {
+  return ratio(static_cast<double>(true_positives), static_cast<double>(predicted));
+}
+double LabelMetrics::Counts::recall() const {
+  return ratio(static_cast<double>(true_positives), static_cast<double>(gold));
+}
+double LabelMetrics::Counts::f1() const {
+  return ratio(2 * static_cast<double>(true_positives), static_cast<double>(predicted + gold));
+}
+
+LabelMetrics::LabelMetrics(std::vector<std::string> labels)
+    : labels_(std::move(labels)), counts_(labels_.size()) {}
+
+void LabelMetrics::add(std::span<const size_t> gold, std::span<const size_t> predicted) {
+  const std::lock_guard lock(mutex_);
+  ++records_;
+  size_t hits = 0;
+  for (const size_t label : gold) ++counts_[label].gold;
+  for (const size_t label : predicted) {
+    ++counts_[label].predicted;
+    if (std::find(gold.begin(), gold.end(), label) == gold.end()) continue;
+    ++counts_[label].true_positives;
+    ++hits;
+  }
+  if (hits == gold.size() && hits == predicted.size()) ++exact_;
+}
+
+std::string LabelMetrics::row(std::string_view name, double precision, double recall, double f1,
+                              uint64_t support) {
+  return fmt::format("{}\t{:.6g}\t{:.6g}\t{:.6g}\t{}\n", name, precision, recall, f1, support);
+}
+
+std::string LabelMetrics::report() const {
+  const std::lock_guard lock(mutex_);
+  std::string text =
+      fmt::format("records\t{}\naccuracy\t{:.6g}\nlabel\tprecision\trecall\tf1\tsupport\n",
+                  records_, ratio(static_cast<double>(exact_), static_cast<double>(records_)));
+  Counts sum;
+  double precision = 0, recall = 0, f1 = 0, occurring = 0;
+  for (size_t i = 0; i < labels_.size(); ++i) {
+    const Counts& c = counts_[i];
+    text += row(labels_[i], c.precision(), c.recall(), c.f1(), c.gold);
+    sum.true_positives += c.true_positives;
+    sum.predicted += c.predicted;
+    sum.gold += c.gold;
+    if (c.gold + c.predicted == 0) continue;
+    precision += c.precision();
+    recall += c.recall();
+    f1 += c.f1();
+    ++occurring;
+  }
+  text += row("macro", ratio(precision, occurring), ratio(recall, occurring), ratio(f1, occurring),
+              sum.gold);
+  text += row("micro", sum.precision(), sum.recall(), sum.f1(), sum.gold);
+  return text;
+}
+
+void ValueMetrics::add(uint64_t record, double gold, double predicted) {
+  const std::lock_guard lock(mutex_);
+  pairs_.push_back({record, gold, predicted});
+}
+
+std::string ValueMetrics::report() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Pair> pairs = pairs_;  // in the order of the input, so that sums round alike
+  std::sort(pairs.begin(), pairs.end(),
+            [](const Pair& a, const Pair& b) { return a.record < b.record; });
+  std::vector<double> gold, predicted;
+  double squares = 0;
+  for (const Pair& p : pairs) {
+    gold.push_back(p.gold);
+    predicted.push_back(p.predicted);
+    squares += (p.gold - p.predicted) * (p.gold - p.predicted);
+  }
+  const double count = static_cast<double>(pairs.size());
+  return fmt::format("records\t{}\npearson\t{}\nspearman\t{}\nmse\t{}\n", pairs.size(),
+                     number(pearson(gold, predicted)),
+                     number(pearson(ranks(gold), ranks(predicted))), number(squares / count));
+}
+
+double pearson(std::span<const double> x, std::span<const double> y) {
+  const double n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  double xx = 0, yy = 0, xy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+    yy += (y[i] - mean_y) * (y[i] - mean_y);
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+  }
+  if (xx == 0 || yy == 0) return std::numeric_limits<double>::quiet_NaN();
+  return xy / std::sqrt(xx * yy);
+}
+
+std::vector<double> ranks(std::span<const double> x) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (std::any_of(x.begin(), x.end(), [](double v) { return std::isnan(v); })) {
+    return std::vector<double>(x.size(), nan);  // nothing has a rank beside what has none
+  }
+  std::vector<size_t> order(x.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return x[a] < x[b]; });
+  std::vector<double> out(x.size());
+  for (size_t begin = 0; begin < order.size();) {
+    size_t end = begin + 1;
+    while (end < order.size() && x[order[end]] == x[order[begin]]) ++end;
+    const double mean = static_cast<double>(begin + end + 1) / 2;  // of begin + 1 .. end
+    for (size_t i = begin; i < end; ++i) out[order[i]] = mean;
+    begin = end;
+  }
+  return out;
+}
+
+}  // namespace bert

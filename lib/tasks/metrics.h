@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+
+namespace bert {
+
+/// Accuracy, precision, recall and F1 of labels against gold labels, as scikit-learn defines them.
+///
+/// Thread rule: add() may be called from many threads; the report does not depend on the order.
+class BERT_API LabelMetrics {
+ public:
+  explicit LabelMetrics(std::vector<std::string> labels);
+
+  /// Ids of a record's true and predicted labels: one each, or any number of a multi-label model.
+  /// No predicted label (nan, or below the threshold) is an error in recall only.
+  void add(std::span<const size_t> gold, std::span<const size_t> predicted);
+  /// Lines `records N`, `accuracy A` (records whose labels are exactly the gold ones), then a table
+  /// label, precision, recall, f1, support, separated by TAB, with the rows `macro` (mean over the
+  /// labels that occur) and `micro` (all decisions together).
+  std::string report() const;
+
+ private:
+  struct Counts {
+    uint64_t true_positives = 0;
+    uint64_t predicted = 0;
+    uint64_t gold = 0;
+    double precision() const;
+    double recall() const;
+    double f1() const;
+  };
+  static std::string row(std::string_view name, double precision, double recall, double f1,
+                         uint64_t support);
+
+  mutable std::mutex mutex_;
+  std::vector<std::string> labels_;
+  std::vector<Counts> counts_;  ///< [labels]
+  uint64_t records_ = 0;
+  uint64_t exact_ = 0;
+};
+
+/// Pearson's and Spearman's correlation and the mean squared error of values against gold values.
+/// Keeps all of them (ranks need it): 24 bytes a record.
+///
+/// Thread rule: add() may be called from many threads; the report does not depend on the order.
+class BERT_API ValueMetrics {
+ public:
+  void add(uint64_t record, double gold, double predicted);
+  /// Lines `records N`, `pearson R`, `spearman R`, `mse E`; `nan` where a value is no number or
+  /// none vary.
+  std::string report() const;
+
+ private:
+  struct Pair {
+    uint64_t record;
+    double gold, predicted;
+  };
+  mutable std::mutex mutex_;
+  std::vector<Pair> pairs_;
+};
+
+/// Correlation of x and y; nan if either does not vary.
+double pearson(std::span<const double> x, std::span<const double> y);
+/// Ranks from 1, equal values sharing the mean of theirs.
+std::vector<double> ranks(std::span<const double> x);
+
+}  // namespace bert
