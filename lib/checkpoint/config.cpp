@@ -221,9 +221,14 @@ void read_sizes(const Json& root, Config& config) {
 }  // namespace
 
 Config Config::open(const std::string& directory) {
+  const std::string path = directory + "/config.json";
+  return parse(MappedFile::open(path, 16u << 20).text(), path);
+}
+
+Config Config::parse(std::string_view json, const std::string& path) {
   Config config;
-  config.path = directory + "/config.json";
-  const JsonDocument document = JsonDocument::open(config.path);
+  config.path = path;
+  const JsonDocument document = JsonDocument::parse(json, path);
   const Json root = document.root();
   config.architectures = architectures_of(root);
   config.model_type = model_type_of(root, config.architectures);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/export.h"
@@ -40,6 +41,8 @@ struct BERT_API Config {
   /// Reads and checks config.json in `directory`. Throws Error: no_input, data (broken JSON), unsupported
   /// (a value out of range or another kind of model) naming key, value and rule.
   static Config open(const std::string& directory);
+  /// The same of a text; `path` stands for the file in messages.
+  static Config parse(std::string_view json, const std::string& path);
 };
 
 }  // namespace bert
