@@ -73,23 +73,6 @@ void finish(Options& o) {
   }
 }
 
-std::vector<std::string> column_names(const MlmFillOptions& fill) {
-  if (fill.truth != FillTruth::none) {
-    return {"record", "mask", "rank", "probability", "surprisal", "entropy", "gold", "best"};
-  }
-  if (!fill.verbalizers.empty()) {
-    if (fill.top_k == 0) return {"label", "probability"};
-    std::vector<std::string> names;
-    for (size_t i = 1; i <= std::min(fill.top_k, fill.verbalizers.size()); ++i) {
-      names.push_back("label" + std::to_string(i));
-      names.push_back("p" + std::to_string(i));
-    }
-    return names;
-  }
-  if (fill.top_k > 0) return {"record", "mask", "rank", "probability", "token", "text"};
-  return {"text"};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,15 +89,16 @@ int main(int argc, char** argv) {
     const MaskedLM head = MaskedLM::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model);
+    const bool measured = options.fill.truth != FillTruth::none;
+    if (measured || (options.fill.top_k > 0 && options.verbalizers.empty())) rows.drop_number();
     rows.fill(task);
     const FillPlan plan = FillPlan::make(options.fill, tokenizer, task.encode.max_length);
-    const bool measured = options.fill.truth != FillTruth::none;
     if (measured) {
       rows.stream().extra_fields = {options.gold.empty() ? options.labels : options.gold};
       // The truth must not be read as part of the text.
       if (app.count("--fields") == 0) rows.stream().fields = {"1"};
     }
-    rows.stream().output_names = column_names(options.fill);
+    rows.stream().output_names = plan.columns();
 
     std::deque<FillSummary> summaries;  // one for each worker
     const int status = rows.run([&] {

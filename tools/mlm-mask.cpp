@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
     const Masking masking(tokenizer, options.masking);
     TaskOptions task;
     models.fill_tokens(task, tokenizer, true, false);
+    if (options.mask.show) rows.drop_number();
     rows.fill(task);
     for (const std::string& field : {options.spans, options.key}) {
       if (!field.empty()) rows.stream().extra_fields.push_back(field);

@@ -49,6 +49,8 @@ struct BERT_API FillPlan {
   /// Throws Error(usage) for options that exclude each other or a target without a piece.
   static FillPlan make(const MlmFillOptions& options, const Tokenizer& tokenizer,
                        size_t max_length);
+  /// Names of the columns of its rows.
+  std::vector<std::string> columns() const;
 };
 
 /// How well masks with a known truth were filled.

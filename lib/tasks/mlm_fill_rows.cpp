@@ -9,6 +9,23 @@
 
 namespace bert {
 
+std::vector<std::string> FillPlan::columns() const {
+  if (options.truth != FillTruth::none) {
+    return {"record", "mask", "rank", "probability", "surprisal", "entropy", "gold", "best"};
+  }
+  if (!options.verbalizers.empty()) {
+    if (options.top_k == 0) return {"label", "probability"};
+    std::vector<std::string> names;
+    for (size_t i = 1; i <= std::min(options.top_k, options.verbalizers.size()); ++i) {
+      names.push_back("label" + std::to_string(i));
+      names.push_back("p" + std::to_string(i));
+    }
+    return names;
+  }
+  if (options.top_k > 0) return {"record", "mask", "rank", "probability", "token", "text"};
+  return {"text"};
+}
+
 void MlmFillWorker::write(const Item& item, Rows& rows) {
   for (const Gap& gap : gaps_of(item)) {
     if (!gap.candidates.empty() && !std::isfinite(gap.candidates.front().logprob)) {
