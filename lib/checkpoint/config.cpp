@@ -67,10 +67,9 @@ float epsilon_at(const Json& root) {
   if (!value) return 1e-12f;
   const bool is_number =
       value->type() == Json::Type::integer || value->type() == Json::Type::number;
-  if (!is_number || !(value->as_double() > 0 && value->as_double() < 1)) {
-    refuse(*value, "a number above 0 and below 1");
-  }
-  return static_cast<float>(value->as_double());
+  const float epsilon = is_number ? static_cast<float>(value->as_double()) : 0;
+  if (!(epsilon > 0 && epsilon < 1)) refuse(*value, "a number above 0 and below 1");
+  return epsilon;
 }
 
 Activation activation_at(const Json& root, std::string_view key, std::string& name) {
