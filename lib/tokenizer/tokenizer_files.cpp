@@ -264,6 +264,7 @@ void Reader::begin_vocab(std::string_view prefix, size_t max_chars) {
 /// The text of a line without its end and trailing white space, as the reference trims it.
 std::string_view trimmed(std::string_view line) {
   while (!line.empty()) {
+    if (line.back() > ' ' && line.back() < 0x7F) break;  // most lines
     size_t last = line.size() - 1;
     while (last > 0 && line.size() - last < 4 &&
            (static_cast<unsigned char>(line[last]) & 0xC0) == 0x80)
@@ -305,20 +306,19 @@ void Reader::read_vocab_txt() {
   begin_vocab("##", 100);
   files_.vocab.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 8,
                        text.size() + 64);
-  size_t duplicates = 0;
-  size_t first_duplicate = 0;
   for_each_line(text, [&](std::string_view line, size_t number) {
     for (size_t i = 0; i < line.size();) {
       const Utf8Step step = utf8_step(line, i);
       if (!step.valid) bad(source_, fmt::format("line {} is not UTF-8", number + 1));
       i += step.length;
     }
-    if (!files_.vocab.add(line) && duplicates++ == 0) first_duplicate = number + 1;
+    files_.vocab.add(line);
   });
-  if (duplicates > 0) {
+  files_.vocab.close();
+  if (files_.vocab.duplicates() > 0) {
     files_.warnings.push_back(
         fmt::format("{}: {} tokens stand there twice, the first in line {}; the last counts",
-                    source_, duplicates, first_duplicate));
+                    source_, files_.vocab.duplicates(), files_.vocab.first_duplicate() + 1));
   }
   const bool lowercase = flags_.lowercase.value_or(true);
   files_.wordpiece.normalizer = {true, flags_.handle_chinese_chars.value_or(true),
@@ -334,8 +334,8 @@ void Reader::compare_with_vocab_txt() {
   size_t first_other = 0;
   for_each_line(without_bom(file.text()), [&](std::string_view line, size_t number) {
     lines = number + 1;
-    const bool same =
-        number < files_.vocab.size() && files_.vocab.text(static_cast<int32_t>(number)) == line;
+    const bool same = number < files_.vocab.size() &&
+                      trimmed(files_.vocab.text(static_cast<int32_t>(number))) == line;
     if (!same && first_other == 0) first_other = number + 1;
   });
   if (first_other == 0 && lines == files_.vocab.size()) return;
@@ -413,6 +413,7 @@ void Reader::read_model(Json model) {
   });
   files_.vocab.reserve(tokens.size() + 8, bytes);
   for (const std::string_view token : tokens) files_.vocab.add(token);
+  files_.vocab.close();
 }
 
 void Reader::read_normalizer(Json root) {
@@ -539,7 +540,6 @@ void Reader::add_token(AddedToken token, std::optional<int64_t> wanted_id,
 }
 
 void Reader::settle_special_tokens() {
-  files_.vocab.close();
   for (Wanted& wanted : wanted_) add_token(std::move(wanted.token), wanted.id, wanted.where);
   for (const std::string* name : {&files_.unk_token, &files_.sep_token, &files_.pad_token,
                                   &files_.cls_token, &files_.mask_token}) {

@@ -63,43 +63,62 @@ int32_t Vocab::find(std::string_view token) const {
   return probe(hash_of(token), [&](const Slot& slot) { return text(slot.span) == token; });
 }
 
-void Vocab::grow(size_t tokens) {
-  const size_t size = std::bit_ceil(std::max<size_t>(16, tokens * 2));
-  if (size <= slots_.size()) return;
-  slots_.assign(size, {0, -1, {}});
-  shift_ = static_cast<unsigned>(64 - std::countr_zero(size));
-  distinct_ = 0;
-  for (size_t id = 0; id < spans_.size(); ++id) {
-    if (spans_[id].length > 0) insert(static_cast<int32_t>(id));
-  }
-}
-
 void Vocab::reserve(size_t tokens, size_t bytes) {
   text_.reserve(bytes);
   spans_.reserve(tokens);
-  grow(tokens);
+}
+
+/// Enters all tokens into a table for at least `capacity`. Where a slot is, is known some tokens
+/// before it is needed, so that the table's cache misses overlap.
+void Vocab::build(size_t capacity) {
+  const size_t size = std::bit_ceil(std::max<size_t>(16, capacity * 2));
+  slots_.assign(size, {0, -1, {}});
+  shift_ = static_cast<unsigned>(64 - std::countr_zero(size));
+  duplicates_ = 0;
+  constexpr size_t kAhead = 32;
+  uint64_t mixed[kAhead];
+  const size_t count = spans_.size();
+  for (size_t i = 0; i < count + kAhead; ++i) {
+    if (i >= kAhead && spans_[i - kAhead].length > 0) {
+      insert(mixed[i % kAhead], static_cast<int32_t>(i - kAhead));
+    }
+    if (i < count) {
+      mixed[i % kAhead] = mix(hash_of(text(spans_[i])));
+      __builtin_prefetch(&slots_[mixed[i % kAhead] >> shift_], 1);
+    }
+  }
+}
+
+void Vocab::close() {
+  build(spans_.size());
+  pieces_ = spans_.size();
+  closed_ = true;
 }
 
 /// Enters the text of `id`; an equal one gives way.
-bool Vocab::insert(int32_t id) {
+void Vocab::insert(uint64_t mixed, int32_t id) {
   const Span span = spans_[static_cast<size_t>(id)];
-  const std::string_view token = text(span);
-  const uint64_t mixed = mix(hash_of(token));
-  const Slot entry{static_cast<uint32_t>(mixed >> 32), id, span};
+  const auto tag = static_cast<uint32_t>(mixed >> 32);
   const size_t mask = slots_.size() - 1;
   size_t i = mixed >> shift_;
-  while (slots_[i].id >= 0 && !(slots_[i].tag == entry.tag && text(slots_[i].span) == token))
+  while (slots_[i].id >= 0 && !(slots_[i].tag == tag && text(slots_[i].span) == text(span)))
     i = (i + 1) & mask;
-  const bool is_new = slots_[i].id < 0;
-  slots_[i] = entry;
-  distinct_ += is_new ? 1 : 0;
-  return is_new;
+  if (slots_[i].id >= 0 && duplicates_++ == 0) first_duplicate_ = static_cast<size_t>(id);
+  slots_[i] = {tag, id, span};
 }
 
-bool Vocab::add(std::string_view token) {
+void Vocab::add(std::string_view token) {
   spans_.push_back({static_cast<uint32_t>(text_.size()), static_cast<uint32_t>(token.size())});
   text_.append(token);
-  if (token.empty()) return true;
+  if (closed_) {
+    if (spans_.size() * 2 > slots_.size()) {
+      build(spans_.size() * 2);
+    } else if (!token.empty()) {
+      insert(mix(hash_of(token)), static_cast<int32_t>(spans_.size() - 1));
+    }
+    return;
+  }
+  if (token.empty()) return;
   if (token.size() <= longest_piece_) note_length(initial_lengths_, longest_initial_, token);
   if (token.size() > prefix_.size() && token.starts_with(prefix_)) {
     const std::string_view piece = token.substr(prefix_.size());
@@ -109,12 +128,6 @@ bool Vocab::add(std::string_view token) {
   while (powers_.size() <= std::max(longest_initial_, longest_continuing_)) {
     powers_.push_back(powers_.back() * kHashFactor);
   }
-  if (distinct_ + 1 > slots_.size() / 2) {
-    const size_t before = distinct_;
-    grow(spans_.size() * 2);
-    return distinct_ > before;
-  }
-  return insert(static_cast<int32_t>(spans_.size() - 1));
 }
 
 int32_t Vocab::longest_match(std::string_view word, const uint64_t* prefix_hashes, size_t start,

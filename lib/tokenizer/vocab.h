@@ -23,14 +23,14 @@ class Vocab {
   /// looks for no piece of more than `longest_piece` bytes.
   Vocab(std::string_view continuing_prefix, size_t longest_piece);
 
-  /// Sizes the table for `tokens` tokens with `bytes` bytes of text in all.
+  /// Makes room for `tokens` tokens with `bytes` bytes of text in all.
   void reserve(size_t tokens, size_t bytes);
-  /// Gives the next id to `token`. Of equal texts the last id wins, as in the reference; an empty
-  /// text only fills the place of an id. Returns whether the text is new.
-  bool add(std::string_view token);
-
-  /// Tokens added from here on have a text and an id but are no pieces of words.
-  void close() { pieces_ = spans_.size(); }
+  /// Gives the next id to `token`. An empty text only fills the place of an id.
+  void add(std::string_view token);
+  /// Builds the index of the pieces so far; find() and longest_match() come after it. Of equal
+  /// texts the last id wins, as in the reference. Tokens added from here on have a text and an id
+  /// but are no pieces of words.
+  void close();
 
   size_t size() const { return spans_.size(); }  ///< largest id + 1
   size_t pieces() const { return pieces_; }      ///< largest id of a piece + 1
@@ -38,7 +38,11 @@ class Vocab {
     const Span span = spans_[static_cast<size_t>(id)];
     return {text_.data() + span.begin, span.length};
   }
-  int32_t find(std::string_view token) const;  ///< -1: none
+  int32_t find(std::string_view token) const;        ///< -1: none
+  size_t duplicates() const { return duplicates_; }  ///< pieces whose text a later one has too
+  size_t first_duplicate() const {
+    return first_duplicate_;
+  }  ///< the first id that took over a text
   std::string_view continuing_prefix() const { return prefix_; }
 
   /// The longest piece that begins at word[start]: a whole token if start is 0, else one that
@@ -66,8 +70,8 @@ class Vocab {
   }
   template <typename Equal>
   int32_t probe(uint64_t hash, Equal equal) const;
-  void grow(size_t tokens);
-  bool insert(int32_t id);
+  void build(size_t capacity);
+  void insert(uint64_t mixed, int32_t id);
   std::string_view text(Span span) const { return {text_.data() + span.begin, span.length}; }
 
   std::string prefix_;
@@ -77,8 +81,10 @@ class Vocab {
   std::vector<Span> spans_;
   std::vector<Slot> slots_;
   unsigned shift_ = 64;  ///< 64 - log2(slots)
-  size_t distinct_ = 0;
+  bool closed_ = false;
   size_t pieces_ = 0;
+  size_t duplicates_ = 0;
+  size_t first_duplicate_ = 0;
   std::vector<uint64_t> powers_{1};  ///< of kHashFactor, for lengths up to the longest token
   Lengths initial_lengths_{};
   Lengths continuing_lengths_{};
