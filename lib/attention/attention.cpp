@@ -30,6 +30,10 @@ void self_attention(const AttentionWeights& weights, const PackedBatch& batch, C
   const Matrix qkv = scratch.qkv.matrix(batch.tokens(), 3 * width);  // [T, 3H]
   weights.qkv(hidden, qkv, Activation::none, linear_scratch);
 
+  attention(qkv, batch.cu_seq_lens, weights.num_attention_heads, scale, context, scratch.head,
+            linear_scratch.team);
+  if (!observer) return;
+
   for (size_t s = 0; s < batch.sequences(); ++s) {
     const size_t begin = batch.begin(s), n = batch.length(s);
     for (size_t head = 0; head < weights.num_attention_heads; ++head) {
@@ -37,14 +41,9 @@ void self_attention(const AttentionWeights& weights, const PackedBatch& batch, C
       const float* base = qkv.row(begin) + head * head_size;
       const ConstMatrix q(base, n, head_size, qkv.stride);
       const ConstMatrix k(base + width, n, head_size, qkv.stride);
-      const ConstMatrix v(base + 2 * width, n, head_size, qkv.stride);
-      const Matrix out(context.row(begin) + head * head_size, n, head_size, context.stride);
-      attention_head(q, k, v, scale, out, scratch.head);
-      if (observer) {
-        const Matrix probabilities = scratch.probabilities.matrix(n, n);
-        attention_head_probabilities(q, k, scale, probabilities);
-        (*observer)(s, head, probabilities);
-      }
+      const Matrix probabilities = scratch.probabilities.matrix(n, n);
+      attention_head_probabilities(q, k, scale, probabilities);
+      (*observer)(s, head, probabilities);
     }
   }
 }

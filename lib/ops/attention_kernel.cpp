@@ -1,5 +1,8 @@
 #include "ops/attention_kernel.h"
 
+#include <algorithm>
+
+#include "base/team.h"
 #include "ops/kernel_table.h"
 
 namespace bert {
@@ -28,6 +31,37 @@ void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Ma
   task.out_stride = out.stride;
   task.scratch = scratch.reserve(attention_scratch(task.n, task.d));
   kernels().attention(task);
+}
+
+void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
+               Matrix out, Buffer& scratch, Team* team) {
+  const size_t width = out.cols;   // H
+  const size_t d = width / heads;  // D
+  const size_t sequences = cu_seq_lens.size() - 1;
+  size_t longest = 0;
+  for (size_t s = 0; s < sequences; ++s) {
+    longest = std::max(longest, cu_seq_lens[s + 1] - cu_seq_lens[s]);
+  }
+  const size_t parts = team ? static_cast<size_t>(team->size()) : 1;
+  const size_t part_floats = round_up(attention_scratch(longest, d), 16);
+  float* const floats = scratch.reserve(parts * part_floats);
+  const auto run = [&](size_t part) {
+    for (size_t item = part; item < sequences * heads; item += parts) {
+      const size_t begin = cu_seq_lens[item / heads];
+      const size_t n = cu_seq_lens[item / heads + 1] - begin;
+      const float* base = qkv.row(begin) + item % heads * d;
+      AttentionTask task = task_of(ConstMatrix(base, n, d, qkv.stride),
+                                   ConstMatrix(base + width, n, d, qkv.stride), scale);
+      task.v = base + 2 * width;
+      task.v_stride = qkv.stride;
+      task.out = out.row(begin) + item % heads * d;
+      task.out_stride = out.stride;
+      task.scratch = floats + part * part_floats;
+      kernels().attention(task);
+    }
+  };
+  if (parts == 1) return run(0);
+  team->run([&](int part, int) { run(static_cast<size_t>(part)); });
 }
 
 void attention_head_probabilities(ConstMatrix q, ConstMatrix k, float scale, Matrix probabilities) {

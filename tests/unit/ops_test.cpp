@@ -680,6 +680,33 @@ TEST_CASE("attention equals its twin for any length and head size") {
   }
 }
 
+TEST_CASE("attention over a batch is that of each head alone, to the bit, by every thread count") {
+  Random random;
+  const size_t heads = 3, d = 20, width = heads * d;
+  const std::vector<size_t> cu_seq_lens = {0, 7, 8, 58, 75};
+  const size_t tokens = cu_seq_lens.back();
+  const Floats qkv = random.floats(tokens * 3 * width);
+  Floats wanted(tokens * width);
+  Buffer scratch;
+  for (size_t s = 0; s + 1 < cu_seq_lens.size(); ++s) {
+    const size_t begin = cu_seq_lens[s], n = cu_seq_lens[s + 1] - begin;
+    for (size_t head = 0; head < heads; ++head) {
+      const float* base = qkv.data() + begin * 3 * width + head * d;
+      attention_head(ConstMatrix(base, n, d, 3 * width), ConstMatrix(base + width, n, d, 3 * width),
+                     ConstMatrix(base + 2 * width, n, d, 3 * width), 0.2f,
+                     Matrix(wanted.data() + begin * width + head * d, n, d, width), scratch);
+    }
+  }
+  for (int threads : {1, 2, 5}) {
+    Team team(threads);
+    Floats out(tokens * width);
+    Buffer parts;
+    attention(ConstMatrix(qkv.data(), tokens, 3 * width), cu_seq_lens, heads, 0.2f,
+              Matrix(out.data(), tokens, width), parts, threads == 1 ? nullptr : &team);
+    CHECK(same_bits(out, wanted));
+  }
+}
+
 TEST_CASE("a team runs every part once, many times over") {
   for (int threads : {1, 2, 5}) {
     Team team(threads);
