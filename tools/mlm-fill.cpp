@@ -44,7 +44,8 @@ void add(CLI::App& app, Options& o) {
       ->type_name("TEXT");
   app.add_option("--verbalizer", o.verbalizers,
                  "a label and the words that mean it; writes label and probability (repeat)")
-      ->type_name("LABEL=WORDS");
+      ->type_name("LABEL=WORDS")
+      ->allow_extra_args(false);  // the next argument is a FILE
 }
 
 std::vector<std::string> split(const std::string& text, char separator) {
