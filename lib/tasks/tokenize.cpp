@@ -92,7 +92,13 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
 /// The way of what needs all tokens at once: a frame, a pair, a limit, JSON.
 void TokenizeWorker::whole(const Record& record, Rows& rows) {
   clear_encodings();
-  encode(record, tokenize_.pair, 0);
+  try {
+    encode(record, tokenize_.pair, 0);
+  } catch (
+      const Error& error) {  // only_first or only_second, and this text is too short to give way
+    if (error.kind() != Error::Kind::usage) throw;
+    record.fail(Error::Kind::data, error.what());
+  }
   for (const Encoding& encoding : encodings()) {
     write(record, encoding, rows);
     uint64_t tokens = 0;

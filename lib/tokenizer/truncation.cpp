@@ -34,8 +34,8 @@ Kept truncate_pair(size_t first, size_t second, size_t limit, Truncation truncat
     const bool shorten_first = truncation == Truncation::only_first;
     const size_t target = shorten_first ? first : second;
     if (target <= excess) {
-      refuse(fmt::format("the {} text has {} tokens, too few to drop {}",
-                         shorten_first ? "first" : "second", target, excess));
+      refuse(fmt::format("the {} text is too short to lose {} tokens",
+                         shorten_first ? "first" : "second", excess));
     }
     return shorten_first ? Kept{first - excess, second} : Kept{first, second - excess};
   }

@@ -338,7 +338,7 @@ TEST_CASE("truncation reports that tokens were dropped, and refuses what cannot 
   CHECK(kind_of(pair, "special") == Error::Kind::usage);
   options.max_length = 5;
   options.truncation = Truncation::only_first;
-  CHECK(kind_of(pair, "first text") == Error::Kind::usage);
+  CHECK(kind_of(pair, "first text is too short") == Error::Kind::usage);
   options.truncation = Truncation::only_second;
   CHECK(kind_of(pair, "second text") == Error::Kind::usage);
   std::vector<Encoding> windows;
