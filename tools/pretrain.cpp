@@ -32,7 +32,7 @@ void add(CLI::App& app, PretrainOptions& o, std::vector<std::string>& heads) {
   app.add_option("--steps", o.steps, "how many (default: 10000)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  app.add_option("--max-seq-length", o.data.max_length, "tokens per sequence (default: 128)")
+  app.add_option("--max-seq-length", o.data.max_length, "tokens per sequence (default: 128, or fewer)")
       ->type_name("N");
   app.add_option("--mlm-probability", masking.mlm_probability, "tokens to predict (default: 0.15)")
       ->type_name("P");

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <set>
-#include <unordered_map>
 
 #include "io/json.h"
 #include "io/mapped_file.h"
@@ -101,7 +101,7 @@ class LabelIndex {
   }
 
  private:
-  std::unordered_map<std::string, int32_t> index_;
+  std::map<std::string, int32_t> index_;
 };
 
 void set_label(const Record& record, LabelKind kind, const LabelIndex& index, size_t labels,

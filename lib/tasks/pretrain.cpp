@@ -180,10 +180,14 @@ class Pretraining {
                   fmt::format("vocab_size is {}, but the vocabulary has {} tokens",
                               config.vocab_size, tokenizer_->vocab_size()));
     }
-    if (options.data.max_length > config.max_position_embeddings || options.data.max_length < 8) {
+    data_ = options.data;
+    if (data_.max_length == 0) {
+      data_.max_length = std::min<size_t>(128, config.max_position_embeddings);
+    }
+    if (data_.max_length > config.max_position_embeddings || data_.max_length < 8) {
       throw Error(Error::Kind::usage, "--max-seq-length",
-                  fmt::format("found {}, wants 8 to {}, the model's positions",
-                              options.data.max_length, config.max_position_embeddings));
+                  fmt::format("found {}, wants 8 to {}, the model's positions", data_.max_length,
+                              config.max_position_embeddings));
     }
     make_learner(std::move(config));
     if (!options.dev.empty()) read_dev();
@@ -253,10 +257,9 @@ class Pretraining {
   }
 
   void make_learner(Config config) {
-    data_ = options_.data;
     data_.masking.seed = options_.learner.seed;
     // Only BERT has the head of next sentence prediction.
-    data_.next_sentence = options_.data.next_sentence && config.model_type == "bert";
+    data_.next_sentence = data_.next_sentence && config.model_type == "bert";
     const Objective objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
     training::LearnerOptions learner = options_.learner;
     learner.optimizer.total_steps = options_.steps;
@@ -326,7 +329,7 @@ class Pretraining {
                     {"seed", std::to_string(l.seed)},
                     {"threads", std::to_string(l.threads)},
                     {"batch size", std::to_string(options_.batch_size)},
-                    {"sequence", std::to_string(options_.data.max_length)},
+                    {"sequence", std::to_string(data_.max_length)},
                     {"steps", std::to_string(options_.steps)},
                     {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
                     {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
