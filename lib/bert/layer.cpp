@@ -45,11 +45,25 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
 
 void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
                     const AttentionObserver* observer) const {
-  const size_t tokens = hidden.rows;
-  const Matrix context = workspace.context.matrix(tokens, hidden.cols);    // [T, H]
-  const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
+  const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
   self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear,
                  observer);
+  finish(context, hidden, workspace);
+}
+
+Matrix Layer::forward_rows(const PackedBatch& batch, Matrix hidden, std::span<const size_t> rows,
+                           Workspace& workspace) const {
+  const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
+  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear,
+                 nullptr);
+  const Matrix kept = keep_rows(hidden, rows);  // [M, H]
+  finish(keep_rows(context, rows), kept, workspace);
+  return kept;
+}
+
+void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace) const {
+  const size_t tokens = hidden.rows;
+  const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
   attention_output_(context, hidden, attended, workspace.linear);
 
   // In blocks of B rows, whose [B, I] stays in cache.
@@ -61,6 +75,13 @@ void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspac
     intermediate_(input, intermediate, hidden_act_, workspace.linear);
     output_(intermediate, input, hidden.slice(begin, rows), workspace.linear);
   }
+}
+
+Matrix keep_rows(Matrix matrix, std::span<const size_t> rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] != i) std::copy_n(matrix.row(rows[i]), matrix.cols, matrix.row(i));
+  }
+  return matrix.slice(0, rows.size());
 }
 
 }  // namespace bert

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,13 +33,24 @@ class Layer {
   /// hidden [T, H] -> hidden [T, H], in place. Thread rule: one workspace per thread.
   void forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
                const AttentionObserver* observer) const;
+  /// The rows of the same result that `rows` names (strictly ascending), bit-equal to those of
+  /// forward: hidden [T, H] -> its first M rows, [M, H]. Only they pass through the add & norm and
+  /// the feed-forward net, three quarters of a block's work.
+  Matrix forward_rows(const PackedBatch& batch, Matrix hidden, std::span<const size_t> rows,
+                      Workspace& workspace) const;
 
  private:
+  /// What follows attention, row by row: context [T, H], hidden [T, H] in place.
+  void finish(ConstMatrix context, Matrix hidden, Workspace& workspace) const;
+
   AttentionWeights attention_;
   AddNorm attention_output_;  ///< [H, H]
   Linear intermediate_;       ///< [I, H], then hidden_act
   AddNorm output_;            ///< [H, I]
   Activation hidden_act_ = Activation::gelu;
 };
+
+/// Moves the named rows of `matrix`, strictly ascending, to its top; returns them, [M, cols].
+Matrix keep_rows(Matrix matrix, std::span<const size_t> rows);
 
 }  // namespace bert

@@ -103,6 +103,19 @@ Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
   return hidden;
 }
 
+Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> rows,
+                           Workspace& workspace) const {
+  check(batch, state_->config);
+  const Matrix hidden =
+      workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
+  state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
+  if (state_->layers.empty()) return keep_rows(hidden, rows);
+  for (size_t i = 0; i + 1 < state_->layers.size(); ++i) {
+    state_->layers[i].forward(batch, hidden, workspace, nullptr);
+  }
+  return state_->layers.back().forward_rows(batch, hidden, rows, workspace);
+}
+
 Matrix gather_first_tokens(const PackedBatch& batch, ConstMatrix hidden, Buffer& buffer) {
   const Matrix first = buffer.matrix(batch.sequences(), hidden.cols);  // [S, H]
   for (size_t s = 0; s < batch.sequences(); ++s) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/export.h"
@@ -43,6 +44,10 @@ class BERT_API Model {
   /// Error(data) if an id is outside the vocabulary or a sequence longer than the position table.
   Matrix forward(const PackedBatch& batch, Workspace& workspace,
                  const Observers* observers = nullptr) const;
+  /// Only the rows of that result that `rows` names (strictly ascending), [M, H], bit-equal to
+  /// forward's and cheaper: a head that reads a few rows leaves the others out of the last layer.
+  Matrix forward_rows(const PackedBatch& batch, std::span<const size_t> rows,
+                      Workspace& workspace) const;
 
   bool has_pooler() const;
   /// tanh(W h + b) of each sequence's first hidden state: [S, H], in the workspace. Needs

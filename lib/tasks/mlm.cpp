@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "text/unicode.h"
@@ -57,10 +58,11 @@ void MaskQueries::finish() {
 }
 
 void MaskQueries::flush() {
-  const Matrix hidden = model_.forward(batch_, workspace_);  // [T, H]
+  const Matrix hidden = model_.forward_rows(batch_, rows_, workspace_);  // [M, H]
+  std::iota(rows_.begin(), rows_.end(), size_t{0});
   for (size_t i = 0; i < rows_.size(); i += kLogitRows) {
     const size_t count = std::min(kLogitRows, rows_.size() - i);
-    const Matrix logits = head_.logits(hidden, {rows_.data() + i, count}, workspace_);  // [M, V]
+    const Matrix logits = head_.logits(hidden, {rows_.data() + i, count}, workspace_);  // [B, V]
     for (size_t r = 0; r < count; ++r) use_(tags_[i + r], {logits.row(r), logits.cols});
   }
   batch_.clear();

@@ -35,7 +35,7 @@ class BERT_API MaskQueries {
   void use_team(Team* team) { workspace_.linear.team = team; }
 
   void start(Use use);
-  /// `input_ids` is copied; token types are 0. At least one row is wanted.
+  /// `input_ids` is copied; token types are 0. The wanted rows, one at least, ascend.
   void ask(std::span<const int32_t> input_ids, std::span<const WantedRow> wanted);
   /// Runs what is left.
   void finish();
@@ -50,7 +50,7 @@ class BERT_API MaskQueries {
   Workspace workspace_;
   PackedBatch batch_;
   std::vector<int32_t> types_;
-  std::vector<size_t> rows_;  ///< [M] in the batch
+  std::vector<size_t> rows_;  ///< [M] in the batch, ascending
   std::vector<size_t> tags_;  ///< [M]
 };
 
