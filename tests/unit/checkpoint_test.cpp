@@ -1,0 +1,304 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "checkpoint/config.h"
+#include "checkpoint/model_dir.h"
+#include "checkpoint/names.h"
+#include "checkpoint/parameters.h"
+#include "checkpoint/pickle.h"
+#include "checkpoint/weights.h"
+
+using namespace bert;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string golden(const std::string& name) { return BERT_TESTS_DIR "/golden/" + name; }
+
+std::string config_error(const std::string& json, Error::Kind wanted = Error::Kind::unsupported) {
+  try {
+    Config::parse(json, "f");
+  } catch (const Error& error) {
+    CHECK(error.kind() == wanted);
+    return error.what();
+  }
+  return "";
+}
+
+uint64_t total(const std::string& json) {
+  return count_parameters(model_parameters(Config::parse(json, "f")));
+}
+
+/// Sets an environment variable and puts the old value back.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    had_ = std::getenv(name) != nullptr;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Environment() { had_ ? setenv(name_, old_.c_str(), 1) : unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+  std::string old_;
+  bool had_;
+};
+
+/// An empty directory, gone with its object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() : path_((fs::temp_directory_path() / "bert-test-XXXXXX").string()) {
+    REQUIRE(mkdtemp(path_.data()) != nullptr);
+  }
+  ~TemporaryDirectory() { fs::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  void add(const std::string& file, const std::string& content = "{}") const {
+    const fs::path path = fs::path(path_) / file;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << content;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("Config: the reference's defaults for keys that are absent") {
+  const Config bert = Config::parse(R"({"model_type":"bert"})", "f");
+  CHECK(bert.vocab_size == 30522);
+  CHECK(bert.hidden_size == 768);
+  CHECK(bert.num_hidden_layers == 12);
+  CHECK(bert.intermediate_size == 3072);
+  CHECK(bert.type_vocab_size == 2);
+  CHECK(bert.layer_norm_eps == 1e-12f);
+  CHECK(bert.head_size() == 64);
+  CHECK(bert.labels == std::vector<std::string>{"LABEL_0", "LABEL_1"});
+  CHECK_FALSE(bert.labels_named);
+  const Config distil = Config::parse(R"({"model_type":"distilbert"})", "f");
+  CHECK(distil.num_hidden_layers == 6);
+  CHECK(distil.type_vocab_size == 0);
+  CHECK(distil.classifier_act == Activation::relu);
+  const Config electra = Config::parse(R"({"model_type":"electra"})", "f");
+  CHECK(electra.hidden_size == 256);
+  CHECK(electra.embedding_size == 128);
+  CHECK(electra.num_attention_heads == 4);
+}
+
+TEST_CASE("Config: DistilBERT's names, labels in id order, activations") {
+  const Config config = Config::parse(
+      R"({"model_type":"distilbert","dim":12,"n_layers":3,"n_heads":4,"hidden_dim":20,"activation":"gelu_new",
+          "id2label":{"1":"yes","0":"no","2":"maybe"}})",
+      "f");
+  CHECK(config.hidden_size == 12);
+  CHECK(config.num_hidden_layers == 3);
+  CHECK(config.intermediate_size == 20);
+  CHECK(config.hidden_act == Activation::gelu_tanh);
+  CHECK(config.labels == std::vector<std::string>{"no", "yes", "maybe"});
+  CHECK(config.labels_named);
+  const std::pair<std::string, Activation> kNames[] = {{"gelu", Activation::gelu},
+                                                       {"gelu_python", Activation::gelu},
+                                                       {"gelu_fast", Activation::gelu_tanh},
+                                                       {"quick_gelu", Activation::gelu_quick},
+                                                       {"relu", Activation::relu},
+                                                       {"swish", Activation::silu},
+                                                       {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                       {"tanh", Activation::tanh}};
+  for (const auto& [name, activation] : kNames) {
+    CHECK(Config::parse(R"({"model_type":"bert","hidden_act":")" + name + "\"}", "f").hidden_act ==
+          activation);
+  }
+}
+
+TEST_CASE("Config: an old file without model_type") {
+  CHECK(Config::parse(R"({"architectures":["DistilBertModel"]})", "f").model_type == "distilbert");
+  CHECK(Config::parse(R"({"hidden_size":8,"num_attention_heads":2})", "f").model_type == "bert");
+  CHECK(config_error("{}").find("no model_type") != std::string::npos);
+}
+
+TEST_CASE("Config: what is refused names key, value and rule") {
+  CHECK(config_error(R"({"model_type":"roberta"})") ==
+        "f: model_type: \"roberta\" is not supported, wants bert, distilbert or electra");
+  CHECK(config_error(R"({"model_type":"bert","num_attention_heads":5})") ==
+        "f: hidden_size 768, wants a multiple of num_attention_heads 5");
+  CHECK(config_error(R"({"model_type":"bert","hidden_size":null})") ==
+        "f: hidden_size: found null, wants a whole number from 1 to 1048576");
+  CHECK(config_error(R"({"model_type":"bert","num_hidden_layers":-1})").find("from 0 to 1000") !=
+        std::string::npos);
+  CHECK(config_error(R"({"model_type":"bert","layer_norm_eps":1e-120})").find("layer_norm_eps") !=
+        std::string::npos);
+  CHECK(
+      config_error(
+      "");
+  CHECK(config_error(R"({"model_type":"bert","id2label":{"0":"a","00":"b"}})") != "");
+  CHECK(config_error(R"({"model_type":"bert","is_decoder":true})").find("decoders") !=
+        std::string::npos);
+  CHECK(config_error(R"({"model_type":"bert",)", Error::Kind::data).find("byte 21") !=
+        std::string::npos);
+}
+
+TEST_CASE("Parameters: the totals of the published models, from their configs alone") {
+  CHECK(total(R"({"model_type":"bert"})") == 109'482'240);
+  CHECK(total(R"({"model_type":"bert","vocab_size":21128})") == 102'267'648);
+  CHECK(total(R"({"model_type":"bert","vocab_size":28996})") == 108'310'272);
+  CHECK(
+      total(
+          R"({"model_type":"bert","hidden_size":1024,"num_hidden_layers":24,"num_attention_heads":16,
+                  "intermediate_size":4096})") == 335'141'888);
+  CHECK(total(R"({"model_type":"distilbert"})") == 66'362'880);
+  CHECK(total(R"({"model_type":"electra"})") == 13'483'008);
+}
+
+TEST_CASE("Parameters: those of a model are in its file, in their shapes") {
+  for (const std::string name : {"tiny-bert", "odd", "distilbert-no-prefix", "electra-qa",
+                                 "sharded", "pickle", "gamma-beta"}) {
+    CAPTURE(name);
+    const Config config = Config::open(golden(name));
+    const Weights weights = Weights::open(golden(name), config);
+    for (const Parameter& parameter : model_parameters(config)) {
+      if (parameter.name.starts_with("pooler.") && !weights.find(parameter.name)) continue;
+      CHECK_NOTHROW(weights.require(parameter.name, parameter.shape));
+    }
+    CHECK(weights.non_finite().empty());
+  }
+}
+
+TEST_CASE("Names: every spelling is found under BERT's") {
+  const NameRules bert{"bert"}, distil{"distilbert", true}, plain_distil{"distilbert"},
+      electra{"electra"};
+  CHECK(canonical_name("bert.encoder.layer.0.output.LayerNorm.gamma", bert) ==
+        "encoder.layer.0.output.LayerNorm.weight");
+  CHECK(canonical_name("embeddings.LayerNorm.beta", bert) == "embeddings.LayerNorm.bias");
+  CHECK(canonical_name("cls.predictions.bias", bert) == "cls.predictions.bias");
+  CHECK(canonical_name("distilbert.transformer.layer.11.attention.q_lin.weight", distil) ==
+        "encoder.layer.11.attention.self.query.weight");
+  CHECK(canonical_name("transformer.layer.2.output_layer_norm.bias", distil) ==
+        "encoder.layer.2.output.LayerNorm.bias");
+  CHECK(canonical_name("vocab_projector.bias", distil) == "cls.predictions.bias");
+  CHECK(canonical_name("classifier.weight", distil) == "classifier.out_proj.weight");
+  CHECK(canonical_name("classifier.weight", plain_distil) == "classifier.weight");
+  CHECK(canonical_name("pre_classifier.bias", distil) == "classifier.dense.bias");
+  CHECK(canonical_name("electra.embeddings_project.weight", electra) ==
+        "embeddings_project.weight");
+  CHECK(canonical_name("generator_lm_head.bias", electra) == "cls.predictions.bias");
+  CHECK(canonical_name("transformer.layer.", distil) == "transformer.layer.");
+}
+
+TEST_CASE("Weights: a wrong shape is named with the right one") {
+  const Config config = Config::open(golden("tiny-bert"));
+  const Weights weights = Weights::open(golden("tiny-bert"), config);
+  const auto message = [&](const std::string& name,
+                           std::initializer_list<size_t> shape) -> std::string {
+    try {
+      weights.require(name, shape);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(message("pooler.dense.bias", {config.hidden_size}) == "");
+  CHECK(message("pooler.dense.bias", {7}).ends_with("bert.pooler.dense.bias is [32], wants [7]"));
+  CHECK(message("no.such.tensor", {7, 8}).ends_with("no.such.tensor is missing, wants [7, 8]"));
+  CHECK(weights.find("cls.predictions.decoder.weight") == nullptr);  // tied
+}
+
+TEST_CASE("Weights: a decoder of its own is found, a tied one is not") {
+  const Config config = Config::open(golden("untied"));
+  CHECK(Weights::open(golden("untied"), config).find("cls.predictions.decoder.weight") != nullptr);
+}
+
+TEST_CASE("Pickle: no opcode sequence of two bytes does more than fail") {
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      const std::byte pickle[] = {std::byte(first), std::byte(second), std::byte('.')};
+      size_t tensors = 0;
+      Error::Kind kind = Error::Kind::data;
+      try {
+        tensors = read_state_dict(pickle, "f").size();
+      } catch (const Error& error) {
+        kind = error.kind();
+      }
+      REQUIRE(tensors == 0);
+      REQUIRE(kind == Error::Kind::data);
+    }
+  }
+}
+
+TEST_CASE("resolve_model: directories, installed names, the Hugging Face cache") {
+  const TemporaryDirectory root;
+  const Environment path("BERT_MODEL_PATH", "/nowhere:" + root.path() + "/models");
+  const Environment cache("HF_HUB_CACHE", root.path() + "/hub");
+  root.add("models/mine/config.json");
+  root.add("hub/models--org--net/refs/main", "abc123");
+  root.add("hub/models--org--net/snapshots/abc123/config.json");
+  root.add("hub/models--org--net/snapshots/old/config.json");
+  root.add("hub/models--a--twin/snapshots/1/config.json");
+  root.add("hub/models--b--twin/snapshots/1/config.json");
+  const auto error = [](const std::string& name) -> std::string {
+    try {
+      return "found " + resolve_model(name);
+    } catch (const Error& error) {
+      CHECK(error.kind() == Error::Kind::no_input);
+      return error.what();
+    }
+  };
+  CHECK(resolve_model(root.path()) == root.path());
+  CHECK(resolve_model(root.path() + "//") == root.path());
+  CHECK(resolve_model("mine") == root.path() + "/models/mine");
+  CHECK(resolve_model("org/net") == root.path() + "/hub/models--org--net/snapshots/abc123");
+  CHECK(resolve_model("net") == root.path() + "/hub/models--org--net/snapshots/abc123");
+  CHECK(error("twin") == "twin: several models have this name: a/twin, b/twin");
+  CHECK(error("nothing").find("no such model") != std::string::npos);
+  CHECK(error("../models/mine").find("no such model") != std::string::npos);
+  CHECK(error(root.path() + "/models/mine/config.json").find("not a directory") !=
+        std::string::npos);
+  const Environment model("BERT_MODEL", "mine");
+  CHECK(resolve_model("") == root.path() + "/models/mine");
+}
+
+TEST_CASE("SentenceModules: defaults, order, what is not supported") {
+  const TemporaryDirectory directory;
+  CHECK(SentenceModules::open(directory.path()).pooling_modes == std::vector<std::string>{"mean"});
+  const auto modules = [&](const std::string& list) {
+    directory.add("modules.json", list);
+    return SentenceModules::open(directory.path());
+  };
+  const std::string transformer =
+      R"({"path":"","type":"sentence_transformers.models.Transformer"})";
+  const std::string pooling =
+      R"({"path":"1_Pooling","type":"sentence_transformers.models.Pooling"})";
+  const std::string normalize =
+      R"({"path":"2","type":"sentence_transformers.sentence_transformer.modules.Normalize"})";
+  directory.add("1_Pooling/config.json",
+                R"({"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true})");
+  directory.add("sentence_bert_config.json", R"({"max_seq_length":77,"do_lower_case":null})");
+  directory.add("config_sentence_transformers.json",
+                R"({"prompts":{"query":"q: "},"default_prompt_name":"query"})");
+  const SentenceModules all = modules("[" + transformer + "," + pooling + "," + normalize + "]");
+  CHECK(all.present);
+  CHECK(all.pooling_modes == std::vector<std::string>{"cls", "mean"});
+  CHECK(all.normalize);
+  CHECK(all.max_seq_length == 77);
+  CHECK_FALSE(all.do_lower_case.has_value());
+  CHECK(all.prompts.at("query") == "q: ");
+  CHECK_THROWS_AS(modules("[" + pooling + "," + transformer + "]"), Error);
+  CHECK_THROWS_AS(modules("[" + transformer + "," + normalize + "," + pooling + "]"), Error);
+  CHECK_THROWS_AS(modules(R"([{"path":"","type":"x.CNN"}])"), Error);
+  CHECK_THROWS_AS(modules(R"([{"path":"../x","type":"x.Pooling"}])"), Error);
+  const SentenceModules dense = SentenceModules::open(golden("st-dense"));
+  REQUIRE(dense.dense.size() == 1);
+  CHECK(dense.dense[0].load().out_features() == dense.dense[0].out_features);
+}
