@@ -188,7 +188,6 @@ bool mapped_with_padding(size_t size) {
 [[noreturn]] void throw_syntax_error(std::string_view text, const std::string& name,
                                      simdjson::error_code error) {
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
-  if (text.empty()) throw Error(Error::Kind::data, name, "empty file, wants JSON");
   if (const std::string_view kind = file_kind(text); !kind.empty()) {
     throw Error(Error::Kind::data, name, fmt::format("this is {}, not JSON", kind));
   }
@@ -335,6 +334,7 @@ JsonDocument JsonDocument::parse(std::string_view text, const std::string& name)
 }
 
 JsonDocument JsonDocument::parse(std::string_view text, const std::string& name, bool padded) {
+  if (text.empty()) throw Error(Error::Kind::data, name, "empty file, wants JSON");
   JsonDocument result;
   result.document_->name = name;
   dom::document& parsed = result.document_->parsed;

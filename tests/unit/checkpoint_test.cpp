@@ -140,9 +140,6 @@ TEST_CASE("Config: what is refused names key, value and rule") {
         std::string::npos);
   CHECK(config_error(R"({"model_type":"bert","layer_norm_eps":1e-120})").find("layer_norm_eps") !=
         std::string::npos);
-  CHECK(
-      config_error(
-      "");
   CHECK(config_error(R"({"model_type":"bert","id2label":{"0":"a","00":"b"}})") != "");
   CHECK(config_error(R"({"model_type":"bert","is_decoder":true})").find("decoders") !=
         std::string::npos);
