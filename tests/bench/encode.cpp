@@ -1,5 +1,6 @@
-// Our side of compare.py, with the protocol of worker.py: bench_encode PRECISION MODEL_DIR THREADS
-// IDS_FILE...
+// Our side of compare.py, with the protocol of worker.py:
+//
+//   bench_encode [-b BATCH_TOKENS] PRECISION MODEL_DIR THREADS IDS_FILE...
 //
 // Sequences are packed in input order, as the tools do it; a set of one sequence is run by all
 // threads as a team.
@@ -10,7 +11,6 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
-#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -24,9 +24,7 @@ using namespace bert;
 
 using Sequences = std::vector<std::vector<int32_t>>;
 
-constexpr size_t kBatchTokens = 2048;
-
-Sequences read_ids(const char* path) {
+Sequences read_ids(const std::string& path) {
   std::ifstream file(path);
   Sequences sequences;
   for (std::string line; std::getline(file, line);) {
@@ -37,10 +35,10 @@ Sequences read_ids(const char* path) {
   return sequences;
 }
 
-std::vector<PackedBatch> pack(const Sequences& sequences) {
+std::vector<PackedBatch> pack(const Sequences& sequences, size_t batch_tokens) {
   std::vector<PackedBatch> batches(1);
   for (const std::vector<int32_t>& ids : sequences) {
-    if (!batches.back().empty() && batches.back().tokens() + ids.size() > kBatchTokens) {
+    if (!batches.back().empty() && batches.back().tokens() + ids.size() > batch_tokens) {
       batches.emplace_back();
     }
     batches.back().append(ids, std::vector<int32_t>(ids.size(), 0));
@@ -101,18 +99,25 @@ Precision precision_of(std::string_view name) {
   return name == "int8" ? Precision::int8 : name == "bf16" ? Precision::bf16 : Precision::f32;
 }
 
-int run(int argc, char** argv) {
-  if (argc < 5) {
-    fmt::print(stderr, "usage: bench_encode f32|bf16|int8 MODEL_DIR THREADS IDS_FILE...\n");
+int run(std::vector<std::string> arguments) {
+  size_t batch_tokens = 2048;  // the tools' default
+  if (arguments.size() > 2 && arguments[0] == "-b") {
+    batch_tokens = std::stoul(arguments[1]);
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
+  if (arguments.size() < 4) {
+    fmt::print(
+        stderr,
+        "usage: bench_encode [-b BATCH_TOKENS] f32|bf16|int8 MODEL_DIR THREADS IDS_FILE...\n");
     return 64;
   }
-  const Model model = Model::open(argv[2], precision_of(argv[1]));
-  Bench bench(model, std::stoi(argv[3]));
+  const Model model = Model::open(arguments[1], precision_of(arguments[0]));
+  Bench bench(model, std::stoi(arguments[2]));
   std::vector<Sequences> sets;
   std::vector<std::vector<PackedBatch>> batches;
-  for (int i = 4; i < argc; ++i) {
-    sets.push_back(read_ids(argv[i]));
-    batches.push_back(pack(sets.back()));
+  for (size_t i = 3; i < arguments.size(); ++i) {
+    sets.push_back(read_ids(arguments[i]));
+    batches.push_back(pack(sets.back(), batch_tokens));
     bench.seconds(batches.back());  // weights are blocked on first use
   }
   std::cout << "ready" << std::endl;
@@ -130,7 +135,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return run({argv + 1, argv + argc});
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_encode: {}\n", error.what());
     return 70;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-BATCH_SIZES = (1, 4, 8, 16, 32, 64)
+BATCH_SIZES = (1, 4, 16, 32, 64)
 
 
 def padded(sequences):
