@@ -192,14 +192,13 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) 
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", tool_name + " (bertutils) " BERT_VERSION,
                        "print name and version");
-  std::string shell;
-  app.add_option("--completion", shell, "print completions for bash, zsh or fish")->group("");
   const int status = guarded([&] {
-    return parse_and_run(app, argc, argv, [&] {
-      if (shell.empty()) return body();
-      print(completion(app, tool_name, shell));
+    // Before parsing, which would miss the options that are required.
+    if (argc == 3 && std::string_view(argv[1]) == "--completion") {
+      print(completion(app, tool_name, argv[2]));
       return 0;
-    });
+    }
+    return parse_and_run(app, argc, argv, body);
   });
   const int closed = close_output(status);
 #ifndef __SANITIZE_ADDRESS__  // its leak check runs at exit

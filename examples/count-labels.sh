@@ -1,0 +1,11 @@
+#!/bin/bash
+# How many lines of each label, and the five that the model is least sure of.
+# test model: tiny-classifier
+# test arguments: reviews.txt
+# usage: count-labels.sh FILE
+set -euo pipefail
+labels=$(mktemp)
+trap 'rm -f "$labels"' EXIT
+classify "$1" >"$labels"
+cut -f 1 "$labels" | sort | uniq -c | sort -rn
+sort -t "$(printf '\t')" -k 2,2g "$labels" | sed 5q

@@ -1,0 +1,8 @@
+#!/bin/bash
+# The lines of a file that are most like a sentence, best first: cosine, then the line.
+# test model: st-mean
+# test arguments: the_cat_sat text.txt
+# usage: most-alike.sh SENTENCE FILE
+set -euo pipefail
+sentence=$1
+awk -v s="$sentence" -v OFS='\t' '{ print s, $0 }' "$2" | embed --compare --keep | sort -k 1,1gr | cut -f 1,3 | sed 10q
