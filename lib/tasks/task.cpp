@@ -35,18 +35,22 @@ void TaskWorker::encode(const Record& record, bool pair, size_t owner) {
   note(record, encoding);
   if (encoding.dropped == 0 || options_.overflow != Overflow::window) return;
 
+  --encoding_count_;
+  owners_.pop_back();
+  encode_windows(record, pair, options_.stride, owner);
+}
+
+void TaskWorker::encode_windows(const Record& record, bool pair, size_t stride, size_t owner) {
   try {
     if (pair) {
-      tokenizer_.encode_pair_windows(record.text, record.text_pair, options_.encode,
-                                     options_.stride, windows_, scratch_);
+      tokenizer_.encode_pair_windows(record.text, record.text_pair, options_.encode, stride,
+                                     windows_, scratch_);
     } else {
-      tokenizer_.encode_windows(record.text, options_.encode, options_.stride, windows_, scratch_);
+      tokenizer_.encode_windows(record.text, options_.encode, stride, windows_, scratch_);
     }
   } catch (const Error& e) {  // of this record, not of the options
     record.fail(Error::Kind::data, e.what());
   }
-  --encoding_count_;
-  owners_.pop_back();
   for (Encoding& window : windows_) {
     std::swap(next_encoding(), window);
     owners_.push_back(owner);

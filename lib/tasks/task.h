@@ -46,6 +46,8 @@ class TaskWorker : public Worker {
   /// or with Overflow::window as many as it takes. Appends to encodings_ and owners_ (`owner` for
   /// each).
   void encode(const Record& record, bool pair, size_t owner);
+  /// Appends the windows of the record's text (or of text_pair beside text) with this stride.
+  void encode_windows(const Record& record, bool pair, size_t stride, size_t owner);
   /// Calls encode_one(i) for i in [0, count) up to the first that throws Error, which `error` then
   /// holds; returns how many went well. Their rows are due before the error is rethrown.
   template <typename EncodeOne>

@@ -1,0 +1,160 @@
+#include "tasks/answers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/kernels.h"
+#include "text/unicode.h"
+
+namespace bert {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+bool is_mark(std::string_view text, size_t i) {
+  return char_class(decode_utf8(text, i).code_point) & (kCharMark | kCharCombining);
+}
+
+/// How much stands around token `t` of a window of `count` tokens (run_squad.py,
+/// _check_is_max_context).
+double context_score(size_t t, size_t count) {
+  return static_cast<double>(std::min(t, count - 1 - t)) + 0.01 * static_cast<double>(count);
+}
+
+/// Bytes of the whole words of tokens [first, last] of an encoding, as far as it holds them.
+Answer cut_words(const Encoding& encoding, size_t first, size_t last, size_t begin, size_t end) {
+  const auto& words = encoding.word_ids;
+  while (first > begin && words[first - 1] == words[first]) --first;
+  while (last + 1 < end && words[last + 1] == words[last]) ++last;
+  return {encoding.offsets[first].begin, encoding.offsets[last].end, 0, 0};
+}
+
+}  // namespace
+
+void include_marks(std::string_view context, size_t& begin, size_t& end) {
+  while (end < context.size() && is_mark(context, end)) end += decode_utf8(context, end).length;
+  while (begin > 0 && begin < end && is_mark(context, begin)) {
+    --begin;
+    while (begin > 0 && (static_cast<unsigned char>(context[begin]) & 0xC0) == 0x80) --begin;
+  }
+}
+
+/// Fills windows_, and the null logits from the window that believes least in "no answer".
+void AnswerFinder::split(std::span<const Encoding> windows, size_t step,
+                         std::span<const float> start, std::span<const float> end) {
+  windows_.clear();
+  for (size_t w = 0, token = 0; w < windows.size(); token += windows[w].size(), ++w) {
+    const Encoding& e = windows[w];
+    size_t first = 0;
+    while (first < e.size() && (e.token_type_ids[first] != 1 || e.special_tokens_mask[first])) {
+      ++first;
+    }
+    size_t last = first;
+    while (last < e.size() && !e.special_tokens_mask[last]) ++last;
+    const size_t count = last - first;
+    windows_.push_back({&e, first, count, w * step, start.subspan(token + first, count),
+                        end.subspan(token + first, count)});
+    if (w == 0 || start[token] + end[token] < null_start_ + null_end_) {
+      null_start_ = start[token];
+      null_end_ = end[token];
+    }
+  }
+}
+
+bool AnswerFinder::owns(size_t window, size_t token) const {
+  const Window& mine = windows_[window];
+  const double score = context_score(token - mine.first, mine.count);
+  const auto beats = [&](size_t w) {
+    const Window& other = windows_[w];
+    const double theirs = context_score(token - other.first, other.count);
+    return theirs > score || (theirs == score && w < window);
+  };
+  for (size_t w = window; w-- > 0 && token < windows_[w].first + windows_[w].count;) {
+    if (beats(w)) return false;
+  }
+  for (size_t w = window + 1; w < windows_.size() && token >= windows_[w].first; ++w) {
+    if (beats(w)) return false;
+  }
+  return true;
+}
+
+void AnswerFinder::normalize() {
+  const Window& last = windows_.back();
+  const size_t tokens = last.first + last.count;
+  owned_.assign(tokens + 1, kNever);  // [tokens, CLS]
+  ends_.assign(tokens + 1, kNever);
+  for (size_t w = 0; w < windows_.size(); ++w) {
+    const Window& window = windows_[w];
+    for (size_t t = 0; t < window.count; ++t) {
+      const size_t token = window.first + t;
+      if (owns(w, token)) owned_[token] = window.start[t];
+      ends_[token] = std::max(ends_[token], window.end[t]);
+    }
+  }
+  owned_[tokens] = null_start_;
+  ends_[tokens] = null_end_;
+  start_norm_ = log_sum_exp(owned_);
+  end_norm_ = log_sum_exp(ends_);
+}
+
+/// The answers of the n_best best spans of each window.
+void AnswerFinder::collect(std::string_view context, size_t n_best, std::vector<Answer>& answers) {
+  answers.clear();
+  more_ = false;
+  for (size_t w = 0; w < windows_.size(); ++w) {
+    const Window& window = windows_[w];
+    owned_.assign(window.start.begin(), window.start.end());
+    for (size_t t = 0; t < window.count; ++t) {
+      if (!owns(w, window.first + t)) owned_[t] = kNever;
+    }
+    allowed_.assign(window.count, 1);
+    const auto spans = best_spans(owned_, window.end, allowed_, n_best, max_answer_length_);
+    more_ |= spans.size() == n_best;
+    for (const Span& span : spans) {
+      if (span.score == kNever) continue;
+      Answer answer = cut_words(*window.encoding, window.begin + span.start,
+                                window.begin + span.end, window.begin, window.begin + window.count);
+      include_marks(context, answer.begin, answer.end);
+      answer.logit =
+          static_cast<double>(owned_[span.start]) + static_cast<double>(window.end[span.end]);
+      answer.score = std::exp(answer.logit - start_norm_ - end_norm_);
+      answers.push_back(answer);
+    }
+  }
+  std::stable_sort(answers.begin(), answers.end(),
+                   [](const Answer& a, const Answer& b) { return a.logit > b.logit; });
+  size_t kept = 0;
+  for (size_t i = 0; i < answers.size() && kept < n_best_size_; ++i) {
+    const auto end_kept = answers.begin() + static_cast<ptrdiff_t>(kept);
+    const bool known = std::any_of(answers.begin(), end_kept, [&](const Answer& other) {
+      return other.begin == answers[i].begin && other.end == answers[i].end;
+    });
+    if (!known) answers[kept++] = answers[i];
+  }
+  answers.resize(kept);
+}
+
+Answers AnswerFinder::find(std::span<const Encoding> windows, size_t step,
+                           std::span<const float> start, std::span<const float> end,
+                           std::string_view context) {
+  Answers result;
+  const auto is_finite = [](float v) { return std::isfinite(v); };
+  result.finite = std::all_of(start.begin(), start.end(), is_finite) &&
+                  std::all_of(end.begin(), end.end(), is_finite);
+  if (!result.finite) return result;
+  split(windows, step, start, end);
+  normalize();
+  const double null_logit = static_cast<double>(null_start_) + static_cast<double>(null_end_);
+  result.null_score = std::exp(null_logit - start_norm_ - end_norm_);
+  // Several spans may be the same words: look at more until enough differ.
+  for (size_t n_best = 2 * n_best_size_ + 10;; n_best *= 4) {
+    collect(context, n_best, result.best);
+    if (result.best.size() >= n_best_size_ || !more_) break;
+  }
+  result.null_margin = result.best.empty() ? std::numeric_limits<double>::infinity()
+                                           : null_logit - result.best[0].logit;
+  return result;
+}
+
+}  // namespace bert

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+#include "heads/question_answering.h"
+#include "tokenizer/encoding.h"
+
+namespace bert {
+
+/// Bytes [begin, end) of the context, whole words with their combining marks.
+struct Answer {
+  size_t begin = 0;
+  size_t end = 0;
+  double logit = 0;  ///< start + end
+  double score = 0;  ///< P(start) P(end)
+};
+
+struct Answers {
+  std::vector<Answer> best;  ///< best first; none if the context has no token
+  bool finite = true;        ///< false: a logit is not a number, and there are no answers
+  double null_score = 0;     ///< P(start) P(end) of [CLS]: no answer
+  double null_margin =
+      0;  ///< logit of no answer minus that of the best (score_diff in run_squad.py)
+};
+
+/// Finds the best answers of one record from the logits of its windows (Devlin et al. 2019, 4.2
+/// and 4.3).
+///
+/// Spans begin and end in the context, end not before they begin, and have at most
+/// `max_answer_length` tokens. A span begins in the window in which its first token has the most
+/// context (run_squad.py's max context), so each is considered once. Probabilities are softmaxes
+/// over [CLS] and the tokens of the context, each once:
+///
+///   P(start = t) = exp(start_t) / (exp(start_cls) + sum over u exp(start_u))      P(end) alike
+///
+/// with start_u from the window that owns u, end_u the largest of its windows, and [CLS] from the
+/// window where start_cls + end_cls is least. In one window these are the scores of transformers'
+/// question-answering pipeline (version 4); over several the order is that of run_squad.py, by the
+/// sum of logits.
+///
+/// Spans that are the same whole words count once, with the best of their scores.
+///
+/// Thread rule: one per thread.
+class BERT_API AnswerFinder {
+ public:
+  AnswerFinder(size_t n_best_size, size_t max_answer_length)
+      : n_best_size_(n_best_size), max_answer_length_(max_answer_length) {}
+
+  ///   windows        the record's encodings, [CLS] question [SEP] context [SEP]; window w begins
+  ///   at token
+  ///                  w * step of the context
+  ///   start, end     their logits, end to end
+  Answers find(std::span<const Encoding> windows, size_t step, std::span<const float> start,
+               std::span<const float> end, std::string_view context);
+
+ private:
+  struct Window {
+    const Encoding* encoding;
+    size_t begin;                       ///< index in its encoding of its first token of the context
+    size_t count;                       ///< tokens of the context
+    size_t first;                       ///< index in the context of its first token
+    std::span<const float> start, end;  ///< [count]
+  };
+  void split(std::span<const Encoding> windows, size_t step, std::span<const float> start,
+             std::span<const float> end);
+  void normalize();
+  bool owns(size_t window, size_t token) const;
+  void collect(std::string_view context, size_t n_best, std::vector<Answer>& answers);
+
+  size_t n_best_size_;
+  size_t max_answer_length_;
+  std::vector<Window> windows_;
+  float null_start_ = 0, null_end_ = 0;
+  double start_norm_ = 0, end_norm_ = 0;  ///< logarithms of the two sums
+  bool more_ = false;                     ///< collect() left spans out
+  std::vector<float> owned_, ends_;
+  std::vector<uint8_t> allowed_;
+};
+
+/// [begin, end) of `context`, wider by the combining marks after it, and by the letter before a
+/// mark that it begins with.
+void include_marks(std::string_view context, size_t& begin, size_t& end);
+
+}  // namespace bert

@@ -1,0 +1,210 @@
+#include "tasks/qa.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "base/error.h"
+#include "io/json.h"
+#include "text/unicode.h"
+
+namespace bert {
+namespace {
+
+bool better(const AnswerRanking::Entry& a, const AnswerRanking::Entry& b) {
+  return std::tuple(-a.score, a.number) < std::tuple(-b.score, b.number);
+}
+
+}  // namespace
+
+void AnswerRanking::add(Entry entry) {
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() == capacity_) {
+    if (!better(entry, entries_.front())) return;
+    std::pop_heap(entries_.begin(), entries_.end(), better);
+    entries_.pop_back();
+  }
+  entries_.push_back(std::move(entry));
+  std::push_heap(entries_.begin(), entries_.end(), better);
+}
+
+void AnswerRanking::write(Rows& rows, bool json) {
+  std::sort(entries_.begin(), entries_.end(), better);
+  for (const Entry& e : entries_) {
+    if (!json) {
+      rows.field(e.file).field(e.record).number(e.score).field(e.start).field(e.end).field(
+          e.answer);
+      rows.end();
+      continue;
+    }
+    std::string& out = rows.raw();
+    out += "{\"file\":";
+    append_json_string(out, e.file);
+    out += fmt::format(",\"record\":{},\"score\":", e.record);
+    append_json_number(out, e.score);
+    out += fmt::format(",\"start\":{},\"end\":{},\"answer\":", e.start, e.end);
+    append_json_string(out, e.answer);
+    out += '}';
+    rows.end();
+  }
+}
+
+QaWorker::QaWorker(const Tokenizer& tokenizer, const Model& model, const QuestionAnswering& head,
+                   const QaOptions& qa, const TaskOptions& options)
+    : TaskWorker(tokenizer, &model, options),
+      head_(head),
+      qa_(qa),
+      finder_(qa.top_k, qa.max_answer_length) {
+  if (options.encode.max_length < tokenizer.added_tokens_pair() + 2) {
+    throw Error(Error::Kind::usage, "--max-seq-length",
+                fmt::format("found {}, wants at least {}", options.encode.max_length,
+                            tokenizer.added_tokens_pair() + 2));
+  }
+}
+
+/// The record as question and context; a question that would fill more than half of a window is
+/// cut.
+Record QaWorker::with_question(const Record& record) {
+  Record pair = record;
+  if (qa_.ranking) {
+    pair.text = qa_.question;
+    pair.text_pair = record.text;
+  }
+  EncodeOptions alone = options_.encode;
+  alone.add_special_tokens = false;
+  alone.max_length = (options_.encode.max_length - tokenizer_.added_tokens_pair()) / 2;
+  tokenizer_.encode(pair.text, alone, question_, scratch_);
+  if (question_.dropped > 0) {
+    if (options_.strict) record.fail(Error::Kind::data, "its question is too long");
+    pair.text = pair.text.substr(0, question_.offsets.back().end);
+    if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
+  }
+  return pair;
+}
+
+void QaWorker::encode_windows(const Record& record, size_t owner) {
+  const Record pair = with_question(record);
+  const size_t room =
+      options_.encode.max_length - tokenizer_.added_tokens_pair() - question_.size();
+  const size_t stride = options_.stride < room ? options_.stride : room / 2;
+  steps_[owner] = room - stride;
+  if (options_.overflow == Overflow::window) {
+    const size_t first = encodings().size();
+    TaskWorker::encode_windows(pair, true, stride, owner);
+    note(record, encodings()[first]);
+  } else {
+    encode(pair, true, owner);
+  }
+}
+
+/// start_, end_ [tokens of all encodings]
+void QaWorker::compute_logits() {
+  start_.clear();
+  end_.clear();
+  for_each_batch([&](size_t, const PackedBatch&, Matrix hidden) {
+    const Matrix logits = head_.logits(hidden, workspace_);  // [T, 2]
+    for (size_t t = 0; t < logits.rows; ++t) {
+      start_.push_back(logits.row(t)[0]);
+      end_.push_back(logits.row(t)[1]);
+    }
+  });
+}
+
+void QaWorker::run(std::span<const Record> records, Rows& rows) {
+  steps_.assign(records.size(), 0);
+  std::exception_ptr error;
+  const size_t good =
+      encode_good(records.size(), error, [&](size_t i) { encode_windows(records[i], i); });
+  compute_logits();
+  size_t window = 0, token = 0;
+  for (size_t i = 0; i < good; ++i) {
+    size_t last = window, tokens = 0;
+    for (; last < owners_.size() && owners_[last] == i; ++last) tokens += encodings()[last].size();
+    const std::string_view context = qa_.ranking ? records[i].text : records[i].text_pair;
+    const Answers answers = finder_.find(encodings().subspan(window, last - window), steps_[i],
+                                         std::span(start_).subspan(token, tokens),
+                                         std::span(end_).subspan(token, tokens), context);
+    if (!answers.finite) note_non_finite(records[i]);
+    if (qa_.ranking) {
+      offer(records[i], context, answers);
+    } else {
+      write(records[i], answers, rows);
+    }
+    window = last;
+    token += tokens;
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+bool QaWorker::is_null(const Answers& answers) const {
+  return answers.best.empty() || (qa_.null_margin && answers.null_margin > *qa_.null_margin);
+}
+
+size_t QaWorker::position(std::string_view context, size_t byte) const {
+  return options_.chars ? count_code_points(context.substr(0, byte)) : byte;
+}
+
+void QaWorker::offer(const Record& record, std::string_view context, const Answers& answers) {
+  if (is_null(answers) || answers.best[0].score < qa_.threshold) return;
+  const Answer& best = answers.best[0];
+  qa_.ranking->add({*record.file, record.number, record.number_in_file, best.score,
+                    position(context, best.begin), position(context, best.end),
+                    std::string(context.substr(best.begin, best.end - best.begin))});
+}
+
+void QaWorker::write(const Record& record, const Answers& answers, Rows& rows) {
+  const std::string_view context = record.text_pair;
+  const bool null = is_null(answers);
+  if (qa_.metrics) {
+    const std::string_view first =
+        null ? std::string_view()
+             : context.substr(answers.best[0].begin, answers.best[0].end - answers.best[0].begin);
+    qa_.metrics->add(gold_answers(record.extra[0]), first);
+  }
+  if (options_.json) {
+    write_json(record, answers, rows);
+    return;
+  }
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (null) write_row(record, "", answers.finite ? answers.null_score : nan, 0, 0, rows);
+  for (size_t i = 0; i + (null ? 1 : 0) < qa_.top_k && i < answers.best.size(); ++i) {
+    const Answer& a = answers.best[i];
+    write_row(record, context.substr(a.begin, a.end - a.begin), a.score, position(context, a.begin),
+              position(context, a.end), rows);
+  }
+}
+
+void QaWorker::write_row(const Record& record, std::string_view answer, double score, size_t begin,
+                         size_t end, Rows& rows) const {
+  begin_row(rows, record);
+  rows.field(answer).number(score).field(begin).field(end);
+  end_row(rows, record);
+}
+
+void QaWorker::write_json(const Record& record, const Answers& answers, Rows& rows) const {
+  begin_json(rows, record, true);
+  std::string& out = rows.raw();
+  out += ",\"answers\":[";
+  for (size_t i = 0; i < answers.best.size(); ++i) {
+    const Answer& a = answers.best[i];
+    if (i > 0) out += ',';
+    out += "{\"answer\":";
+    append_json_string(out, record.text_pair.substr(a.begin, a.end - a.begin));
+    out += ",\"score\":";
+    append_json_number(out, a.score);
+    out += fmt::format(",\"start\":{},\"end\":{}}}", position(record.text_pair, a.begin),
+                       position(record.text_pair, a.end));
+  }
+  out += "],\"null_score\":";
+  append_json_number(
+      out, answers.finite ? answers.null_score : std::numeric_limits<double>::quiet_NaN());
+  out += ",\"null_margin\":";
+  append_json_number(
+      out, answers.finite ? answers.null_margin : std::numeric_limits<double>::quiet_NaN());
+  if (qa_.null_margin) out += is_null(answers) ? ",\"answered\":false" : ",\"answered\":true";
+  end_json(rows);
+}
+
+}  // namespace bert

@@ -1,0 +1,105 @@
+// qa - find the answer to a question in a text. See man/qa.1.
+#include "tasks/qa.h"
+
+#include <unistd.h>
+
+#include "common/options.h"
+#include "common/run.h"
+
+using namespace bert;
+
+namespace {
+
+struct Options {
+  QaOptions qa;
+  std::string gold;
+  bool chars = false;
+  CLI::Option* question = nullptr;
+  CLI::Option* top_k = nullptr;
+};
+
+void add(CLI::App& app, Options& o) {
+  app.remove_option(app.get_option("--quiet"));  // -q is the question, as the pattern is of grep -e
+  app.add_flag_callback(
+      "--quiet", [] { tools::set_quiet(true); }, "errors only on stderr");
+  o.question = app.add_option("-q,--question", o.qa.question,
+                              "put this to every record, and rank the answers")
+                   ->type_name("TEXT");
+  o.top_k =
+      app.add_option("-k,--top-k", o.qa.top_k,
+                     "the K best answers of each record (default: 1); with -q, of all records "
+                     "(default: 10)")
+          ->check(CLI::Range(1, 1 << 20))
+          ->type_name("K");
+  app.add_option("--max-answer-length", o.qa.max_answer_length, "tokens of an answer (default: 30)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--null-margin", o.qa.null_margin,
+                 "no answer where its logit exceeds the best's by more than X (with -q: 0)")
+      ->type_name("X");
+  app.add_option("--threshold", o.qa.threshold, "with -q: only answers of at least this score")
+      ->check(CLI::Range(0.0, 1.0))
+      ->needs(o.question)
+      ->type_name("P");
+  app.add_flag("--chars", o.chars, "start and end count code points");
+  app.add_option(
+         "--gold", o.gold,
+         "field with the true answer, or a JSON array of them: report exact match and F1 on stderr")
+      ->excludes(o.question)
+      ->type_name("N");
+}
+
+/// The answers of all records, best first: 0, or 1 if there is none.
+int search(tools::RowOptions& rows, AnswerRanking& ranking,
+           const std::function<std::unique_ptr<Worker>()>& make_worker) {
+  rows.stream().texts = 1;
+  const int status = rows.run(make_worker);
+  const bool found = !ranking.empty();
+  Rows answers(rows.stream().terminator);
+  ranking.write(answers, rows.json());
+  write_all(STDOUT_FILENO, answers.bytes());
+  return status != 0 || found ? status : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Find the answer to a question in a text."};
+  tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2);
+  tools::ModelOptions models(app, Overflow::window);
+  Options options;
+  add(app, options);
+
+  return tools::run(app, argc, argv, [&] {
+    const Tokenizer tokenizer = models.open_tokenizer();
+    const Model model = models.open_model();
+    const QuestionAnswering head = QuestionAnswering::open(model);
+    TaskOptions task;
+    models.fill(task, tokenizer, model, 384);  // the window of run_squad.py and of the pipeline
+    rows.fill(task);
+    task.chars = options.chars;
+    task.encode.truncation = Truncation::only_second;
+
+    QaOptions& qa = options.qa;
+    const bool searching = options.question->count() > 0;
+    AnswerRanking ranking(options.top_k->count() > 0 ? qa.top_k : 10);
+    AnswerMetrics metrics;
+    if (searching) {
+      qa.ranking = &ranking;
+      qa.top_k = 1;
+      if (!qa.null_margin) qa.null_margin = 0;
+    }
+    if (!options.gold.empty()) {
+      qa.metrics = &metrics;
+      rows.stream().extra_fields = {options.gold};
+    }
+    const auto make_worker = [&] {
+      return std::make_unique<QaWorker>(tokenizer, model, head, qa, task);
+    };
+    if (searching) return search(rows, ranking, make_worker);
+    rows.stream().output_names = {"answer", "score", "start", "end"};
+    const int status = rows.run(make_worker);
+    if (qa.metrics) write_all(STDERR_FILENO, metrics.report());
+    return status;
+  });
+}
