@@ -28,15 +28,11 @@ MaskedLM MaskedLM::open(const Model& model) {
   mlm.norm_weight_ = weights.floats(head + "transform.LayerNorm.weight", {width});
   mlm.norm_bias_ = weights.floats(head + "transform.LayerNorm.bias", {width});
   mlm.eps_ = config.layer_norm_eps;
-  // As transformers loads it: a decoder in the file is used even if the config says tied; without
-  // one the word table stands in, but only if the config allows it. An untied decoder has its own
-  // bias.
+  // Weights has settled what is tied: a decoder that is found is the head's own.
   const bool own = weights.find(head + "decoder.weight") || !config.tie_word_embeddings;
-  const std::string bias =
-      weights.find(head + "decoder.bias") ? head + "decoder.bias" : head + "bias";
   mlm.decoder_ = Linear(
       own ? weights.matrix(head + "decoder.weight", config.vocab_size, width) : model.word_table(),
-      weights.floats(bias, {config.vocab_size}), model.precision());
+      weights.floats(head + "bias", {config.vocab_size}), model.precision());
   return mlm;
 }
 
