@@ -21,7 +21,8 @@ void add(CLI::App& app, PretrainOptions& o, std::vector<std::string>& heads) {
       ->check(CLI::IsMember({"mlm", "nsp"}))
       ->delimiter(',')
       ->type_name("NAME");
-  app.add_flag("!--no-nsp", o.data.next_sentence, "masked LM alone, on single segments");
+  app.add_flag_callback(
+      "--no-nsp", [&o] { o.data.next_sentence = false; }, "masked LM alone, on single segments");
   app.add_option("--dev", o.dev, "held-out text")->type_name("FILE");
   app.add_option("--dev-sequences", o.dev_sequences, "sequences of it to use (default: 512)")
       ->check(CLI::PositiveNumber)
@@ -32,7 +33,8 @@ void add(CLI::App& app, PretrainOptions& o, std::vector<std::string>& heads) {
   app.add_option("--steps", o.steps, "how many (default: 10000)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  app.add_option("--max-seq-length", o.data.max_length, "tokens per sequence (default: 128, or fewer)")
+  app.add_option("--max-seq-length", o.data.max_length,
+                 "tokens per sequence (default: 128, or fewer)")
       ->type_name("N");
   app.add_option("--mlm-probability", masking.mlm_probability, "tokens to predict (default: 0.15)")
       ->type_name("P");

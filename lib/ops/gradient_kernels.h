@@ -43,6 +43,8 @@ struct GradientTable {
   /// sum of x^2, in doubles every 1024 elements.
   double (*sum_squares)(const float* x, size_t n);
   void (*adamw)(const AdamWTask&);
+  /// x[i] = 0 where a hash of key and i is below `dropped` (of 2^32), else x[i] * scale.
+  void (*dropout)(uint64_t key, uint32_t dropped, float scale, float* x, size_t n);
 };
 
 /// The table of the best instruction set of this CPU, chosen once.

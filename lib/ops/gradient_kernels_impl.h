@@ -185,6 +185,20 @@ void adamw_as(const AdamWTask& t) {
 
 void adamw_impl(const AdamWTask& t) { return t.gradient ? adamw_as<true>(t) : adamw_as<false>(t); }
 
+/// Plain, so that the compiler makes vectors of it; one element costs two multiplications.
+void dropout_impl(uint64_t key, uint32_t dropped, float scale, float* x, size_t n) {
+  const auto low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
+  for (size_t i = 0; i < n; ++i) {
+    uint32_t h = static_cast<uint32_t>(i) * 0x9E3779B9u + low;  // murmur3's finaliser, keyed twice
+    h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
+    h ^= high;
+    h = (h ^ (h >> 13)) * 0xC2B2AE35u;
+    h ^= h >> 16;
+    const float factor = h < dropped ? 0.f : scale;
+    x[i] *= factor;
+  }
+}
+
 const GradientTable kGradientTable = {activate_backward_impl,
                                       layer_norm_keep_impl,
                                       layer_norm_backward_impl,
@@ -193,4 +207,5 @@ const GradientTable kGradientTable = {activate_backward_impl,
                                       softmax_backward_impl,
                                       axpy_impl,
                                       sum_squares_impl,
-                                      adamw_impl};
+                                      adamw_impl,
+                                      dropout_impl};

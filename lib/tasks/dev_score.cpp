@@ -29,13 +29,13 @@ Tally for_each_prediction(Learner& learner, const ExampleSet& set, Use use) {
   for (size_t first = 0; first < order.size(); first += kExamples) {
     const size_t count = std::min(kExamples, order.size() - first);
     set.fill(std::span(order).subspan(first, count), batch);
-    tally += learner.evaluate(batch);
-    learner.predict(batch, [&](size_t part, const PackedBatch& packed, ConstMatrix logits) {
-      for (size_t s = 0; s < packed.sequences(); ++s) {
-        use(set.examples[first + part + s],
-            per_token ? logits.slice(packed.begin(s), packed.length(s)) : logits.slice(s, 1));
-      }
-    });
+    tally +=
+        learner.predict(batch, [&](size_t part, const PackedBatch& packed, ConstMatrix logits) {
+          for (size_t s = 0; s < packed.sequences(); ++s) {
+            use(set.examples[first + part + s],
+                per_token ? logits.slice(packed.begin(s), packed.length(s)) : logits.slice(s, 1));
+          }
+        });
   }
   return tally;
 }

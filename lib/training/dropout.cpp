@@ -1,20 +1,13 @@
 #include "training/dropout.h"
 
-#include <algorithm>
-#include <cmath>
+#include "ops/gradient_kernels.h"
 
 namespace bert::training {
 
 void dropout_row(const Dropout& dropout, uint64_t row, float* x, size_t n) {
-  const uint64_t key = mix(dropout.key, row);
-  const auto dropped = static_cast<uint32_t>(std::lround(dropout.rate * 65536.f));
-  const float scale = 65536.f / static_cast<float>(65536u - dropped);
-  for (size_t i = 0; i < n; i += 4) {
-    uint64_t bits = mix(key, i / 4);
-    for (size_t j = i; j < std::min(n, i + 4); ++j, bits >>= 16) {
-      x[j] = (bits & 0xFFFF) < dropped ? 0.f : x[j] * scale;
-    }
-  }
+  const auto dropped = static_cast<uint32_t>(static_cast<double>(dropout.rate) * 0x1p32);
+  const auto scale = static_cast<float>(1 / (1 - static_cast<double>(dropped) * 0x1p-32));
+  gradient_kernels().dropout(mix(dropout.key, row), dropped, scale, x, n);
 }
 
 void dropout(const Dropout& dropout, Matrix x) {

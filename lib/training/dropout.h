@@ -16,7 +16,7 @@ constexpr uint64_t mix(uint64_t key, uint64_t value) {
 
 /// Dropout (Srivastava et al. 2014) whose mask is a function of its key and the element's place
 /// alone: the way back makes it again instead of keeping it, and neither threads nor a resumed run
-/// change it. The rate is rounded to 1/65536.
+/// change it.
 struct Dropout {
   float rate = 0;    ///< in [0, 1)
   uint64_t key = 0;  ///< of seed, step, layer and site

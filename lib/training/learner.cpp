@@ -350,8 +350,8 @@ Tally Learner::evaluate(const TrainingBatch& batch) {
   return s.sum_tallies();
 }
 
-void Learner::predict(const TrainingBatch& batch,
-                      const std::function<void(size_t, const PackedBatch&, ConstMatrix)>& use) {
+Tally Learner::predict(const TrainingBatch& batch,
+                       const std::function<void(size_t, const PackedBatch&, ConstMatrix)>& use) {
   State& s = *state_;
   struct Part {
     size_t first;
@@ -365,6 +365,7 @@ void Learner::predict(const TrainingBatch& batch,
     const Matrix logits = lane.head.logits(lane.part.batch, hidden);
     Part part{first, lane.part.batch, {}, logits.cols};
     part.logits.assign(logits.data, logits.data + logits.rows * logits.cols);
+    lane.tally += lane.head.learn(lane.part, hidden, {}, {}, nullptr, {});
     const auto index = static_cast<size_t>(
         std::find_if(s.lanes.begin(), s.lanes.end(), [&](auto& l) { return l.get() == &lane; }) -
         s.lanes.begin());
@@ -376,6 +377,7 @@ void Learner::predict(const TrainingBatch& batch,
           ConstMatrix(part.logits.data(), part.logits.size() / part.columns, part.columns));
     }
   }
+  return s.sum_tallies();
 }
 
 }  // namespace bert::training

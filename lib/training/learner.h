@@ -58,9 +58,9 @@ class BERT_API Learner {
   StepResult step(const TrainingBatch& batch);
   /// Losses without learning.
   Tally evaluate(const TrainingBatch& batch);
-  /// Calls use(first, part, logits) for parts of `batch` in order: `first` is the part's first
-  /// sequence, `logits` as in Head::logits.
-  void predict(
+  /// The same, and calls use(first, part, logits) for parts of `batch` in order: `first` is the
+  /// part's first sequence, `logits` as in Head::logits.
+  Tally predict(
       const TrainingBatch& batch,
       const std::function<void(size_t first, const PackedBatch& part, ConstMatrix logits)>& use);
   /// The gradient of the last step before clipping, layout().floats() floats; for tests. Rows of
