@@ -42,6 +42,14 @@ void TokenizeWorker::append(int32_t id, bool first, std::string& out) const {
   }
 }
 
+/// Their ids, a blank after each.
+void TokenizeWorker::append_ids(std::span<const Piece> pieces, std::string& out) {
+  for (const Piece& piece : pieces) {
+    const fmt::format_int digits(piece.id);
+    out.append(digits.data(), digits.size()).push_back(' ');
+  }
+}
+
 void TokenizeWorker::stream(const Record& record, Rows& rows) {
   const TokenizeOutput output = tokenize_.output;
   const bool list = output == TokenizeOutput::tokens || output == TokenizeOutput::ids;
@@ -57,13 +65,10 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
   Encoding found;  // what note() asks for
   found.replaced_bytes = tokenizer_.for_each_piece(
       record.text, options_.encode.literal, scratch_, [&](std::span<const Piece> pieces) {
-        if (list) {
-          std::string& out = rows.raw();
-          bool first = tokens == 0;
-          for (const Piece& piece : pieces) {
-            append(piece.id, first, out);
-            first = false;
-          }
+        if (output == TokenizeOutput::tokens) {
+          tokenizer_.append_tokens(pieces, rows.raw());
+        } else if (output == TokenizeOutput::ids) {
+          append_ids(pieces, rows.raw());
         } else if (output == TokenizeOutput::offsets) {
           size_t index = tokens;
           for (const Piece& piece : pieces) {
@@ -80,7 +85,10 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
         return true;
       });
   note(record, found);
-  if (list) end_row(rows, record);
+  if (list) {
+    if (tokens > 0) rows.raw().pop_back();  // the last blank
+    end_row(rows, record);
+  }
   if (output == TokenizeOutput::count) {
     begin_row(rows, record);
     rows.field(tokens);

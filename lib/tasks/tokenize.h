@@ -59,6 +59,7 @@ class BERT_API TokenizeWorker : public TaskWorker {
   void write_offset(const Record& record, size_t index, int32_t id, Offset offset,
                     CharCounter* chars, Rows& rows);
   void append(int32_t id, bool first, std::string& out) const;
+  static void append_ids(std::span<const Piece> pieces, std::string& out);
   void add_to_totals(const Record& record, uint64_t words, uint64_t tokens, uint64_t unknown);
 
   const TokenizeOptions tokenize_;

@@ -322,6 +322,14 @@ std::string_view Tokenizer::token(int32_t id) const {
   return state_->files.vocab.text(id);
 }
 
+void Tokenizer::append_tokens(std::span<const Piece> pieces, std::string& out) const {
+  if (!state_->respelled.empty()) {
+    for (const Piece& piece : pieces) out.append(token(piece.id)).push_back(' ');
+    return;
+  }
+  state_->files.vocab.append_texts(pieces, out);
+}
+
 std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
   const int32_t id = state_->files.vocab.find(token);
   return id < 0 ? std::nullopt : std::optional(id);

@@ -84,6 +84,8 @@ class BERT_API Tokenizer {
 
   size_t vocab_size() const;                 ///< largest id + 1, added tokens included
   std::string_view token(int32_t id) const;  ///< "" if there is no such id
+  /// Appends the texts of `pieces` to `out`, a blank after each.
+  void append_tokens(std::span<const Piece> pieces, std::string& out) const;
   std::optional<int32_t> token_to_id(std::string_view token) const;
   /// Whether the piece continues a word ("##...").
   bool is_continuation(int32_t id) const;

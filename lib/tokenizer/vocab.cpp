@@ -130,6 +130,26 @@ void Vocab::add(std::string_view token) {
   }
 }
 
+void Vocab::append_texts(std::span<const Piece> pieces, std::string& out) const {
+  constexpr size_t kCopy = 16;  // bytes copied of a short text, whatever its length
+  size_t bytes = kCopy;
+  for (const Piece& piece : pieces) bytes += spans_[static_cast<size_t>(piece.id)].length + 1;
+  size_t at = out.size();
+  out.resize(at + bytes);
+  for (const Piece& piece : pieces) {
+    const Span span = spans_[static_cast<size_t>(piece.id)];
+    const bool fixed = span.length <= kCopy && span.begin + kCopy <= text_.size();
+    if (fixed) {
+      std::memcpy(out.data() + at, text_.data() + span.begin, kCopy);
+    } else {
+      std::memcpy(out.data() + at, text_.data() + span.begin, span.length);
+    }
+    at += span.length;
+    out[at++] = ' ';
+  }
+  out.resize(at);
+}
+
 int32_t Vocab::longest_match(std::string_view word, const uint64_t* prefix_hashes, size_t start,
                              size_t& end) const {
   const bool initial = start == 0;

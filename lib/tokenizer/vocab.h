@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tokenizer/encoding.h"
 
 namespace bert {
 
@@ -43,6 +46,8 @@ class Vocab {
   size_t first_duplicate() const {
     return first_duplicate_;
   }  ///< the first id that took over a text
+  /// Appends the texts of `pieces`, a blank after each.
+  void append_texts(std::span<const Piece> pieces, std::string& out) const;
   std::string_view continuing_prefix() const { return prefix_; }
 
   /// The longest piece that begins at word[start]: a whole token if start is 0, else one that
