@@ -23,7 +23,7 @@ page_options() { # PAGE: those that head a list item
     grep -vxE 'h|-help|-version' | sort -u
 }
 help_options() { # TOOL
-  "$1" --help | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n' | sed 's/^-//' |
+  "$1" --help | sed -n 's/^  *\(-[-a-zA-Z0-9,{}]*\) .*/\1/p' | sed 's/{[^}]*}//g' | tr ',' '\n' | sed 's/^-//' |
     grep -vxE 'h|-help|-version' | sort -u
 }
 
@@ -58,7 +58,8 @@ data=$work/.local/share/bert/models
 mkdir -p "$data" "$work/example"
 cp -r tests/man/files/. "$work/example/"
 for pair in bert-base-uncased=tiny-bert bert-base-cased=tiny-bert my-bert=tiny-bert my-classifier=tiny-classifier \
-  my-qa=tiny-qa my-sentence-model=st-mean my-tagger=tiny-ner; do
+  my-qa=tiny-qa my-sentence-model=st-mean my-tagger=tiny-ner sentiment=tiny-classifier \
+  all-MiniLM-L6-v2=st-mean; do
   ln -s "$root/tests/golden/${pair#*=}" "$data/${pair%=*}"
 done
 model_of() {
@@ -67,26 +68,31 @@ model_of() {
     qa) echo my-qa ;;
     ner) echo my-tagger ;;
     embed) echo my-sentence-model ;;
+    bert-tools) echo bert-base-uncased ;;
     *) echo my-bert ;;
   esac
 }
 examples() { # PAGE: one command per line
+  case $1 in *.md) sed -n 's/^\$ //p' "$1" && return ;; esac
   awk '/^\.Sh /{ on = ($2 == "EXAMPLES") } !on { next }
     /^\.Dl / { sub(/^\.Dl (\$ )?/, "$ ") }
     more || /^\$ / { sub(/^\$ /, ""); more = sub(/\\e$/, ""); printf "%s%s", $0, more ? " " : "\n" }' "$1" |
     sed 's/\\(ti/~/g; s/\\(ha/^/g; s/\\-/-/g; s/\\e/\\/g; s/\\(aq/'"'"'/g; s/\\(dq/"/g; s/\\&//g'
 }
 count=0
-for page in man/*.[157]; do
+for page in README.md man/*.[157]; do
   name=$(basename "${page%.*}")
   while IFS= read -r command; do
     count=$((count + 1))
     touch "$work/before"
-    (cd "$work/example" && BERT_MODEL=$(model_of "$name") timeout 60 bash -o pipefail -c "$command") \
+    limit=60 follows=no
+    case $command in *'tail '*' -f '*) limit=3 follows=yes ;; esac
+    (cd "$work/example" && BERT_MODEL=$(model_of "$name") timeout "$limit" bash -o pipefail -c "$command") \
       >"$work/out" 2>"$work/err" </dev/null
     status=$?
     case $status in
       0 | 141) ;; # 141: head has seen enough
+      124) [ $follows = yes ] && [ -s "$work/out" ] || fail "$page: '$command': no end" ;;
       *) fail "$page: '$command': status $status: $(head -c 300 "$work/err")" ;;
     esac
     [ -s "$work/out" ] || [ -s "$work/err" ] || [ -n "$(find "$work/example" -newer "$work/before" -type f)" ] ||

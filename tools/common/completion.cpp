@@ -35,6 +35,11 @@ std::vector<Flag> flags_of(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) flag.spellings.push_back("--" + name);
     flags.push_back(flag);
   }
+  const auto every = [](const CLI::App*) { return true; };
+  for (const CLI::App* group : app.get_subcommands(every)) {
+    const std::vector<Flag> more = flags_of(*group);
+    flags.insert(flags.end(), more.begin(), more.end());
+  }
   return flags;
 }
 

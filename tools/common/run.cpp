@@ -35,6 +35,17 @@ void hold_standard_descriptors() {
   }
 }
 
+/// Nothing here can go on without memory, and to unwind and say so would take more of it. Set before
+/// main, whose options need memory too.
+[[noreturn]] void out_of_memory() {
+  static const char message[] = ": out of memory\n";
+  [[maybe_unused]] ssize_t n =
+      ::write(2, program_invocation_short_name, std::strlen(program_invocation_short_name));
+  n = ::write(2, message, sizeof message - 1);
+  _exit(static_cast<int>(Error::Kind::no_memory));
+}
+[[maybe_unused]] const std::new_handler no_handler = std::set_new_handler(out_of_memory);
+
 /// A mapped file that shrinks under us raises SIGBUS; only async-signal-safe calls are allowed
 /// here.
 extern "C" void on_sigbus(int) {
@@ -42,6 +53,15 @@ extern "C" void on_sigbus(int) {
   [[maybe_unused]] ssize_t n = ::write(2, tool_name.data(), tool_name.size());
   n = ::write(2, message, sizeof message - 1);
   _exit(static_cast<int>(Error::Kind::io));
+}
+
+/// The long options of `app` and of its groups.
+void add_long_names(const CLI::App& app, std::vector<std::string>& names) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const auto every = [](const CLI::App*) { return true; };
+  for (const CLI::App* group : app.get_subcommands(every)) add_long_names(*group, names);
 }
 
 /// "unknown option '--jbos'; did you mean '--jobs'?"
@@ -52,9 +72,7 @@ std::string unexpected(const CLI::App& app) {
     return "unexpected argument '" + printable(extra) + "'";
   }
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
+  add_long_names(app, names);
   const std::string wrong = extra.substr(0, extra.find('='));
   const std::string near = nearest_name(wrong, names);
   return "unknown option '" + printable(wrong) + "'" +
