@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "training/learner.h"
@@ -15,6 +16,15 @@ namespace {
 double cpu_seconds(const rusage& usage) {
   return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+/// Of this process alone: ru_maxrss begins with that of the parent.
+long peak_kilobytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::atol(line.c_str() + 6);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -63,5 +73,5 @@ int main(int argc, char** argv) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::printf("%zu %.3f %.3f %ld\n", tokens, seconds, cpu_seconds(usage) - cpu,
-              usage.ru_maxrss / 1024);
+              peak_kilobytes() / 1024);
 }

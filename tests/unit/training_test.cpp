@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "bert/model.h"
 #include "golden.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "ops/dtype.h"
+#include "tasks/dev_score.h"
+#include "tasks/nsp_pairs.h"
 #include "training/activation.h"
 #include "training/attention.h"
 #include "training/embedding.h"
@@ -349,6 +352,151 @@ TEST_CASE("the losses of 100 AdamW steps equal PyTorch's within 1e-3") {
     CHECK(worst < 1e-3);
     MESSAGE(std::string(model) << ": worst relative difference of the loss " << worst);
   }
+}
+
+TEST_CASE("training's forward pass is the model's") {
+  const Model model = Model::open(golden_model("tiny-classifier"));
+  const Classifier classifier = Classifier::open(model);
+  const auto learner = learner_of("tiny-classifier", Objective::classify, {});
+  const Fixture f("gradients-tiny-classifier");
+  const TrainingBatch batch = batch_of(f, Objective::classify, learner->config(), 0);
+  Workspace workspace;
+  const Matrix hidden = model.forward(batch.batch, workspace);
+  const Matrix logits = classifier.logits(batch.batch, hidden, workspace);
+  size_t seen = 0;
+  learner->predict(batch, [&](size_t first, const PackedBatch& part, ConstMatrix found) {
+    for (size_t s = 0; s < part.sequences(); ++s, ++seen) {
+      for (size_t c = 0; c < found.cols; ++c) {
+        CHECK(std::abs(found.row(s)[c] - logits.row(first + s)[c]) < 1e-5f);
+      }
+    }
+  });
+  CHECK(seen == batch.sequences());
+}
+
+namespace {
+
+/// The parameters after some steps with dropout.
+std::vector<float> trained(LearnerOptions options) {
+  options.hidden_dropout = options.attention_dropout = 0.1f;
+  options.optimizer.learning_rate = 1e-3;
+  options.optimizer.schedule = Schedule::constant;
+  const auto learner = learner_of("tiny-bert", Objective::pretrain, options);
+  const Fixture f("steps-tiny-bert");
+  for (size_t step = 0; step < 5; ++step) {
+    learner->step(batch_of(f, Objective::pretrain, learner->config(), step));
+  }
+  return {learner->values(), learner->values() + learner->layout().floats()};
+}
+
+}  // namespace
+
+TEST_CASE("steps are bit-equal for one number of threads, and the masks are the same for all") {
+  LearnerOptions options;
+  options.threads = 3;
+  const std::vector<float> once = trained(options);
+  CHECK(once == trained(options));
+  options.seed = 2;
+  CHECK(once != trained(options));
+  options.seed = 1;
+  for (const auto& [threads, pass_tokens] : {std::pair(1, 4096), std::pair(2, 20)}) {
+    options.threads = threads;
+    options.max_pass_tokens = static_cast<size_t>(pass_tokens);
+    const std::vector<float> other = trained(options);
+    double difference = 0;
+    for (size_t i = 0; i < once.size(); ++i) {
+      difference += std::abs(static_cast<double>(once[i]) - other[i]);
+    }
+    // Not the largest: where a gradient is 0 but for rounding, Adam makes a whole step of it.
+    CHECK(difference / static_cast<double>(once.size()) < 2e-5);
+  }
+}
+
+TEST_CASE("frozen tensors stay, the others move") {
+  const auto learner = learner_of("tiny-classifier", Objective::classify, {});
+  for (Parameter& p : learner->layout().parameters()) p.rate_scale = p.depth <= 1 ? 0.f : 1.f;
+  const std::vector<float> before(learner->values(),
+                                  learner->values() + learner->layout().floats());
+  const Fixture f("steps-tiny-classifier");
+  learner->step(batch_of(f, Objective::classify, learner->config(), 0));
+  for (const Parameter& p : learner->layout().parameters()) {
+    CAPTURE(p.name);
+    const bool same = std::equal(before.begin() + static_cast<std::ptrdiff_t>(p.offset),
+                                 before.begin() + static_cast<std::ptrdiff_t>(p.offset + p.size),
+                                 learner->values() + p.offset);
+    CHECK(same == (p.depth <= 1));
+  }
+}
+
+TEST_CASE("a loss that is no number is refused, naming the step, and nothing moves") {
+  const auto learner = learner_of("tiny-classifier", Objective::classify, {});
+  learner->values()[learner->layout().find("classifier.bias")->offset] = NAN;
+  const std::vector<float> before(learner->values(), learner->values() + 1000);
+  const Fixture f("steps-tiny-classifier");
+  CHECK_THROWS_WITH_AS(learner->step(batch_of(f, Objective::classify, learner->config(), 0)),
+                       doctest::Contains("step 1"), Error);
+  CHECK(std::equal(before.begin(), before.end(), learner->values()));
+}
+
+TEST_CASE("the learning rate rises, then falls to 0") {
+  OptimizerOptions o;
+  o.warmup_steps = 10;
+  o.total_steps = 110;
+  CHECK(schedule_factor(o, 0) == 0);
+  CHECK(schedule_factor(o, 5) == doctest::Approx(0.5));
+  CHECK(schedule_factor(o, 10) == 1);
+  CHECK(schedule_factor(o, 60) == doctest::Approx(0.5));
+  CHECK(schedule_factor(o, 110) == 0);
+  o.schedule = Schedule::cosine;
+  CHECK(schedule_factor(o, 60) == doctest::Approx(0.5));
+  o.schedule = Schedule::constant;
+  CHECK(schedule_factor(o, 1000) == 1);
+}
+
+TEST_CASE("entities of tags, by conlleval's rules") {
+  const auto spans = [](std::vector<std::string_view> tags) { return entities_of(tags); };
+  using Spans = std::vector<EntitySpan>;
+  CHECK(spans({"B-LOC", "I-LOC", "O", "B-PER"}) == Spans{{0, 2, "LOC"}, {3, 4, "PER"}});
+  CHECK(spans({"I-LOC", "I-LOC", "I-PER"}) == Spans{{0, 2, "LOC"}, {2, 3, "PER"}});  // IOB
+  CHECK(spans({"B-LOC", "B-LOC"}) == Spans{{0, 1, "LOC"}, {1, 2, "LOC"}});
+  CHECK(spans({"S-LOC", "B-PER", "E-PER", "I-PER"}) ==
+        Spans{{0, 1, "LOC"}, {1, 3, "PER"}, {3, 4, "PER"}});  // IOBES
+  CHECK(spans({"O", "O"}).empty());
+  CHECK(spans({}).empty());
+}
+
+TEST_CASE("F1 of answers as SQuAD's script counts") {
+  CHECK(answer_f1("The Eiffel Tower", "eiffel tower.") == 1);
+  CHECK(answer_f1("the tower", "eiffel tower") == doctest::Approx(2. / 3));
+  CHECK(answer_f1("paris", "london") == 0);
+  CHECK(answer_f1("", "") == 1);
+  CHECK(answer_f1("paris", "") == 0);
+}
+
+TEST_CASE("pairs of sentences: positives are neighbours, negatives never") {
+  std::vector<DocumentReader::Document> texts;
+  std::vector<std::vector<uint32_t>> lengths;
+  for (int d = 0; d < 20; ++d) {
+    texts.emplace_back();
+    lengths.emplace_back();
+    for (int s = 0; s < 50; ++s) {
+      texts.back().push_back(std::to_string(d) + "." + std::to_string(s));
+      lengths.back().push_back(static_cast<uint32_t>(1 + (d * 7 + s * 5) % 9));
+    }
+  }
+  double next = 0;
+  const std::vector<SegmentPair> pairs = make_pairs(lengths, texts, 16, true, 5);
+  for (const SegmentPair& pair : pairs) {
+    CHECK(pair.begin_a < pair.end_a);
+    CHECK(pair.begin_b < pair.end_b);
+    CHECK(pair.end_b <= texts[pair.document_b].size());
+    const bool adjacent = pair.document_a == pair.document_b && pair.begin_b == pair.end_a;
+    CHECK(adjacent == pair.is_next);
+    next += pair.is_next;
+  }
+  const auto count = static_cast<double>(pairs.size());
+  CHECK(count > 200);
+  CHECK(std::abs(next - count / 2) < 3 * std::sqrt(count) / 2);
 }
 
 }  // namespace bert::training
