@@ -54,6 +54,17 @@ for i in range(0, len(lines), 1000):
 print(time.perf_counter() - begin)
 """
 
+FLASH = IMPORT + READ + """
+import json
+from flash_tokenizer import BertTokenizerFlash
+lower = json.load(open(sys.argv[1] + '/tokenizer_config.json')).get('do_lower_case', True)
+tokenizer = BertTokenizerFlash(sys.argv[1] + '/vocab.txt', do_lower_case=lower).tokenizer
+begin = time.perf_counter()
+for i in range(0, len(lines), 1000):
+    tokenizer.batch_encode(lines[i:i + 1000], 'longest', 512, int(sys.argv[2]) > 1)
+print(time.perf_counter() - begin)
+"""
+
 MINICONS = IMPORT + READ + """
 import torch
 torch.set_num_threads(int(sys.argv[2]))
@@ -166,6 +177,7 @@ class Bench:
         contenders = {
             "ours": self.tool("tokenize", "--ids"),
             "tokenizers": self.python(TOKENIZERS, RAYON_NUM_THREADS=threads, TOKENIZERS_PARALLELISM="true"),
+            "flash_tokenizer": self.python(FLASH, OMP_NUM_THREADS=threads),
         }
         self.report("tokenize", contenders, text, of_output=True)
         seconds = statistics.median(run(["cat"], text)[0] for _ in range(self.a.rounds))
