@@ -11,8 +11,8 @@
 
 namespace bert {
 
-/// config.json of a BERT-family model, with Hugging Face's field names. DistilBERT's own names (dim,
-/// n_layers, n_heads, hidden_dim, activation) are read into the same fields.
+/// config.json of a BERT-family model, with Hugging Face's field names. DistilBERT's own names
+/// (dim, n_layers, n_heads, hidden_dim, activation) are read into the same fields.
 struct BERT_API Config {
   std::string path;        ///< the file, for messages
   std::string model_type;  ///< bert, distilbert, electra
@@ -29,17 +29,19 @@ struct BERT_API Config {
   float layer_norm_eps = 1e-12f;
   Activation hidden_act = Activation::gelu;
   std::string hidden_act_name;
-  Activation classifier_act = Activation::none;  ///< between the two layers of ELECTRA's / DistilBERT's classifier
+  Activation classifier_act =
+      Activation::none;  ///< between the two layers of ELECTRA's / DistilBERT's classifier
   bool tie_word_embeddings = true;
-  std::string problem_type;               ///< "", regression, single_label_classification, multi_label_classification
-  std::vector<std::string> labels;        ///< id2label in id order; LABEL_0.. when the file names none
-  bool labels_named = false;              ///< id2label is in the file
+  std::string
+      problem_type;  ///< "", regression, single_label_classification, multi_label_classification
+  std::vector<std::string> labels;  ///< id2label in id order; LABEL_0.. when the file names none
+  bool labels_named = false;        ///< id2label is in the file
   int32_t pad_token_id = 0;
 
   size_t head_size() const { return hidden_size / num_attention_heads; }  ///< D
 
-  /// Reads and checks config.json in `directory`. Throws Error: no_input, data (broken JSON), unsupported
-  /// (a value out of range or another kind of model) naming key, value and rule.
+  /// Reads and checks config.json in `directory`. Throws Error: no_input, data (broken JSON),
+  /// unsupported (a value out of range or another kind of model) naming key, value and rule.
   static Config open(const std::string& directory);
   /// The same of a text; `path` stands for the file in messages.
   static Config parse(std::string_view json, const std::string& path);

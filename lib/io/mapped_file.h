@@ -11,7 +11,8 @@
 namespace bert {
 
 /// A regular file mapped read-only and shared: processes that map the same weights share its pages.
-/// Anything but a regular file is refused before it is read. Throws Error (no_input, permission, io).
+/// Anything but a regular file is refused before it is read. Throws Error (no_input, permission,
+/// io).
 class BERT_API MappedFile {
  public:
   MappedFile() = default;
