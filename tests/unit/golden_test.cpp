@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/team.h"
 #include "bert/model.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
@@ -159,9 +160,9 @@ void compare_with_reference(const std::string& name) {
   if (golden.has("attention")) check_close(golden, "attention", attention, kHiddenTolerance);
 }
 
-void compare_with_itself(const std::string& name) {
+void compare_with_itself(const std::string& name, Precision precision) {
   const Golden golden(name);
-  const Model model = Model::open(golden_model(name));
+  const Model model = Model::open(golden_model(name), precision);
   Workspace workspace;
   std::vector<size_t> order = all(golden);
   const PackedBatch together = golden.batch(order);
@@ -204,7 +205,53 @@ TEST_CASE("every golden model agrees with the reference in fp64") {
 
 TEST_CASE("a sequence has the same bits alone, in company, and in another place") {
   for (const std::string& name : fixtures()) {
-    SUBCASE(name.c_str()) { compare_with_itself(name); }
+    SUBCASE(name.c_str()) { compare_with_itself(name, Precision::f32); }
+  }
+}
+
+TEST_CASE("bf16 and int8 have the same bits in all company, too, and stay near fp64") {
+  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    for (const std::string name : {"tiny-bert", "head-size-32", "long", "electra-mlm", "odd"}) {
+      CAPTURE(name);
+      CAPTURE(static_cast<int>(precision));
+      compare_with_itself(name, precision);
+      const Golden golden(name);
+      const Model model = Model::open(golden_model(name), precision);
+      Workspace workspace;
+      const std::vector<double> exact = golden.doubles("hidden");
+      const std::vector<float> ours = copy(model.forward(golden.batch(all(golden)), workspace));
+      double dot = 0, norm = 0, exact_norm = 0;
+      for (size_t i = 0; i < exact.size(); ++i) {
+        dot += ours[i] * exact[i];
+        norm += static_cast<double>(ours[i]) * ours[i];
+        exact_norm += exact[i] * exact[i];
+      }
+      CHECK(dot / std::sqrt(norm * exact_norm) >= 0.995);
+    }
+  }
+}
+
+TEST_CASE("a team of threads gives the bits of one thread") {
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    for (const std::string name : {"tiny-bert", "head-size-32", "electra-mlm"}) {
+      CAPTURE(name);
+      CAPTURE(static_cast<int>(precision));
+      const Golden golden(name);
+      const Model model = Model::open(golden_model(name), precision);
+      const PackedBatch batch = golden.batch(all(golden));
+      Workspace workspace;
+      const auto alone = run(golden, model, batch, workspace);
+      for (const int threads : {2, 3, 5}) {
+        CAPTURE(threads);
+        Team team(threads);
+        Workspace shared;
+        shared.linear.team = &team;
+        for (const auto& [output, values] : run(golden, model, batch, shared)) {
+          CAPTURE(output);
+          CHECK(same_bits(values, alone.at(output)));
+        }
+      }
+    }
   }
 }
 
