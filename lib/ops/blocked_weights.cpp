@@ -22,7 +22,7 @@ size_t bytes_of_panel(Precision precision, size_t in) {
     case Precision::bf16:
       return round_up(in, 2) * kPanel * 2;
     case Precision::int8:
-      return kPanel * 8 + round_up(in, 4) * kPanel;
+      return (int8_groups(in) * 8 + round_up(in, 4)) * kPanel;
     default:
       return in * kPanel * sizeof(float);
   }

@@ -12,6 +12,8 @@ using Vec = __m256;
 constexpr size_t kLanes = 8;
 
 struct All {};
+constexpr size_t count_of(All) { return kLanes; }
+constexpr size_t count_of(size_t n) { return n; }
 
 inline __m256i first_n(size_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
@@ -65,6 +67,15 @@ inline float reduce_max(Vec v) {
   __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
   s = _mm_max_ps(s, _mm_movehl_ps(s, s));
   return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+
+/// Whole numbers 0..255 as bytes; signed ones are 128 less.
+template <int Unsigned, typename Part>
+inline void store_bytes(int8_t* p, Vec v, Part part) {
+  float floats[kLanes];
+  store(floats, Unsigned ? v : sub(v, set1(128.f)));
+  const size_t n = count_of(part);
+  for (size_t i = 0; i < n; ++i) p[i] = static_cast<int8_t>(static_cast<int32_t>(floats[i]));
 }
 
 template <int T>
@@ -122,42 +133,63 @@ constexpr size_t kFewPanels = 4;
 #include "ops/gradient_kernels_impl.h"
 inline Vec sqrt_v(Vec x) { return _mm256_sqrt_ps(x); }
 
-/// |a| by (b with the sign of a): both fit 7 bits, so the 16-bit pair sums cannot saturate.
+/// |a| by (b with the sign of a), group by group: |a| <= 128 and |b| <= 127, so the 16-bit sums of
+/// pairs cannot saturate.
 struct Int8 {
+  using AllRows = Rows<1, 2, 3>;
+
   template <size_t MR, size_t NP>
   static void tile(const GemmTask& t, size_t row, float* tile) {
-    const int8_t* a = static_cast<const int8_t*>(t.a) + row * t.lda;
-    const char* header = static_cast<const char*>(t.b);
     constexpr size_t NV = NP * 2;
-    __m256i sum[MR][NV];
-    UNROLL for (size_t r = 0; r < MR; ++r) {
-      UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = _mm256_setzero_si256();
-    }
+    const size_t groups = int8_groups(t.k);
+    const Int8Scale* scales = t.a_scales + row * groups;
+    const int8_t* a = static_cast<const int8_t*>(t.a) + row * t.lda;
+    const char* b = static_cast<const char*>(t.b);
+    const auto at = [&t](const char* p, size_t j) {
+      return p + j / 2 * t.panel_stride + j % 2 * 32;
+    };
+    const auto ints = [](const char* p) {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    };
     const __m256i ones = _mm256_set1_epi16(1);
-    const size_t steps = (t.k + 3) / 4;
-    const char* b = header + 128;
-    for (size_t i = 0; i < steps; ++i) {
+    Vec total[MR][NV];
+    UNROLL for (size_t r = 0; r < MR; ++r) {
+      UNROLL for (size_t j = 0; j < NV; ++j) total[r][j] = set1(0.f);
+    }
+    for (size_t k = 0; k < t.k; k += kInt8Group, ++scales) {
+      const char* head = b;
+      b += 128;
+      __m256i sum[MR][NV];
       UNROLL for (size_t r = 0; r < MR; ++r) {
-        int32_t four;
-        __builtin_memcpy(&four, a + r * t.lda + 4 * i, sizeof four);
-        const __m256i x = _mm256_set1_epi32(four);
-        const __m256i positive = _mm256_abs_epi8(x);
-        UNROLL for (size_t j = 0; j < NV; ++j) {
-          const __m256i w = _mm256_loadu_si256(
-              reinterpret_cast<const __m256i*>(b + j / 2 * t.panel_stride + j % 2 * 32));
-          const __m256i pairs = _mm256_maddubs_epi16(positive, _mm256_sign_epi8(w, x));
-          sum[r][j] = _mm256_add_epi32(sum[r][j], _mm256_madd_epi16(pairs, ones));
+        UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = _mm256_setzero_si256();
+      }
+      const size_t steps = (smaller(kInt8Group, t.k - k) + 3) / 4;
+      for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
+        UNROLL for (size_t r = 0; r < MR; ++r) {
+          int32_t four;
+          __builtin_memcpy(&four, a + r * t.lda, sizeof four);
+          const __m256i x = _mm256_set1_epi32(four);
+          const __m256i size = _mm256_abs_epi8(x);
+          UNROLL for (size_t j = 0; j < NV; ++j) {
+            const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(ints(at(b, j)), x));
+            sum[r][j] = _mm256_add_epi32(sum[r][j], _mm256_madd_epi16(pairs, ones));
+          }
         }
       }
-      b += 64;
+      UNROLL for (size_t j = 0; j < NV; ++j) {
+        const Vec scale = _mm256_castsi256_ps(ints(at(head, j)));
+        const Vec excess = _mm256_cvtepi32_ps(ints(at(head, j) + 64));
+        UNROLL for (size_t r = 0; r < MR; ++r) {
+          const Int8Scale& s = scales[r * groups];
+          // Exact: whole numbers below 2^24.
+          const Vec exact = sub(_mm256_cvtepi32_ps(sum[r][j]), mul(excess, set1(s.zero)));
+          total[r][j] = add(total[r][j], mul(mul(exact, scale), set1(s.scale)));
+        }
+      }
     }
-    UNROLL for (size_t j = 0; j < NV; ++j) {
-      const char* head = header + j / 2 * t.panel_stride;
-      const Vec scale = load(reinterpret_cast<const float*>(head) + j % 2 * kLanes);
-      UNROLL for (size_t r = 0; r < MR; ++r) {
-        const Vec exact = _mm256_cvtepi32_ps(sum[r][j]);
-        store(tile + r * NP * kPanel + j * kLanes,
-              mul(mul(exact, scale), set1(t.a_scale[row + r])));
+    UNROLL for (size_t r = 0; r < MR; ++r) {
+      UNROLL for (size_t j = 0; j < NV; ++j) {
+        store(tile + r * NP * kPanel + j * kLanes, total[r][j]);
       }
     }
   }
@@ -169,9 +201,9 @@ const GradientTable& gradient_kernels_avx2() { return kGradientTable; }
 
 const KernelTable& kernels_avx2() {
   static const KernelTable table = {
-      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,  gemm<F32>,     nullptr,
-      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<0>, to_float_impl, layer_norm_impl,
-      add_impl,          activate_impl,  softmax_impl,    dot_impl,      attention_impl};
+      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,      gemm<F32>,     nullptr,
+      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<false>, to_float_impl, layer_norm_impl,
+      add_impl,          activate_impl,  softmax_impl,        dot_impl,      attention_impl};
   return table;
 }
 

@@ -22,40 +22,57 @@ inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
 }
 
-/// Unsigned activations (128 added, taken off again by the sums of the weights) by signed weights.
+/// Unsigned activations by signed weights, group by group; both the exact sums of a group and the
+/// float sums of the groups stay in registers.
 struct Int8 {
+  using AllRows = Rows<1, 2, 3, 4>;
+
   template <size_t MR, size_t NP>
   static void tile(const GemmTask& t, size_t row, float* tile) {
+    const size_t groups = int8_groups(t.k);
+    const Int8Scale* scales = t.a_scales + row * groups;
     const int8_t* a = static_cast<const int8_t*>(t.a) + row * t.lda;
-    const char* header = static_cast<const char*>(t.b);
-    const char* b = header + 128;
-    __m512i sum[MR][NP];
+    const char* b = static_cast<const char*>(t.b);
+    Vec total[MR][NP];
     UNROLL for (size_t r = 0; r < MR; ++r) {
-      UNROLL for (size_t j = 0; j < NP; ++j) sum[r][j] = _mm512_setzero_si512();
+      UNROLL for (size_t j = 0; j < NP; ++j) total[r][j] = set1(0.f);
     }
-    const size_t steps = (t.k + 3) / 4;
-    for (size_t i = 0; i < steps; ++i) {
-      __m512i w[NP];
-      UNROLL for (size_t j = 0; j < NP; ++j) w[j] = _mm512_loadu_si512(b + j * t.panel_stride);
+    for (size_t k = 0; k < t.k; k += kInt8Group, ++scales) {
+      const char* head = b;
+      b += 128;
+      __m512i sum[MR][NP];
       UNROLL for (size_t r = 0; r < MR; ++r) {
-        const __m512i x = _mm512_set1_epi32(load_int(a + r * t.lda + 4 * i));
-        UNROLL for (size_t j = 0; j < NP; ++j) multiply_add(sum[r][j], x, w[j]);
+        UNROLL for (size_t j = 0; j < NP; ++j) sum[r][j] = _mm512_setzero_si512();
       }
-      b += 64;
+      const size_t steps = (smaller(kInt8Group, t.k - k) + 3) / 4;
+      for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
+        __m512i w[NP];
+        UNROLL for (size_t j = 0; j < NP; ++j) w[j] = _mm512_loadu_si512(b + j * t.panel_stride);
+        UNROLL for (size_t r = 0; r < MR; ++r) {
+          const __m512i x = _mm512_set1_epi32(load_int(a + r * t.lda));
+          UNROLL for (size_t j = 0; j < NP; ++j) multiply_add(sum[r][j], x, w[j]);
+        }
+      }
+      UNROLL for (size_t j = 0; j < NP; ++j) {
+        const Vec scale = _mm512_loadu_ps(head + j * t.panel_stride);
+        const Vec excess = _mm512_cvtepi32_ps(_mm512_loadu_si512(head + j * t.panel_stride + 64));
+        UNROLL for (size_t r = 0; r < MR; ++r) {
+          const Int8Scale& s = scales[r * groups];
+          // Exact: whole numbers below 2^24.
+          const Vec exact = sub(_mm512_cvtepi32_ps(sum[r][j]), mul(excess, set1(s.zero)));
+          total[r][j] = add(total[r][j], mul(mul(exact, scale), set1(s.scale)));
+        }
+      }
     }
-    UNROLL for (size_t j = 0; j < NP; ++j) {
-      const char* head = header + j * t.panel_stride;
-      const Vec scale = _mm512_loadu_ps(head);
-      const __m512i excess = _mm512_slli_epi32(_mm512_loadu_si512(head + 64), 7);
-      UNROLL for (size_t r = 0; r < MR; ++r) {
-        const Vec exact = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum[r][j], excess));
-        store(tile + (r * NP + j) * kPanel, mul(mul(exact, scale), set1(t.a_scale[row + r])));
-      }
+    UNROLL for (size_t r = 0; r < MR; ++r) {
+      UNROLL for (size_t j = 0; j < NP; ++j) store(tile + (r * NP + j) * kPanel, total[r][j]);
     }
   }
 };
 
 struct BFloat16 {
+  using AllRows = TileRows;
+
   template <size_t MR, size_t NP>
   static void tile(const GemmTask& t, size_t row, float* tile) {
     const uint16_t* a = static_cast<const uint16_t*>(t.a) + row * t.lda;
@@ -86,9 +103,9 @@ struct BFloat16 {
 
 const KernelTable& kernels_avx512_vnni() {
   static const KernelTable table = {
-      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,    gemm<F32>,     gemm<Whole<BFloat16>>,
-      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<128>, to_float_impl, layer_norm_impl,
-      add_impl,          activate_impl,  softmax_impl,      dot_impl,      attention_impl};
+      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,     gemm<F32>,     gemm<Whole<BFloat16>>,
+      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<true>, to_float_impl, layer_norm_impl,
+      add_impl,          activate_impl,  softmax_impl,       dot_impl,      attention_impl};
   return table;
 }
 

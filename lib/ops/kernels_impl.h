@@ -330,6 +330,7 @@ inline GemmTask panels_of(const GemmTask& t, size_t first, size_t panels) {
 
 /// How a product is computed tile by tile: run<MR, NP>(t, row, tile) leaves the sums of MR rows.
 struct F32 {
+  using AllRows = TileRows;
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...> all) {
     const float* a = static_cast<const float*>(t.a) + row * t.lda;
@@ -346,6 +347,7 @@ struct F32 {
 /// The same for kernels that take whole sums at once: K::tile<MR, NP>(t, row, tile).
 template <typename K>
 struct Whole {
+  using AllRows = typename K::AllRows;
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...>) {
     using Run = void (*)(const GemmTask&, size_t, float*);
@@ -384,7 +386,7 @@ void gemm_rows(const GemmTask& t, AllRows all) {
 template <typename K>
 void gemm(const GemmTask& t) {
   if (t.rows <= rows_in(FewRows{})) return gemm_rows<K, kFewPanels>(t, FewRows{});
-  gemm_rows<K, kTilePanels>(t, TileRows{});
+  gemm_rows<K, kTilePanels>(t, typename K::AllRows{});
 }
 
 // ---- conversions
@@ -520,60 +522,77 @@ inline uint32_t larger_bits(uint32_t best, float x) {
 
 constexpr float kSmallestScale = 1e-30f;
 
-/// What a value is multiplied with to become an int8, and the scale that undoes it.
-struct Int8Scale {
-  float to = 0;
-  float from = 0;
-  explicit Int8Scale(uint32_t largest_bits) {
-    const float largest = bits_float(largest_bits);
-    if (largest < kSmallestScale) return;
-    to = 127.f / largest;
-    from = largest / 127.f;
-  }
-};
-
 /// Nearest even, for |x| < 2^22.
 inline float nearest(float x) { return (x + 12582912.f) - 12582912.f; }
 
-void pack_int8_impl(const float* panel, size_t k, void* out) {
+/// One group of a panel: 16 scales, 16 sums, [k / 4][16][4] int8.
+inline void pack_int8_group(const float* panel, size_t k, char* out) {
   uint32_t largest[kPanel] = {};
   for (size_t i = 0; i < k; ++i) {
     for (size_t n = 0; n < kPanel; ++n) largest[n] = larger_bits(largest[n], panel[i * kPanel + n]);
   }
-  float* scales = static_cast<float*>(out);
-  int32_t* sums = reinterpret_cast<int32_t*>(scales + kPanel);
-  int8_t* to = reinterpret_cast<int8_t*>(sums + kPanel);
-  float factor[kPanel];
+  float scales[kPanel], factors[kPanel];
   for (size_t n = 0; n < kPanel; ++n) {
-    const Int8Scale scale(largest[n]);
-    factor[n] = scale.to;
-    scales[n] = scale.from;
-    sums[n] = 0;
+    const float top = bits_float(largest[n]);
+    const bool zero = top < kSmallestScale;
+    scales[n] = zero ? 0.f : top / 127.f;
+    factors[n] = zero ? 0.f : 127.f / top;
   }
+  int32_t sums[kPanel] = {};
+  int8_t* to = reinterpret_cast<int8_t*>(out) + 8 * kPanel;
   for (size_t i = 0; i < round_up(k, 4); ++i) {
     for (size_t n = 0; n < kPanel; ++n) {
-      const float scaled = i < k ? nearest(panel[i * kPanel + n] * factor[n]) : 0.f;
+      const float scaled = i < k ? nearest(panel[i * kPanel + n] * factors[n]) : 0.f;
       // NaN compares false and becomes 0; its scale is NaN already.
       const int32_t value = scaled >= -127.f && scaled <= 127.f ? static_cast<int32_t>(scaled) : 0;
       sums[n] += value;
       to[i / 4 * 4 * kPanel + n * 4 + i % 4] = static_cast<int8_t>(value);
     }
   }
+  __builtin_memcpy(out, scales, sizeof scales);
+  __builtin_memcpy(out + sizeof scales, sums, sizeof sums);
 }
 
-/// `offset` is added to each value: kernels that take unsigned activations want 128.
-template <int32_t Offset>
-float to_int8_impl(const float* x, size_t k, int8_t* out) {
-  uint32_t largest = 0;
-  for (size_t i = 0; i < k; ++i) largest = larger_bits(largest, x[i]);
-  const Int8Scale scale(largest);
-  for (size_t i = 0; i < k; ++i) {
-    const float scaled = nearest(x[i] * scale.to);
-    const int32_t value = scaled >= -127.f && scaled <= 127.f ? static_cast<int32_t>(scaled) : 0;
-    out[i] = static_cast<int8_t>(value + Offset);
+void pack_int8_impl(const float* panel, size_t k, void* out) {
+  char* to = static_cast<char*>(out);
+  for (size_t i = 0; i < k; i += kInt8Group) {
+    const size_t count = smaller(kInt8Group, k - i);
+    pack_int8_group(panel + i * kPanel, count, to);
+    to += 8 * kPanel + round_up(count, 4) * kPanel;
   }
-  for (size_t i = k; i < round_up(k, 4); ++i) out[i] = static_cast<int8_t>(Offset);
-  return scale.from;
+}
+
+/// Maps [min, max] of a group to 0..255, zero being exact: kernels of signed bytes want 128 less.
+template <int Unsigned>
+inline Int8Scale to_int8_group(const float* x, size_t n, int8_t* out) {
+  Vec low = set1(0.f), high = low, fault = low;
+  each(n, [&](size_t i, auto part) {
+    const Vec v = load_n(x + i, part);
+    low = min_v(v, low);
+    high = max_v(v, high);
+    fault = add(fault, sub(v, v));  // NaN where v is NaN or infinite
+  });
+  const float bottom = -reduce_max(sub(set1(0.f), low));
+  const float range = reduce_max(high) - bottom;
+  const float bad = reduce_add(fault);
+  const bool flat = range < kSmallestScale;
+  const float factor = flat ? 0.f : 255.f / range;
+  const float zero = nearest(-bottom * factor);
+  const Vec f = set1(factor), z = set1(zero), most = set1(255.f), least = set1(0.f);
+  each(n, [=](size_t i, auto part) {
+    const Vec q = add(round_v(mul(load_n(x + i, part), f)), z);
+    store_bytes<Unsigned>(out + i, min_v(max_v(q, least), most), part);
+  });
+  constexpr float kOffset = Unsigned ? 0.f : 128.f;
+  for (size_t i = n; i < round_up(n, 4); ++i) out[i] = static_cast<int8_t>(zero - kOffset);
+  return {(flat ? 0.f : range / 255.f) + bad, zero - kOffset};
+}
+
+template <int Unsigned>
+void to_int8_impl(const float* x, size_t k, int8_t* out, Int8Scale* scales) {
+  for (size_t i = 0; i < k; i += kInt8Group) {
+    *scales++ = to_int8_group<Unsigned>(x + i, smaller(kInt8Group, k - i), out + i);
+  }
 }
 
 // ---- attention

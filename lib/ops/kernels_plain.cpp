@@ -11,6 +11,8 @@ using IntVec = int32_t __attribute__((vector_size(16)));
 constexpr size_t kLanes = 4;
 
 struct All {};
+constexpr size_t count_of(All) { return kLanes; }
+constexpr size_t count_of(size_t n) { return n; }
 
 inline Vec load(const float* p) {
   Vec v;
@@ -57,6 +59,15 @@ inline float reduce_max(Vec v) {
   return a > b ? a : b;
 }
 
+/// Whole numbers 0..255 as bytes; signed ones are 128 less.
+template <int Unsigned, typename Part>
+inline void store_bytes(int8_t* p, Vec v, Part part) {
+  float floats[kLanes];
+  store(floats, Unsigned ? v : sub(v, set1(128.f)));
+  const size_t n = count_of(part);
+  for (size_t i = 0; i < n; ++i) p[i] = static_cast<int8_t>(static_cast<int32_t>(floats[i]));
+}
+
 inline float scalar_as(int type, const std::byte* in);
 
 template <int T>
@@ -96,25 +107,43 @@ inline Vec sqrt_v(Vec x) {
 }
 
 struct Int8 {
+  using AllRows = TileRows;
+
   template <size_t MR, size_t NP>
   static void tile(const GemmTask& t, size_t row, float* tile) {
-    const size_t steps = (t.k + 3) / 4;
+    const size_t groups = int8_groups(t.k);
     for (size_t r = 0; r < MR; ++r) {
       const int8_t* a = static_cast<const int8_t*>(t.a) + (row + r) * t.lda;
       for (size_t j = 0; j < NP; ++j) {
-        const char* header = static_cast<const char*>(t.b) + j * t.panel_stride;
-        const int8_t* b = reinterpret_cast<const int8_t*>(header + 128);
-        int32_t sum[kPanel] = {};
-        for (size_t i = 0; i < steps; ++i, b += 4 * kPanel) {
-          for (size_t n = 0; n < kPanel; ++n) {
-            for (size_t f = 0; f < 4; ++f) sum[n] += a[4 * i + f] * b[4 * n + f];
-          }
+        const char* b = static_cast<const char*>(t.b) + j * t.panel_stride;
+        float total[kPanel] = {};
+        for (size_t g = 0; g < groups; ++g) {
+          const size_t count = round_up(smaller(kInt8Group, t.k - g * kInt8Group), 4);
+          const Int8Scale& s = t.a_scales[(row + r) * groups + g];
+          add_group(a + g * kInt8Group, s, b, count, total);
+          b += 8 * kPanel + count * kPanel;
         }
-        for (size_t n = 0; n < kPanel; ++n) {
-          const float scale = reinterpret_cast<const float*>(header)[n];
-          tile[(r * NP + j) * kPanel + n] = static_cast<float>(sum[n]) * scale * t.a_scale[row + r];
-        }
+        __builtin_memcpy(tile + (r * NP + j) * kPanel, total, sizeof total);
       }
+    }
+  }
+
+  static void add_group(const int8_t* a, const Int8Scale& s, const char* b, size_t count,
+                        float* total) {
+    float scales[kPanel];
+    int32_t sums[kPanel];
+    __builtin_memcpy(scales, b, sizeof scales);
+    __builtin_memcpy(sums, b + sizeof scales, sizeof sums);
+    const int8_t* w = reinterpret_cast<const int8_t*>(b) + 8 * kPanel;
+    int32_t sum[kPanel] = {};
+    for (size_t i = 0; i < count; i += 4, w += 4 * kPanel) {
+      for (size_t n = 0; n < kPanel; ++n) {
+        for (size_t f = 0; f < 4; ++f) sum[n] += a[i + f] * w[4 * n + f];
+      }
+    }
+    for (size_t n = 0; n < kPanel; ++n) {
+      const float exact = static_cast<float>(sum[n]) - static_cast<float>(sums[n]) * s.zero;
+      total[n] += exact * scales[n] * s.scale;
     }
   }
 };
@@ -125,9 +154,9 @@ const GradientTable& gradient_kernels_plain() { return kGradientTable; }
 
 const KernelTable& kernels_plain() {
   static const KernelTable table = {
-      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,  gemm<F32>,     nullptr,
-      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<0>, to_float_impl, layer_norm_impl,
-      add_impl,          activate_impl,  softmax_impl,    dot_impl,      attention_impl};
+      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,      gemm<F32>,     nullptr,
+      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<false>, to_float_impl, layer_norm_impl,
+      add_impl,          activate_impl,  softmax_impl,        dot_impl,      attention_impl};
   return table;
 }
 

@@ -98,12 +98,17 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
   task.lda = x.stride;
   if (precision == Precision::int8) {
     const size_t ld = round_up(in, 4);
-    float* scales = scratch.quantized.reserve(x.rows + (x.rows * ld + 3) / 4);
-    int8_t* quantized = reinterpret_cast<int8_t*>(scales + x.rows);
-    for (size_t t = 0; t < x.rows; ++t) scales[t] = table.to_int8(x.row(t), in, quantized + t * ld);
+    const size_t groups = int8_groups(in);
+    const size_t scale_floats = x.rows * groups * sizeof(Int8Scale) / sizeof(float);
+    float* floats_of_x = scratch.quantized.reserve(scale_floats + (x.rows * ld + 3) / 4);
+    Int8Scale* scales = reinterpret_cast<Int8Scale*>(floats_of_x);
+    int8_t* quantized = reinterpret_cast<int8_t*>(floats_of_x + scale_floats);
+    for (size_t t = 0; t < x.rows; ++t) {
+      table.to_int8(x.row(t), in, quantized + t * ld, scales + t * groups);
+    }
     task.a = quantized;
     task.lda = ld;
-    task.a_scale = scales;
+    task.a_scales = scales;
   } else if (precision == Precision::bf16) {
     const bool emulate = weights.emulates_bf16();
     const size_t ld = round_up(in, 2);
@@ -141,7 +146,7 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
       GemmTask part = task;
       part.rows = std::min(block, task.rows - row);
       part.a = static_cast<const char*>(task.a) + row * row_bytes;
-      if (task.a_scale) part.a_scale = task.a_scale + row;
+      if (task.a_scales) part.a_scales = task.a_scales + row * int8_groups(task.k);
       part.b = weights.group(p, count, keep, scratch);
       part.panel_stride = weights.panel_bytes();
       part.panels = count;

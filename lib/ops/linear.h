@@ -17,7 +17,7 @@ class Team;
 enum class Activation { none, gelu, gelu_tanh, gelu_quick, relu, silu, tanh, sigmoid };
 
 /// How the products of a Linear are computed. f32 is exact to the reference; bf16 and int8 trade
-/// accuracy for speed (int8: one scale per token for activations, one per output for weights).
+/// accuracy for speed. int8: one scale for each 64 values along K on both sides, exact sums.
 enum class Precision { f32, bf16, int8 };
 
 /// A weight matrix as the file holds it: row-major [out, in], any alignment. Not owned.
@@ -32,13 +32,12 @@ struct WeightRef {
 /// mapped and shared between processes. Not owned. Aligned to 64 bytes it is used as it is, else
 /// copied on first use.
 ///
-/// Layouts: N is cut into panels of 16 outputs, the last filled up with zeros; panels follow each
-/// other.
+/// Layouts: N is cut into panels of 16 outputs, the last filled up with zeros, one after the other.
 ///   f32    [K][16] floats
-///   bf16   [K / 2][16][2] bfloat16: outputs side by side, two steps of K for each; K filled up to
-///   even int8   16 float scales, 16 int32 sums of the panel's columns, [K / 4][16][4] int8; K
-///   filled up to a
-///          multiple of 4. Weight n, k is about scale[n] * int8.
+///   bf16   [K / 2][16][2] bfloat16: two steps of K for each output; K filled up to even
+///   int8   K in groups of 64, the last filled up to a multiple of 4; of each group
+///          16 float scales, 16 int32 sums of its columns, and [K' / 4][16][4] int8;
+///          weight n, k is about scale[n] * int8
 /// All little-endian, the same for every instruction set.
 struct BlockedRef {
   const std::byte* data = nullptr;

@@ -339,26 +339,34 @@ TEST_CASE("weights blocked in a file compute the same bits as stored ones") {
   }
 }
 
-/// The int8 contract: one scale per row of x and of W, nearest-even, an exact sum.
+/// The int8 contract, in groups of 64 along K: weights symmetric to their largest, activations from
+/// their smallest to their largest with an exact zero, nearest-even, an exact sum for each group.
 Floats naive_int8(const Floats& x, const Floats& w, size_t rows, size_t out, size_t in) {
-  const auto quantize = [in](const float* row, std::vector<int>& q) {
-    float largest = 0;
-    for (size_t k = 0; k < in; ++k) largest = std::max(largest, std::abs(row[k]));
-    q.assign(in, 0);
-    if (largest < 1e-30f) return 0.f;
-    const float to = 127.f / largest;
-    for (size_t k = 0; k < in; ++k) q[k] = static_cast<int>(std::nearbyint(row[k] * to));
-    return largest / 127.f;
-  };
   Floats y(rows * out);
-  std::vector<int> a, b;
   for (size_t t = 0; t < rows; ++t) {
-    const float row_scale = quantize(x.data() + t * in, a);
     for (size_t n = 0; n < out; ++n) {
-      const float out_scale = quantize(w.data() + n * in, b);
-      int sum = 0;
-      for (size_t k = 0; k < in; ++k) sum += a[k] * b[k];
-      y[t * out + n] = static_cast<float>(sum) * out_scale * row_scale;
+      for (size_t first = 0; first < in; first += 64) {
+        const size_t last = std::min(in, first + 64);
+        const float* a = x.data() + t * in;
+        const float* b = w.data() + n * in;
+        float low = 0, high = 0, largest = 0;
+        for (size_t k = first; k < last; ++k) {
+          low = std::min(low, a[k]);
+          high = std::max(high, a[k]);
+          largest = std::max(largest, std::abs(b[k]));
+        }
+        const float range = high - low;
+        if (range == 0 || largest == 0) continue;
+        const float to_a = 255.f / range, to_b = 127.f / largest;
+        const int zero = static_cast<int>(std::nearbyint(-low * to_a));
+        int sum = 0;
+        for (size_t k = first; k < last; ++k) {
+          const int q = std::clamp(static_cast<int>(std::nearbyint(a[k] * to_a)) + zero, 0, 255);
+          sum += (q - zero) * static_cast<int>(std::nearbyint(b[k] * to_b));
+        }
+        const float product = static_cast<float>(sum) * (largest / 127.f) * (range / 255.f);
+        y[t * out + n] += product;
+      }
     }
   }
   return y;
@@ -386,7 +394,7 @@ TEST_CASE("int8 products are exact: equal to the bit to their naive twin") {
 Floats int8_by(const KernelTable& table, const Floats& x, const Floats& w, size_t rows, size_t out,
                size_t in) {
   const size_t panels = round_up(out, kPanel) / kPanel;
-  const size_t bytes = 128 + round_up(in, 4) * kPanel;
+  const size_t bytes = blocked_bytes(Precision::int8, kPanel, in);
   std::vector<char> blocks(panels * bytes);
   for (size_t p = 0; p < panels; ++p) {
     const std::byte* weights[kPanel] = {};
@@ -399,13 +407,16 @@ Floats int8_by(const KernelTable& table, const Floats& x, const Floats& w, size_
   }
   const size_t ld = round_up(in, 4);
   std::vector<int8_t> a(rows * ld);
-  Floats scales(rows), y(rows * out);
-  for (size_t t = 0; t < rows; ++t)
-    scales[t] = table.to_int8(x.data() + t * in, in, a.data() + t * ld);
+  const size_t groups = int8_groups(in);
+  std::vector<Int8Scale> scales(rows * groups);
+  Floats y(rows * out);
+  for (size_t t = 0; t < rows; ++t) {
+    table.to_int8(x.data() + t * in, in, a.data() + t * ld, scales.data() + t * groups);
+  }
   GemmTask task;
   task.a = a.data();
   task.lda = ld;
-  task.a_scale = scales.data();
+  task.a_scales = scales.data();
   task.b = blocks.data();
   task.panel_stride = bytes;
   task.rows = rows;
@@ -459,6 +470,18 @@ TEST_CASE("int8 and float products on every target") {
       const Naive naive(x, w, {}, Activation::gelu, {}, rows, out, in);
       CHECK(naive.worst(y) < 5e-7);
     }
+  }
+}
+
+TEST_CASE("int8 keeps NaN and infinity visible") {
+  Random random;
+  const StoredWeight weight(DType::f32, 20, 100, random);
+  const Linear linear(weight.ref, {}, Precision::int8);
+  for (float fault : {NAN, INFINITY, -INFINITY}) {
+    Floats x = random.floats(3 * 100);
+    x[100 + 70] = fault;
+    const Floats y = apply(linear, x, Activation::none);
+    for (size_t i = 0; i < y.size(); ++i) CHECK(std::isfinite(y[i]) == (i / 20 != 1));
   }
 }
 
