@@ -32,6 +32,7 @@ void add(CLI::App& app, Options& o) {
       ->type_name("N");
   app.add_option("--targets", o.fill.targets, "the only candidates, separated by commas")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("WORDS");
   app.add_option("--gold", o.gold, "field with the truth: measure instead of filling")
       ->type_name("N");
