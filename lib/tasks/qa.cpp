@@ -74,6 +74,7 @@ Record QaWorker::with_question(const Record& record) {
   }
   EncodeOptions alone = options_.encode;
   alone.add_special_tokens = false;
+  alone.truncation = Truncation::longest_first;
   alone.max_length = (options_.encode.max_length - tokenizer_.added_tokens_pair()) / 2;
   tokenizer_.encode(pair.text, alone, question_, scratch_);
   if (question_.dropped > 0) {
