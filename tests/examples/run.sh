@@ -13,6 +13,11 @@ failures=0 count=0
 for script in examples/*.sh; do
   model=$(sed -n 's/^# test model: //p' "$script")
   arguments=$(sed -n 's/^# test arguments: //p' "$script")
+  needs=$(sed -n 's/^# test needs: //p' "$script")
+  if [ -n "$needs" ] && ! command -v "$needs" >/dev/null; then
+    echo "not run, $needs is not installed: $script"
+    continue
+  fi
   count=$((count + 1))
   # shellcheck disable=SC2086
   (cd "$work" && BERT_MODEL=$root/tests/golden/${model:-tiny-bert} timeout 60 bash "$root/$script" $arguments) \
