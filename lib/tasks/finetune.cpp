@@ -154,7 +154,8 @@ class Finetuning {
     waiting_ = static_cast<size_t>(noted(run, "waiting", 0));
     resume_epoch(run);
     head_row();
-    const bool at_end = learner_->steps() % steps_per_epoch_ == 0 || learner_->steps() == total_steps_;
+    const bool at_end =
+        learner_->steps() % steps_per_epoch_ == 0 || learner_->steps() == total_steps_;
     if (tally_.sequences > 0 && at_end) {  // it was saved before the epoch's end was dealt with
       end_epoch(run, (learner_->steps() - 1) / steps_per_epoch_);
     }
@@ -260,6 +261,7 @@ class Finetuning {
         {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
         {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
         {"dropout", fmt::format("{}", l.hidden_dropout)},
+        {"dtype", l.bf16 ? "bf16" : "f32"},
     };
     return run;
   }

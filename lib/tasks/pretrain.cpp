@@ -333,7 +333,8 @@ class Pretraining {
                     {"steps", std::to_string(options_.steps)},
                     {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
                     {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
-                    {"dropout", fmt::format("{}", l.hidden_dropout)}};
+                    {"dropout", fmt::format("{}", l.hidden_dropout)},
+                    {"dtype", l.bf16 ? "bf16" : "f32"}};
     return run;
   }
 

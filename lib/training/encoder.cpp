@@ -35,7 +35,7 @@ Matrix Encoder::embed() {
   dropout(dropout_.at(dropout_.hidden, 0, kOutput, dropout_.token_0), embedded);
   if (!weights_.projection.weight.data) return embedded;
   const Matrix hidden = projected_.matrix(tokens, config_.hidden_size);  // [T, H]
-  linear_forward(weights_.projection, embedded, hidden);
+  linear_forward(weights_.projection, embedded, hidden, bf16_);
   return hidden;
 }
 
@@ -50,7 +50,7 @@ Matrix Encoder::block(size_t index, Matrix hidden) {
   const size_t tokens = hidden.rows, h = hidden.cols, i = config_.intermediate_size;
 
   const Matrix qkv = kept.qkv.matrix(tokens, 3 * h);  // [T, 3H]
-  linear_forward(w.qkv, hidden, qkv);
+  linear_forward(w.qkv, hidden, qkv, bf16_);
   const ConstMatrix q(qkv.data, tokens, h, qkv.stride), k(qkv.data + h, tokens, h, qkv.stride),
       v(qkv.data + 2 * h, tokens, h, qkv.stride);
   const Matrix context = kept.context.matrix(tokens, h);  // [T, H]
@@ -58,7 +58,7 @@ Matrix Encoder::block(size_t index, Matrix hidden) {
                     kept.log_sums.matrix(config_.num_attention_heads, tokens), attention_);
 
   const Matrix attention_sum = kept.attention_sum.matrix(tokens, h);  // [T, H]
-  linear_forward(w.attention_output, context, attention_sum);
+  linear_forward(w.attention_output, context, attention_sum, bf16_);
   // DistilBERT has no dropout here.
   const float rate = config_.model_type == "distilbert" ? 0 : dropout_.hidden;
   dropout(dropout_.at(rate, index + 1, kAttentionOutput, dropout_.token_0), attention_sum);
@@ -68,11 +68,11 @@ Matrix Encoder::block(size_t index, Matrix hidden) {
                      kept.attention_statistics.matrix(tokens, 2));
 
   const Matrix intermediate = kept.intermediate.matrix(tokens, i);  // [T, I]
-  linear_forward(w.intermediate, attended, intermediate);
+  linear_forward(w.intermediate, attended, intermediate, bf16_);
   const Matrix activated = kept.activated.matrix(tokens, i);  // [T, I]
   activation_forward(config_.hidden_act, intermediate, activated);
   const Matrix output_sum = kept.output_sum.matrix(tokens, h);  // [T, H]
-  linear_forward(w.output, activated, output_sum);
+  linear_forward(w.output, activated, output_sum, bf16_);
   dropout(dropout_.at(dropout_.hidden, index + 1, kOutput, dropout_.token_0), output_sum);
   add(attended, output_sum);
   const Matrix output = kept.output.matrix(tokens, h);  // [T, H]
@@ -104,9 +104,10 @@ void Encoder::block_backward(size_t index, ConstMatrix hidden, Matrix d,
                       gradient.output_norm, d);
   copy(d, d_dense);
   dropout(dropout_.at(dropout_.hidden, index + 1, kOutput, dropout_.token_0), d_dense);
-  linear_backward(w.output, view(kept.activated, i), d_dense, gradient.output, d_wide);
+  linear_backward(w.output, view(kept.activated, i), d_dense, gradient.output, d_wide, false,
+                  bf16_);
   activation_backward(config_.hidden_act, view(kept.intermediate, i), d_wide);
-  linear_backward(w.intermediate, attended, d_wide, gradient.intermediate, d, true);
+  linear_backward(w.intermediate, attended, d_wide, gradient.intermediate, d, true, bf16_);
 
   // d: of `attended`, then of the sum before its norm.
   layer_norm_backward(w.attention_norm, view(kept.attention_sum, h),
@@ -116,7 +117,8 @@ void Encoder::block_backward(size_t index, ConstMatrix hidden, Matrix d,
   dropout(dropout_.at(rate, index + 1, kAttentionOutput, dropout_.token_0), d_dense);
   const ConstMatrix context = view(kept.context, h);
   const Matrix d_context = d_context_.matrix(tokens, h);  // [T, H]
-  linear_backward(w.attention_output, context, d_dense, gradient.attention_output, d_context);
+  linear_backward(w.attention_output, context, d_dense, gradient.attention_output, d_context, false,
+                  bf16_);
 
   const Matrix qkv = view(kept.qkv, 3 * h);
   const Matrix d_qkv = d_qkv_.matrix(tokens, 3 * h);  // [T, 3H]
@@ -125,7 +127,7 @@ void Encoder::block_backward(size_t index, ConstMatrix hidden, Matrix d,
   attention_backward(attention_plan(index + 1), part(qkv, 0), part(qkv, 1), part(qkv, 2), context,
                      log_sums, d_context, part(d_qkv, 0), part(d_qkv, 1), part(d_qkv, 2),
                      attention_);
-  linear_backward(w.qkv, hidden, d_qkv, gradient.qkv, d, true);
+  linear_backward(w.qkv, hidden, d_qkv, gradient.qkv, d, true, bf16_);
 }
 
 void Encoder::embed_backward(Matrix d, const ModelWeights& gradient) {
@@ -133,7 +135,8 @@ void Encoder::embed_backward(Matrix d, const ModelWeights& gradient) {
   const ConstMatrix embedded = view(embedded_, width);
   if (weights_.projection.weight.data) {
     const Matrix d_embedded = d_dense_.matrix(d.rows, width);  // [T, E]
-    linear_backward(weights_.projection, embedded, d, gradient.projection, d_embedded);
+    linear_backward(weights_.projection, embedded, d, gradient.projection, d_embedded, false,
+                    bf16_);
     d = d_embedded;
   }
   dropout(dropout_.at(dropout_.hidden, 0, kOutput, dropout_.token_0), d);

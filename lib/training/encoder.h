@@ -44,7 +44,11 @@ struct LayerKept {
 /// Thread rule: one Encoder per thread; weights are shared and constant meanwhile.
 class Encoder {
  public:
-  Encoder(const Config& config, const ModelWeights& weights) : config_(config), weights_(weights) {}
+  /// `bf16`: the products with weights in bfloat16; needs Bf16Products::available().
+  Encoder(const Config& config, const ModelWeights& weights, bool bf16 = false)
+      : config_(config), weights_(weights), bf16_(bf16 ? &products_ : nullptr) {}
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
 
   /// Hidden states of the last layer [T, H], until the next call. `batch` must live until backward.
   Matrix forward(const PackedBatch& batch, const DropoutPlan& dropout);
@@ -71,6 +75,8 @@ class Encoder {
   std::vector<LayerKept> layers_;
   Buffer d_dense_, d_wide_, d_qkv_, d_context_;
   AttentionBuffers attention_;
+  Bf16Products products_;
+  Bf16Products* const bf16_;
 };
 
 }  // namespace bert::training

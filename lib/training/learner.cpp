@@ -28,8 +28,9 @@ struct Lane {
   std::exception_ptr failure;
 
   Lane(const Config& config, Objective objective, const ModelWeights& weights,
-       const std::vector<float>& class_weights)
-      : encoder(config, weights), head(config, objective, weights, class_weights) {}
+       const LearnerOptions& options)
+      : encoder(config, weights, options.bf16),
+        head(config, objective, weights, options.class_weights) {}
 };
 
 void check(const PackedBatch& batch, const Config& config) {
@@ -117,13 +118,17 @@ struct Learner::State {
     if (blas_state() == BlasState::missing) {
       throw Error(Error::Kind::no_input, "", "training needs OpenBLAS, and there is none to load");
     }
+    if (options.bf16 && !Bf16Products::available()) {
+      throw Error(Error::Kind::unsupported, "",
+                  "this CPU has no products in bfloat16 (AVX512-BF16): train in f32");
+    }
     for (Buffer* b : {&values, &first, &second}) std::fill_n(b->data(), layout.floats(), 0.f);
     const bool tied =
         weights.transform.weight.data && weights.decoder.weight.data == weights.word.data;
     sparse = !tied;
     row_moves.assign(config.vocab_size, 0);
     for (int i = 0; i < team.size(); ++i) {
-      lanes.push_back(std::make_unique<Lane>(config, objective, weights, options.class_weights));
+      lanes.push_back(std::make_unique<Lane>(config, objective, weights, options));
       Lane& lane = *lanes.back();
       std::fill_n(lane.gradient.reserve(layout.floats()), layout.floats(), 0.f);
       lane.gradient_view = ModelWeights::view(layout, config, lane.gradient.data());

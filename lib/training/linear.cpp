@@ -7,9 +7,10 @@
 
 namespace bert::training {
 
-void linear_forward(const LinearWeights& weights, ConstMatrix x, Matrix y) {
+void linear_forward(const LinearWeights& weights, ConstMatrix x, Matrix y, Bf16Products* bf16) {
   const Matrix& w = weights.weight;
   if (x.rows == 0) return;
+  if (bf16) return bf16->nt(x, w, weights.bias, y);
   if (weights.bias) {
     for (size_t t = 0; t < y.rows; ++t) std::copy_n(weights.bias, y.cols, y.row(t));
   }
@@ -18,16 +19,22 @@ void linear_forward(const LinearWeights& weights, ConstMatrix x, Matrix y) {
 }
 
 void linear_backward(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy,
-                     const LinearWeights& gradient, Matrix dx, bool add_to_dx) {
+                     const LinearWeights& gradient, Matrix dx, bool add_to_dx, Bf16Products* bf16) {
   const Matrix& w = weights.weight;
   if (dy.rows == 0) return;
-  if (dx.data) {
+  if (dx.data && bf16) {
+    bf16->nn(dy, w, dx, add_to_dx);
+  } else if (dx.data) {
     blas_gemm_nn(dy.data, dy.stride, w.data, w.stride, dx.data, dx.stride, dy.rows, w.cols, w.rows,
                  add_to_dx ? 1.f : 0.f);
   }
   if (!gradient.weight.data) return;
-  blas_gemm_tn(dy.data, dy.stride, x.data, x.stride, gradient.weight.data, gradient.weight.stride,
-               w.rows, w.cols, dy.rows, 1.f);
+  if (bf16) {
+    bf16->tn(dy, x, gradient.weight);
+  } else {
+    blas_gemm_tn(dy.data, dy.stride, x.data, x.stride, gradient.weight.data, gradient.weight.stride,
+                 w.rows, w.cols, dy.rows, 1.f);
+  }
   if (!gradient.bias) return;
   for (size_t t = 0; t < dy.rows; ++t) {
     gradient_kernels().axpy(1.f, dy.row(t), dy.cols, gradient.bias);

@@ -1,6 +1,6 @@
-// bench_training DIR LENGTHS THREADS STEPS DROPOUT: steps of masked-LM-free fine-tuning (two
-// classes), batches of 32. LENGTHS: short (4 to 43 tokens) or long (128). Prints tokens, seconds,
-// CPU seconds and peak MB of the steps.
+// bench_training DIR LENGTHS THREADS STEPS DROPOUT f32|bf16: steps of masked-LM-free fine-tuning
+// (two classes), batches of 32. LENGTHS: short (4 to 43 tokens) or long (128). Prints tokens,
+// seconds, CPU seconds and peak MB of the steps.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -32,10 +32,11 @@ long peak_kilobytes() {
 int main(int argc, char** argv) {
   using namespace bert;
   using namespace bert::training;
-  if (argc != 6) return 64;
+  if (argc != 7) return 64;
   const bool is_short = std::string(argv[2]) == "short";
   LearnerOptions options;
   options.threads = std::atoi(argv[3]);
+  options.bf16 = std::string(argv[6]) == "bf16";
   const int steps = std::atoi(argv[4]);
   options.hidden_dropout = options.attention_dropout = std::strtof(argv[5], nullptr);
   options.optimizer.schedule = Schedule::constant;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """training.py BIN_DIR MODEL_DIR [THREADS [STEPS]]: fine-tuning speed beside PyTorch's, in one run.
 
-Same model, sequences and precision (fp32); PyTorch pads each batch to its longest sequence, as its users do. Prints
+Same model, sequences and precision (fp32; bf16: our products, PyTorch's autocast); PyTorch pads each batch to its longest sequence, as its users do. Prints
 tokens per second and per CPU second (which other load disturbs less), and their ratios.
 """
 
@@ -14,7 +14,7 @@ import torch
 import transformers
 
 
-def run_torch(directory, lengths, threads, steps, dropout):
+def run_torch(directory, lengths, threads, steps, dropout, dtype):
     torch.set_num_threads(threads)
     config = transformers.AutoConfig.from_pretrained(
         directory, num_labels=2, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
@@ -33,7 +33,9 @@ def run_torch(directory, lengths, threads, steps, dropout):
         mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
         if step == 0:
             begin, usage = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF)
-        loss = model(input_ids=ids, attention_mask=mask, labels=torch.tensor([s % 2 for s in range(32)])).loss
+        labels = torch.tensor([s % 2 for s in range(32)])
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype == "bf16"):
+            loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -49,16 +51,16 @@ def main():
     binaries, directory = sys.argv[1:3]
     threads = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     steps = int(sys.argv[4]) if len(sys.argv) > 4 else 8
-    print("lengths\tdropout\tours tok/s\ttorch tok/s\tratio\tours tok/cpu-s\ttorch tok/cpu-s\tratio\tours MB\ttorch MB")
+    print("lengths\tdropout\tdtype\tours tok/s\ttorch tok/s\tratio\tours tok/cpu-s\ttorch tok/cpu-s\tratio\tours MB\ttorch MB")
     for lengths in ("short", "long"):
-        for dropout in (0.0, 0.1):
-            command = [f"{binaries}/bench_training", directory, lengths, threads, steps, dropout]
+        for dropout, dtype in ((0.0, "f32"), (0.1, "f32"), (0.1, "bf16")):
+            command = [f"{binaries}/bench_training", directory, lengths, threads, steps, dropout, dtype]
             ours = [float(x) for x in subprocess.check_output(list(map(str, command)), text=True).split()]
-            torchs = run_torch(directory, lengths, threads, steps, dropout)
+            torchs = run_torch(directory, lengths, threads, steps, dropout, dtype)
             row = [ours[0] / ours[1], torchs[0] / torchs[1]]
             row += [row[0] / row[1], ours[0] / ours[2], torchs[0] / torchs[2]]
             row += [row[3] / row[4]]
-            print(lengths, dropout, *[f"{x:.4g}" for x in row], int(ours[3]), torchs[3], sep="\t", flush=True)
+            print(lengths, dropout, dtype, *[f"{x:.4g}" for x in row], int(ours[3]), torchs[3], sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -128,6 +130,44 @@ TEST_CASE("linear: forward and backward equal autograd") {
     CHECK(error(dx.values, twice_x) < kLayerTolerance);
     linear_backward(weights, x.matrix(), dy.matrix(), {}, dx.matrix());
     CHECK(error(dw.values, twice) < kLayerTolerance);
+  }
+}
+
+TEST_CASE("linear in bfloat16 is the product of rounded operands") {
+  if (!Bf16Products::available()) return;
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  // Numbers that bfloat16 holds, so that only the order of the sums differs.
+  const auto draw = [&](size_t rows, size_t cols) {
+    Data data(rows, cols);
+    for (float& v : data.values) {
+      v = normal(random);
+      uint32_t bits;
+      std::memcpy(&bits, &v, 4);
+      bits &= 0xFFFF0000u;
+      std::memcpy(&v, &bits, 4);
+    }
+    return data;
+  };
+  for (const auto& [t, k, n] : {std::tuple<size_t, size_t, size_t>(37, 21, 50),
+                                {130, 96, 33},
+                                {1, 1, 1},
+                                {16, 64, 48},
+                                {700, 40, 17}}) {
+    CAPTURE(t);
+    Data x = draw(t, k), w = draw(n, k), b = draw(1, n), dy = draw(t, n);
+    const LinearWeights weights{w.matrix(), b.values.data()};
+    Bf16Products bf16;
+    std::vector<std::vector<float>> results[2];
+    for (const bool rounded : {false, true}) {
+      Data y(t, n), dx = x, dw(n, k), db(1, n);
+      const LinearWeights gradient{dw.matrix(), db.values.data()};
+      linear_forward(weights, x.matrix(), y.matrix(), rounded ? &bf16 : nullptr);
+      linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix(), true,
+                      rounded ? &bf16 : nullptr);
+      results[rounded] = {y.values, dx.values, dw.values, db.values};
+    }
+    for (size_t i = 0; i < 4; ++i) CHECK(error(results[1][i], results[0][i]) < 1e-5);
   }
 }
 

@@ -47,6 +47,8 @@ TrainingOptions::TrainingOptions(CLI::App& app) {
       ->check(CLI::Range(0., 0.9))
       ->type_name("X");
   app.add_option("--seed", seed_, "of everything that is drawn (default: 1)")->type_name("N");
+  add_choice<bool>(app, "--dtype", bf16_, {{"f32", false}, {"bf16", true}},
+                   "precision of the products with weights");
   app.add_option("--save-steps", save_every, "steps between checkpoints")->type_name("N");
   app.add_flag("--resume", resume, "go on from the newest checkpoint");
   app.add_flag("--overwrite", overwrite, "begin anew where a model stands");
@@ -67,6 +69,7 @@ training::LearnerOptions TrainingOptions::learner() const {
   options.optimizer = optimizer_;
   options.hidden_dropout = options.attention_dropout = static_cast<float>(dropout_);
   options.seed = seed_;
+  options.bf16 = bf16_;
   options.threads = jobs_ > 0 ? jobs_ : allowed_cpus();
   options.max_pass_tokens = pass_tokens_;
   return options;

@@ -13,7 +13,7 @@ namespace bert::tools {
 /// Options of the tools that train:
 ///   --output, --batch-size, --lr, --schedule, --warmup, --weight-decay, --max-grad-norm,
 ///   --dropout,
-///   --seed, --save-steps, --resume, --overwrite, --max-batch-tokens, -j, --progress, -q
+///   --seed, --dtype, --save-steps, --resume, --overwrite, --max-batch-tokens, -j, --progress, -q
 class TrainingOptions {
  public:
   explicit TrainingOptions(CLI::App& app);
@@ -40,6 +40,7 @@ class TrainingOptions {
   uint64_t seed_ = 1;
   int jobs_ = 0;
   size_t pass_tokens_ = 2048;
+  bool bf16_ = false;
   bool progress_ = false;
   std::chrono::steady_clock::time_point drawn_{};
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

@@ -1,0 +1,130 @@
+#include "training/bf16.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "ops/dtype.h"
+#include "ops/kernel_table.h"
+
+namespace bert::training {
+namespace {
+
+constexpr size_t kGroup = 3;                 // panels of a tile, as in ops/linear.cpp
+constexpr size_t kCachedBytes = 384 * 1024;  // of a, that stay in the second-level cache
+
+size_t panels_of(size_t n) { return (n + kPanel - 1) / kPanel; }
+size_t panel_bytes(size_t k) { return round_up(k, 2) * kPanel * sizeof(uint16_t); }
+const std::byte* bytes(const float* p) { return reinterpret_cast<const std::byte*>(p); }
+
+}  // namespace
+
+bool Bf16Products::available() { return kernels().gemm_bf16 != nullptr; }
+
+/// a_ = the rows of a.
+void Bf16Products::round_rows(ConstMatrix a) {
+  const size_t ld = round_up(a.cols, 2);
+  auto* out = reinterpret_cast<uint16_t*>(a_.reserve(a.rows * ld / 2 + 1));
+  for (size_t t = 0; t < a.rows; ++t) kernels().to_bf16(a.row(t), a.cols, out + t * ld);
+}
+
+/// a_ = the columns of a as rows, 16 rows of a at a time.
+void Bf16Products::round_columns(ConstMatrix a) {
+  const size_t ld = round_up(a.rows, 2);
+  auto* out = reinterpret_cast<uint16_t*>(a_.reserve(a.cols * ld / 2 + 1));
+  float* panel = panel_.reserve(a.cols * kPanel);
+  for (size_t first = 0; first < a.rows; first += kPanel) {
+    const size_t count = std::min(kPanel, a.rows - first);
+    const std::byte* rows[kPanel] = {};
+    for (size_t r = 0; r < count; ++r) rows[r] = bytes(a.row(first + r));
+    kernels().pack_f32(rows, static_cast<int>(DType::f32), a.cols, panel);
+    for (size_t i = 0; i < a.cols; ++i) {
+      kernels().to_bf16(panel + i * kPanel, count, out + i * ld + first);
+    }
+  }
+}
+
+/// b_ = panels of 16 rows of b.
+void Bf16Products::pack_rows(ConstMatrix b) {
+  const size_t size = panel_bytes(b.cols);
+  auto* out = reinterpret_cast<std::byte*>(b_.reserve(panels_of(b.rows) * size / sizeof(float)));
+  float* panel = panel_.reserve(round_up(b.cols, 2) * kPanel);
+  for (size_t p = 0; p < panels_of(b.rows); ++p) {
+    const std::byte* rows[kPanel] = {};
+    for (size_t r = 0; r < std::min(kPanel, b.rows - p * kPanel); ++r) {
+      rows[r] = bytes(b.row(p * kPanel + r));
+    }
+    kernels().pack_f32(rows, static_cast<int>(DType::f32), b.cols, panel);
+    kernels().pack_bf16(panel, b.cols, out + p * size);
+  }
+}
+
+/// b_ = panels of 16 columns of b.
+void Bf16Products::pack_columns(ConstMatrix b) {
+  const size_t size = panel_bytes(b.rows);
+  auto* out = reinterpret_cast<std::byte*>(b_.reserve(panels_of(b.cols) * size / sizeof(float)));
+  float* panel = panel_.reserve(round_up(b.rows, 2) * kPanel);
+  for (size_t p = 0; p < panels_of(b.cols); ++p) {
+    const size_t count = std::min(kPanel, b.cols - p * kPanel);
+    for (size_t i = 0; i < b.rows; ++i) {
+      float* to = panel + i * kPanel;
+      std::memcpy(to, b.row(i) + p * kPanel, count * sizeof(float));
+      std::fill(to + count, to + kPanel, 0.f);
+    }
+    kernels().pack_bf16(panel, b.rows, out + p * size);
+  }
+}
+
+/// c = a_ b_ (+ bias) (+ c), in blocks of rows that stay in cache while the panels pass by.
+void Bf16Products::multiply(size_t rows, size_t k, const float* bias, Matrix c, bool add) {
+  const size_t ld = round_up(k, 2), panels = panels_of(c.cols);
+  const auto* a = reinterpret_cast<const uint16_t*>(a_.data());
+  const auto* b = reinterpret_cast<const std::byte*>(b_.data());
+  // The kernel reads biases by whole panels.
+  std::vector<float> biases;
+  if (bias) {
+    biases.assign(bias, bias + c.cols);
+    biases.resize(panels * kPanel);
+  }
+  const size_t block = std::max<size_t>(32, kCachedBytes / (ld * sizeof(uint16_t)) / 8 * 8);
+  for (size_t row = 0; row < rows; row += block) {
+    for (size_t p = 0; p < panels; p += kGroup) {
+      GemmTask task;
+      task.a = a + row * ld;
+      task.lda = ld;
+      task.b = b + p * panel_bytes(k);
+      task.panel_stride = panel_bytes(k);
+      task.step = kPanel;
+      task.rows = std::min(block, rows - row);
+      task.panels = std::min(kGroup, panels - p);
+      task.cols = std::min(task.panels * kPanel, c.cols - p * kPanel);
+      task.k = k;
+      task.c = c.row(row) + p * kPanel;
+      task.ldc = c.stride;
+      task.bias = bias ? biases.data() + p * kPanel : nullptr;
+      task.residual = add ? task.c : nullptr;
+      task.ldr = c.stride;
+      kernels().gemm_bf16(task);
+    }
+  }
+}
+
+void Bf16Products::nt(ConstMatrix a, ConstMatrix b, const float* bias, Matrix c) {
+  round_rows(a);
+  pack_rows(b);
+  multiply(a.rows, a.cols, bias, c, false);
+}
+
+void Bf16Products::nn(ConstMatrix a, ConstMatrix b, Matrix c, bool add) {
+  round_rows(a);
+  pack_columns(b);
+  multiply(a.rows, a.cols, nullptr, c, add);
+}
+
+void Bf16Products::tn(ConstMatrix a, ConstMatrix b, Matrix c) {
+  round_columns(a);
+  pack_columns(b);
+  multiply(a.cols, a.rows, nullptr, c, true);
+}
+
+}  // namespace bert::training
