@@ -1,6 +1,8 @@
 #include "text/normalizer.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 namespace bert {
 
@@ -68,9 +70,7 @@ void Normalizer::decompose_and_sort(char32_t code_point, Span span) {
   }
   if (done == n) return;
   if (run_is_dropped(parts + done, n - done)) return;
-  spans_.clear();
-  if (done == 0) spans_.push_back(span);
-  sort_run(parts + done, n - done, span);
+  sort_run(parts + done, n - done, span, done == 0);
 }
 
 /// Whether strip_accents drops all of the run of marks that begins with parts[0..n) and goes on at
@@ -100,18 +100,22 @@ bool Normalizer::run_is_dropped(const char32_t* parts, size_t n) {
   return true;
 }
 
-/// Hands on what is left of a run of marks in canonical order. The run begins with parts[0..n) of
-/// the character at `span`, whose starter is already out unless spans_ holds it, and goes on at
-/// position_.
+/// Hands on the marks that are kept of a run, in canonical order. The run begins with parts[0..n)
+/// of the character at `span` (`whole`: with all of it) and goes on at position_.
 ///
 /// The reference aligns by counting: the k-th mark that begins a source character takes the bytes
 /// of the run's k-th source character, wherever sorting moved it; other marks share those of the
-/// mark before.
-void Normalizer::sort_run(const char32_t* parts, size_t n, Span span) {
-  const bool whole = !spans_.empty();
+/// mark before. So counts per class tell the place of a mark, and dropped marks need not be stored.
+void Normalizer::sort_run(const char32_t* parts, size_t n, Span span, bool whole) {
+  std::array<uint32_t, 256> firsts{};  // per class: marks that begin a source character
   marks_.clear();
-  for (size_t i = 0; i < n; ++i)
-    marks_.push_back({parts[i], combining_class(parts[i]), whole && i == 0});
+  const auto note = [&](char32_t c, bool first) {
+    uint32_t& rank = firsts[combining_class(c)];
+    rank += first ? 1 : 0;
+    if (!(char_class(c) & kCharMark)) marks_.push_back({c, rank});
+  };
+  for (size_t i = 0; i < n; ++i) note(parts[i], whole && i == 0);
+  size_t at = position_;
   for (;;) {
     size_t after = position_;
     size_t replaced = replaced_;
@@ -121,19 +125,23 @@ void Normalizer::sort_run(const char32_t* parts, size_t n, Span span) {
     if (!read_clean(after, c, next, replaced)) break;
     const size_t count = decompose(c, more);
     if (combining_class(more[0]) == 0) break;
-    for (size_t i = 0; i < count; ++i)
-      marks_.push_back({more[i], combining_class(more[i]), i == 0});
-    spans_.push_back(next);
+    for (size_t i = 0; i < count; ++i) note(more[i], i == 0);
     position_ = after;
     replaced_ = replaced;
   }
   std::stable_sort(marks_.begin(), marks_.end(), [](const Mark& a, const Mark& b) {
-    return a.combining_class < b.combining_class;
+    return combining_class(a.code_point) < combining_class(b.code_point);
   });
-  size_t used = 0;
+  std::exclusive_scan(firsts.begin(), firsts.end(), firsts.begin(), 0u);
+  uint32_t index =
+      whole ? 1 : 0;  // of the source character at `span`, which goes through the run once more
   for (const Mark& mark : marks_) {
-    if (mark.first) span = spans_[used++];
-    if (!(char_class(mark.code_point) & kCharMark)) emit(mark.code_point, span);
+    const uint32_t wanted = firsts[combining_class(mark.code_point)] + mark.rank;
+    for (size_t ignored = 0; index < wanted; ++index) {
+      char32_t c = 0;
+      read_clean(at, c, span, ignored);
+    }
+    emit(mark.code_point, span);
   }
 }
 

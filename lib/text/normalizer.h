@@ -44,16 +44,17 @@ class Normalizer {
     uint32_t begin;
     uint32_t end;
   };
+  /// A mark that strip_accents keeps.
   struct Mark {
     char32_t code_point;
-    uint8_t combining_class;
-    bool first;  ///< begins a character of the source
+    uint32_t
+        rank;  ///< marks of its combining class, up to itself, that begin a character of the source
   };
 
   bool read_clean(size_t& position, char32_t& code_point, Span& span, size_t& replaced) const;
   void decompose_and_sort(char32_t code_point, Span span);
   bool run_is_dropped(const char32_t* parts, size_t n);
-  void sort_run(const char32_t* parts, size_t n, Span span);
+  void sort_run(const char32_t* parts, size_t n, Span span, bool whole);
   void emit(char32_t code_point, Span span);
 
   NormalizerOptions options_;
@@ -64,7 +65,6 @@ class Normalizer {
   std::vector<NormalizedChar> ready_;  ///< produced and not yet handed out
   size_t ready_at_ = 0;
   std::vector<Mark> marks_;
-  std::vector<Span> spans_;
 };
 
 }  // namespace bert

@@ -233,7 +233,6 @@ void Reader::read_added_tokens_json() {
   const auto document = open_json("added_tokens.json");
   if (!document) return;
   const Json root = document->root();
-  const size_t count = root.size();
   std::vector<Wanted> tokens;
   root.for_each_member([&](std::string_view content, Json value) {
     AddedToken token;
@@ -248,7 +247,6 @@ void Reader::read_added_tokens_json() {
     token.normalized = !token.special;
     tokens.push_back({token, id, value.where()});
   });
-  static_cast<void>(count);
   std::stable_sort(tokens.begin(), tokens.end(),
                    [](const Wanted& a, const Wanted& b) { return a.id < b.id; });
   wanted_.insert(wanted_.begin(), tokens.begin(), tokens.end());
@@ -367,7 +365,9 @@ void Reader::read_tokenizer_json() {
       tokens.push_back(
           {token_of(value, false), id_of(value.at("id"), files_.vocab.size()), value.where()});
     });
-    wanted_.insert(wanted_.begin(), tokens.begin(), tokens.end());
+    // added_tokens_decoder of the configuration comes first, where there is one.
+    wanted_.insert(config_names_tokens_ ? wanted_.end() : wanted_.begin(), tokens.begin(),
+                   tokens.end());
   }
   read_post_processor(root);
 }
