@@ -39,9 +39,8 @@ void add(CLI::App& app, Options& o) {
                  "hypothesis of a candidate (default: 'This example is {}.')")
       ->type_name("TEXT");
   app.add_flag("--multi-label", o.multi_label, "any number of candidates may hold");
-  app.add_option(
-         "--gold", o.gold,
-         "field with the true label or value: report accuracy, precision, recall, F1 on stderr")
+  app.add_option("--gold", o.gold,
+                 "field with the true label: report accuracy, precision, recall, F1 on stderr")
       ->type_name("N");
 }
 
@@ -65,8 +64,7 @@ std::vector<std::string> column_names(const LabelPlan& plan, const ClassifyOptio
   if (classify.all || plan.values) return plan.labels;
   std::vector<std::string> names;
   for (size_t k = 1; k <= std::min(classify.top_k, plan.labels.size()); ++k) {
-    names.push_back("label" + std::to_string(k));
-    names.push_back("p" + std::to_string(k));
+    names.insert(names.end(), {"label" + std::to_string(k), "p" + std::to_string(k)});
   }
   if (names.empty()) names = {"label", "probability"};
   return names;

@@ -1,12 +1,9 @@
 // embed - turn each line of text into a vector. See man/embed.1.
 #include "tasks/embed.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
+#include "common/npy_output.h"
 #include "common/options.h"
 #include "common/run.h"
-#include "io/npy.h"
 
 using namespace bert;
 
@@ -21,8 +18,7 @@ struct Options {
 
 void add(CLI::App& app, Options& o) {
   app.add_option("--pool", o.pool,
-                 "cls, mean, max, sum, ..., pooler, or none for one row per token (default: the "
-                 "model's own)")
+                 "cls, mean, max, ..., pooler; none: a row per token (default: the model's own)")
       ->type_name("MODE");
   app.add_option("--layers", o.layers,
                  "0, 12, -2, sum:9-12, mean:9-12, concat:9-12, word or onehot (default: -1)")
@@ -65,29 +61,15 @@ EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Op
   return plan;
 }
 
-/// An npy file begins with its size: known beforehand, or patched when the output is a file.
-class NpyHeader {
- public:
-  NpyHeader(const Options& o, size_t columns) : columns_(columns), rows_(o.rows) {
-    begin_ = lseek(STDOUT_FILENO, 0, SEEK_CUR);
-    if (begin_ < 0 && rows_ == 0) {
-      throw Error(Error::Kind::usage, "--format npy", "writing to a pipe wants --rows N");
-    }
-    tools::print(npy_header(rows_, columns_));
-  }
-  void finish(uint64_t rows) const {
-    if (rows == rows_) return;
-    const std::string header = npy_header(rows, columns_);
-    if (rows_ != 0 || pwrite(STDOUT_FILENO, header.data(), header.size(), begin_) != 128) {
-      throw Error(Error::Kind::data, "--rows",
-                  fmt::format("found {} vectors, wants {}", rows, rows_));
-    }
-  }
-
- private:
-  size_t columns_, rows_;
-  off_t begin_;
-};
+/// Names for --header; binary formats have none.
+std::vector<std::string> column_names(const EmbedPlan& plan, const Model& model) {
+  if (plan.format != VectorFormat::tsv) return {};
+  if (plan.compare) return {"cosine"};
+  std::vector<std::string> names;
+  if (plan.per_token) names = {"record", "index", "token"};
+  for (size_t i = 1; i <= plan.width(model); ++i) names.push_back("v" + std::to_string(i));
+  return names;
+}
 
 }  // namespace
 
@@ -109,12 +91,9 @@ int main(int argc, char** argv) {
     rows.fill(task);
 
     rows.stream().texts = options.compare ? 2 : 1;
-    for (size_t i = 1; i <= plan.width(model) && !plan.compare; ++i) {
-      rows.stream().output_names.push_back("v" + std::to_string(i));
-    }
-    if (plan.compare) rows.stream().output_names = {"cosine"};
-    std::optional<NpyHeader> npy;
-    if (plan.format == VectorFormat::npy) npy.emplace(options, plan.width(model));
+    rows.stream().output_names = column_names(plan, model);
+    std::optional<tools::NpyOutput> npy;
+    if (plan.format == VectorFormat::npy) npy.emplace(options.rows, plan.width(model));
     const int status = rows.run(
         [&] { return std::make_unique<EmbedWorker>(tokenizer, model, dense, plan, task); });
     if (npy) npy->finish(rows.counts().answers);
