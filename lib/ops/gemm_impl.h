@@ -1,0 +1,169 @@
+// Part of kernels_impl.h: products by panels of weights.
+
+/// The sums over K are cut into runs of at most this length, of equal size, added at the end:
+/// shorter chains round less, and the cut depends on K alone.
+constexpr size_t kMaxChain = 256;
+
+/// c[MR, NP * 16] (+)= a[MR, k] b[k, NP * 16], one chain of multiply-adds per element.
+/// Ahead fetches the panels that follow, for the first rows to meet b.
+template <size_t MR, size_t NP, bool Ahead>
+void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, size_t step,
+              size_t k, float* c, size_t ldc, bool accumulate) {
+  constexpr size_t NV = NP * kVecsPerPanel;
+  Vec sum[MR][NV];
+  UNROLL for (size_t r = 0; r < MR; ++r) {
+    UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = set1(0.f);
+  }
+  for (size_t i = 0; i < k; ++i) {
+    Vec w[NV];
+    UNROLL for (size_t j = 0; j < NV; ++j) {
+      w[j] = load(b + j / kVecsPerPanel * panel_floats + j % kVecsPerPanel * kLanes);
+      if constexpr (Ahead) {
+        __builtin_prefetch(b + (NP + j / kVecsPerPanel) * panel_floats + j % kVecsPerPanel * kLanes,
+                           0, 2);
+      }
+    }
+    UNROLL for (size_t r = 0; r < MR; ++r) {
+      const Vec x = set1(a[r * lda + i]);
+      UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = fma(x, w[j], sum[r][j]);
+    }
+    b += step;
+  }
+  UNROLL for (size_t r = 0; r < MR; ++r) {
+    UNROLL for (size_t j = 0; j < NV; ++j) {
+      float* to = c + r * ldc + j * kLanes;
+      store(to, accumulate ? add(load(to), sum[r][j]) : sum[r][j]);
+    }
+  }
+}
+
+using TileF32 = void (*)(const float*, size_t, const float*, size_t, size_t, size_t, float*, size_t,
+                         bool);
+
+/// tile_f32<rows, NP, Ahead> by the number of rows.
+template <size_t NP, bool Ahead, size_t... R>
+inline TileF32 tile_of(size_t rows, Rows<R...>) {
+  static constexpr TileF32 kTiles[] = {tile_f32<R, NP, Ahead>...};
+  return kTiles[rows - 1];
+}
+
+template <int A>
+void epilogue_as(const GemmTask& t, const float* tile, size_t row, size_t rows, size_t ld) {
+  for (size_t r = 0; r < rows; ++r) {
+    float* c = t.c + (row + r) * t.ldc;
+    const float* residual = t.residual ? t.residual + (row + r) * t.ldr : nullptr;
+    each(t.cols, [&](size_t j, auto part) {
+      Vec y = load(tile + r * ld + j);
+      if (t.bias) y = add(y, load(t.bias + j));
+      y = act_v<A>(y);
+      if (residual) y = add(y, load_n(residual + j, part));
+      store_n(c + j, y, part);
+    });
+  }
+}
+
+/// From the sums of a tile [rows, ld] to t.c.
+void epilogue(const GemmTask& t, const float* tile, size_t row, size_t rows, size_t ld) {
+  switch (t.activation) {
+    case kGelu:
+      return epilogue_as<kGelu>(t, tile, row, rows, ld);
+    case kGeluTanh:
+      return epilogue_as<kGeluTanh>(t, tile, row, rows, ld);
+    case kGeluQuick:
+      return epilogue_as<kGeluQuick>(t, tile, row, rows, ld);
+    case kRelu:
+      return epilogue_as<kRelu>(t, tile, row, rows, ld);
+    case kSilu:
+      return epilogue_as<kSilu>(t, tile, row, rows, ld);
+    case kTanh:
+      return epilogue_as<kTanh>(t, tile, row, rows, ld);
+    case kSigmoid:
+      return epilogue_as<kSigmoid>(t, tile, row, rows, ld);
+    default:
+      return epilogue_as<kNone>(t, tile, row, rows, ld);
+  }
+}
+
+/// Calls f(first, count) for pieces of [0, n) of at most `most`, as equal as can be.
+template <typename F>
+inline void in_pieces(size_t n, size_t most, F&& f) {
+  const size_t pieces = (n + most - 1) / most;
+  for (size_t p = 0, first = 0; p < pieces; ++p) {
+    const size_t count = n / pieces + (p < n % pieces ? 1 : 0);
+    f(first, count);
+    first += count;
+  }
+}
+
+/// The part of `t` that concerns `panels` panels from `first` on.
+inline GemmTask panels_of(const GemmTask& t, size_t first, size_t panels) {
+  GemmTask part = t;
+  part.b = static_cast<const char*>(t.b) + first * t.panel_stride;
+  part.panels = panels;
+  part.cols = smaller(panels * kPanel, t.cols - first * kPanel);
+  part.c = t.c + first * kPanel;
+  if (t.bias) part.bias = t.bias + first * kPanel;
+  if (t.residual) part.residual = t.residual + first * kPanel;
+  return part;
+}
+
+/// How a product is computed tile by tile: run<MR, NP>(t, row, tile) leaves the sums of MR rows.
+struct F32 {
+  using AllRows = TileRows;
+  template <size_t NP, size_t... R>
+  static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...> all) {
+    const float* a = static_cast<const float*>(t.a) + row * t.lda;
+    const float* b = static_cast<const float*>(t.b);
+    const TileF32 run_tile =
+        row == 0 ? tile_of<NP, true>(rows, all) : tile_of<NP, false>(rows, all);
+    in_pieces(t.k, kMaxChain, [&](size_t k, size_t count) {
+      run_tile(a + k, t.lda, b + k * t.step, t.panel_stride / sizeof(float), t.step, count, tile,
+               NP * kPanel, k > 0);
+    });
+  }
+};
+
+/// The same for kernels that take whole sums at once: K::tile<MR, NP>(t, row, tile).
+template <typename K>
+struct Whole {
+  using AllRows = typename K::AllRows;
+  template <size_t NP, size_t... R>
+  static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...>) {
+    using Run = void (*)(const GemmTask&, size_t, float*);
+    static constexpr Run kTiles[] = {K::template tile<R, NP>...};
+    kTiles[rows - 1](t, row, tile);
+  }
+};
+
+template <typename K, size_t NP, size_t... R>
+void gemm_panels(const GemmTask& t, Rows<R...> all) {
+  alignas(64) float tile[sizeof...(R) * NP * kPanel];
+  in_pieces(t.rows, sizeof...(R), [&](size_t row, size_t rows) {
+    K::template run<NP>(t, row, rows, tile, all);
+    epilogue(t, tile, row, rows, NP * kPanel);
+  });
+}
+
+template <typename K, size_t Most, typename AllRows>
+void gemm_rows(const GemmTask& t, AllRows all) {
+  in_pieces(t.panels, Most, [&](size_t first, size_t count) {
+    const GemmTask part = panels_of(t, first, count);
+    if constexpr (Most >= 4) {
+      if (count == 4) return gemm_panels<K, 4>(part, all);
+    }
+    if constexpr (Most >= 3) {
+      if (count == 3) return gemm_panels<K, 3>(part, all);
+    }
+    if constexpr (Most >= 2) {
+      if (count == 2) return gemm_panels<K, 2>(part, all);
+    }
+    gemm_panels<K, 1>(part, all);
+  });
+}
+
+/// Few rows need more panels at once, to have enough independent chains.
+template <typename K>
+void gemm(const GemmTask& t) {
+  if (t.rows <= rows_in(FewRows{})) return gemm_rows<K, kFewPanels>(t, FewRows{});
+  gemm_rows<K, kTilePanels>(t, typename K::AllRows{});
+}
