@@ -1,0 +1,227 @@
+#include "tokenizer/tokenizer_json.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "tokenizer/vocab_txt.h"
+
+namespace bert {
+namespace {
+
+[[noreturn]] void bad(const std::string& where, std::string_view what) {
+  throw Error(Error::Kind::data, where, what);
+}
+
+bool flag(Json object, std::string_view key, bool fallback) {
+  const auto value = object.find(key);
+  return value && !value->is_null() ? value->as_bool() : fallback;
+}
+
+/// Ids of a vocabulary with `count` tokens: a hole or two is fine, memory for 2^31 ids is not.
+int32_t id_of(Json value, size_t count) {
+  const auto id = value.try_int();
+  const auto limit = static_cast<int64_t>(count * 4 + 4096);
+  if (!id || *id < 0 || *id >= limit) {
+    bad(value.where(), fmt::format("{} is no token id, wants an integer from 0 to {}",
+                                   value.describe(), limit - 1));
+  }
+  return static_cast<int32_t>(*id);
+}
+
+void read_vocabulary(Json vocab, Vocab& out) {
+  const size_t count = vocab.size();
+  std::vector<std::string_view> tokens(count);
+  std::vector<bool> taken(count);
+  size_t bytes = 64;
+  vocab.for_each_member([&](std::string_view token, Json value) {
+    const auto id = static_cast<size_t>(id_of(value, count));
+    if (id >= tokens.size()) {
+      tokens.resize(id + 1);
+      taken.resize(id + 1);
+    }
+    if (taken[id]) {
+      bad(vocab.where(),
+          fmt::format("gives the id {} to two tokens, one is {}", id, printable(token)));
+    }
+    taken[id] = true;
+    tokens[id] = token;
+    bytes += token.size();
+  });
+  out.reserve(tokens.size() + 8, bytes);
+  for (const std::string_view token : tokens) out.add(token);
+  out.close();
+}
+
+void read_model(Json model, TokenizerJson& out) {
+  if (const auto type = model.find("type"); type && type->as_string() != "WordPiece") {
+    bad(type->where(), fmt::format("{} is not supported, wants WordPiece", type->describe()));
+  }
+  if (model.find("merges")) bad(model.where(), "has merges, so it is BPE, wants WordPiece");
+  std::string_view prefix = "##";
+  if (const auto value = model.find("continuing_subword_prefix")) prefix = value->as_string();
+  if (prefix.empty())
+    bad(model.where(), "has an empty continuing_subword_prefix, which is not supported");
+  size_t max_chars = 100;
+  if (const auto value = model.find("max_input_chars_per_word")) {
+    const int64_t n = value->as_int();
+    if (n < 1 || n > static_cast<int64_t>(kMostCharsPerWord)) {
+      bad(value->where(), fmt::format("{} is not supported, wants 1 to {}", n, kMostCharsPerWord));
+    }
+    max_chars = static_cast<size_t>(n);
+  }
+  if (const auto value = model.find("unk_token")) out.unk_token = value->as_string();
+  out.max_input_chars_per_word = max_chars;
+  out.vocab = Vocab(prefix, max_chars * 4);
+  read_vocabulary(model.at("vocab"), out.vocab);
+}
+
+void read_normalizer(Json root, TokenizerJson& out) {
+  const auto normalizer = root.find("normalizer");
+  if (!normalizer || normalizer->is_null())
+    bad(root.where(), "has no normalizer, wants BertNormalizer");
+  const Json type = normalizer->at("type");
+  if (type.as_string() != "BertNormalizer") {
+    bad(type.where(), fmt::format("{} is not supported, wants BertNormalizer", type.describe()));
+  }
+  out.clean_text = flag(*normalizer, "clean_text", true);
+  out.handle_chinese_chars = flag(*normalizer, "handle_chinese_chars", true);
+  out.lowercase = flag(*normalizer, "lowercase", true);
+  if (const auto value = normalizer->find("strip_accents"); value && !value->is_null()) {
+    out.strip_accents = value->as_bool();
+  }
+}
+
+void check_pre_tokenizer(Json root) {
+  const auto pre = root.find("pre_tokenizer");
+  if (!pre || pre->is_null()) bad(root.where(), "has no pre_tokenizer, wants BertPreTokenizer");
+  if (pre->at("type").as_string() != "BertPreTokenizer") {
+    bad(pre->where(),
+        fmt::format("{} is not supported, wants BertPreTokenizer", pre->at("type").describe()));
+  }
+}
+
+/// A template as text: "[CLS]:0 A:0 [SEP]:0".
+std::string spell(Json items) {
+  std::string text;
+  items.for_each_element([&](Json item) {
+    item.for_each_member([&](std::string_view, Json part) {
+      if (!text.empty()) text += ' ';
+      text += fmt::format("{}:{}", part.at("id").as_string(), part.at("type_id").as_int());
+    });
+  });
+  return text;
+}
+
+void read_template(Json processor, TokenizerJson& out) {
+  std::string cls;
+  std::string sep;
+  size_t index = 0;
+  processor.at("single").for_each_element([&](Json item) {
+    if (const auto special = item.find("SpecialToken")) {
+      (index == 0 ? cls : sep) = special->at("id").as_string();
+    }
+    ++index;
+  });
+  const std::string single = spell(processor.at("single"));
+  const std::string pair = spell(processor.at("pair"));
+  if (single != fmt::format("{}:0 A:0 {}:0", cls, sep) ||
+      pair != fmt::format("{}:0 A:0 {}:0 B:1 {}:1", cls, sep, sep)) {
+    bad(processor.where(),
+        fmt::format("the template {} and {} is not supported, wants that of BERT: [CLS]:0 A:0 "
+                    "[SEP]:0 B:1 [SEP]:1",
+                    printable(single), printable(pair)));
+  }
+  const Json specials = processor.at("special_tokens");
+  for (const std::string& name : {cls, sep}) {
+    if (!specials.find(name))
+      bad(specials.where(), fmt::format("the template's token {} is missing", printable(name)));
+  }
+  out.cls_token = cls;
+  out.sep_token = sep;
+}
+
+/// The template of BERT, written as TemplateProcessing or BertProcessing; nothing else is
+/// supported.
+void read_post_processor(Json root, TokenizerJson& out) {
+  const auto processor = root.find("post_processor");
+  if (!processor || processor->is_null()) return;
+  const Json type = processor->at("type");
+  if (type.as_string() == "BertProcessing") {
+    processor->at("cls").for_each_element([&](Json item) {
+      if (item.is_string()) out.cls_token = item.as_string();
+    });
+    processor->at("sep").for_each_element([&](Json item) {
+      if (item.is_string()) out.sep_token = item.as_string();
+    });
+    return;
+  }
+  if (type.as_string() != "TemplateProcessing") {
+    bad(type.where(),
+        fmt::format("{} is not supported, wants TemplateProcessing", type.describe()));
+  }
+  read_template(*processor, out);
+}
+
+void check_truncation(Json root) {
+  const auto truncation = root.find("truncation");
+  if (!truncation || truncation->is_null()) return;
+  const int64_t length = truncation->at("max_length").as_int();
+  const auto stride = truncation->find("stride");
+  if (stride && stride->as_int() >= length) {
+    bad(stride->where(), fmt::format("{} is not below max_length {}", stride->as_int(), length));
+  }
+}
+
+void read_decoder(Json root, TokenizerJson& out) {
+  const auto decoder = root.find("decoder");
+  if (!decoder || decoder->is_null()) return;
+  const Json type = decoder->at("type");
+  if (type.as_string() != "WordPiece") {
+    bad(type.where(), fmt::format("{} is not supported, wants WordPiece", type.describe()));
+  }
+  out.decoder_cleanup = flag(*decoder, "cleanup", true);
+}
+
+void read_added_tokens(Json root, TokenizerJson& out) {
+  const auto added = root.find("added_tokens");
+  if (!added || added->is_null()) return;
+  added->for_each_element([&](Json value) {
+    const int32_t id = id_of(value.at("id"), out.vocab.size());
+    out.added_tokens.push_back({read_added_token(value, false), id, value.where()});
+  });
+}
+
+}  // namespace
+
+AddedToken read_added_token(Json value, bool special) {
+  AddedToken token;
+  token.special = special;
+  token.normalized = !special;
+  if (value.is_string()) {
+    token.content = value.as_string();
+    return token;
+  }
+  token.content = value.at("content").as_string();
+  token.single_word = flag(value, "single_word", false);
+  token.lstrip = flag(value, "lstrip", false);
+  token.rstrip = flag(value, "rstrip", false);
+  token.special = flag(value, "special", special);
+  token.normalized = flag(value, "normalized", !token.special);
+  return token;
+}
+
+TokenizerJson read_tokenizer_json(const std::string& path) {
+  const JsonDocument document = JsonDocument::open(path, kLargestVocabulary);
+  const Json root = document.root();
+  TokenizerJson out;
+  read_model(root.at("model"), out);
+  read_normalizer(root, out);
+  check_pre_tokenizer(root);
+  check_truncation(root);
+  read_decoder(root, out);
+  read_added_tokens(root, out);
+  read_post_processor(root, out);
+  return out;
+}
+
+}  // namespace bert
