@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <set>
 
 #include "ops/kernels.h"
 
@@ -107,11 +109,10 @@ class Search {
     std::stable_sort(grown.begin(), grown.end(),
                      [](const State& a, const State& b) { return a.logprob > b.logprob; });
     states.clear();
+    std::set<std::vector<int32_t>> seen;  // two orders of filling may meet
     for (State& state : grown) {
-      const bool seen = std::any_of(states.begin(), states.end(), [&state](const State& other) {
-        return other.pieces == state.pieces;
-      });
-      if (!seen) states.push_back(std::move(state));
+      if (!seen.insert(state.pieces).second) continue;
+      states.push_back(std::move(state));
       if (states.size() == beam_) break;
     }
   }

@@ -49,6 +49,10 @@ void check(const MlmFillOptions& o) {
 FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenizer,
                         size_t max_length) {
   check(options);
+  if (options.max_pieces > 1 && options.max_pieces + 2 > max_length) {
+    refuse("--max-pieces",
+           fmt::format("found {}, wants at most {}", options.max_pieces, max_length - 2));
+  }
   FillPlan plan;
   plan.options = options;
   for (const std::string& text : options.targets) {
