@@ -154,8 +154,8 @@ class Streamer {
     rows.end();
   }
 
-  /// A bad record must not cost the rows of those before it, so its chunk is done again one record at a
-  /// time, up to it: a row is the same alone as in company.
+  /// A bad record must not cost the rows of those before it, so its chunk is done again one record
+  /// at a time, up to it: a row is the same alone as in company.
   static void work(Worker& worker, Job& job) {
     const size_t mark = job.rows.bytes().size();
     try {
@@ -284,7 +284,7 @@ class Streamer {
   std::vector<std::thread> threads_;
   uint64_t headers_ = 0;
   uint64_t before_file_ = 0;  // lines before the file's first record
-  std::string previous_;  // with adjacent: the text of the last record of the last chunk
+  std::string previous_;      // with adjacent: the text of the last record of the last chunk
   std::atomic<uint64_t> bytes_ = 0;
   uint64_t records_ = 0;
 

@@ -26,10 +26,10 @@ struct StreamOptions {
   bool header = false;    ///< the first record of each file names the columns
   std::vector<std::string> output_names;  ///< with a header: names of the columns that the tool
                                           ///< writes; none: no header row (JSON, binary formats)
-  bool keeps_line = false;        ///< the tool writes the input line after its columns
-  int jobs = 1;                   ///< worker threads
-  size_t chunk_records = 128;     ///< a chunk closes at this many records ...
-  size_t chunk_bytes = 16 << 10;  ///< ... or bytes, or when input would block
+  bool keeps_line = false;                ///< the tool writes the input line after its columns
+  int jobs = 1;                           ///< worker threads
+  size_t chunk_records = 128;             ///< a chunk closes at this many records ...
+  size_t chunk_bytes = 16 << 10;          ///< ... or bytes, or when input would block
   int output_fd = 1;
   /// Called after a chunk is written, with the records and bytes read so far.
   std::function<void(uint64_t records, uint64_t bytes)> progress;

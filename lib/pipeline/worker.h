@@ -31,8 +31,8 @@ struct Counts {
 class BERT_API Worker {
  public:
   virtual ~Worker() = default;
-  /// Appends the rows of all `records`, in order. Throws Error for a bad record: stream() then runs the
-  /// chunk again record by record, so that the rows before the bad one are written.
+  /// Appends the rows of all `records`, in order. Throws Error for a bad record: stream() then runs
+  /// the chunk again record by record, so that the rows before the bad one are written.
   virtual void run(std::span<const Record> records, Rows& rows) = 0;
   const Counts& counts() const { return counts_; }
   /// Threads that are idle while this worker runs alone; set by stream() before run().

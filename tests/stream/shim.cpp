@@ -1,12 +1,13 @@
 // Loaded before the C library (LD_PRELOAD): makes reads and writes behave as a bad day would.
 //   SHIM=short   reads and writes move one byte        SHIM=eintr   every second one is interrupted
-//   SHIM=eagain  every second one would block          SHIM=eio-read:N, eio-write:N   the Nth on 0 or 1 fails
-//   SHIM=close   closing descriptor 1 fails with ENOSPC
+//   SHIM=eagain  every second one would block          SHIM=eio-read:N, eio-write:N   the Nth on 0
+//   or 1 fails SHIM=close   closing descriptor 1 fails with ENOSPC
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace {
 
@@ -45,7 +46,7 @@ extern "C" __attribute__((visibility("default"))) ssize_t read(int fd, void* dat
 }
 
 extern "C" __attribute__((visibility("default"))) ssize_t write(int fd, const void* data,
-                                                               size_t size) {
+                                                                size_t size) {
   if (fd <= 1) {
     if (strikes(fd, &writes, "eio-write")) return -1;
     if (is("short") && size > 1) size = 1;

@@ -35,8 +35,8 @@ void hold_standard_descriptors() {
   }
 }
 
-/// Nothing here can go on without memory, and to unwind and say so would take more of it. Set before
-/// main, whose options need memory too.
+/// Nothing here can go on without memory, and to unwind and say so would take more of it. Set
+/// before main, whose options need memory too.
 [[noreturn]] void out_of_memory() {
   static const char message[] = ": out of memory\n";
   [[maybe_unused]] ssize_t n =
