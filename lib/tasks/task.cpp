@@ -37,7 +37,14 @@ void TaskWorker::encode(const Record& record, bool pair, size_t owner) {
 
   --encoding_count_;
   owners_.pop_back();
-  encode_windows(record, pair, options_.stride, owner);
+  try {
+    encode_windows(record, pair, options_.stride, owner);
+  } catch (const Error&) {  // the first text leaves windows no room: it is cut after all
+    if (options_.strict || !pair) throw;
+    ++encoding_count_;
+    owners_.push_back(owner);
+    if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
+  }
 }
 
 void TaskWorker::encode_windows(const Record& record, bool pair, size_t stride, size_t owner) {
