@@ -22,7 +22,7 @@ struct TaskOptions {
   EncodeOptions encode;  ///< max_length is set
   Overflow overflow = Overflow::cut;
   size_t stride = 128;             ///< tokens that two windows share
-  size_t max_batch_tokens = 2048;  ///< of one packed batch; never changes a row
+  size_t max_batch_tokens = 512;  ///< of one packed batch; never changes a row
   bool strict = false;     ///< a cut text, invalid UTF-8 or a value that is no number is an error
   bool number = false;     ///< -n: the record number first
   bool keep_line = false;  ///< the input line last

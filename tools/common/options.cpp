@@ -38,7 +38,7 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
                          {"int8", Precision::int8}},
                         "precision of the matrix products");
   app.add_option("--max-batch-tokens", max_batch_tokens_,
-                 "tokens computed at once (default: 2048; never changes a row)")
+                 "tokens computed at once (default: 512; never changes a row)")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N");
 }

@@ -40,7 +40,7 @@ class ModelOptions {
   std::string model_;
   mutable std::string directory_;
   size_t max_seq_length_ = 0;
-  size_t max_batch_tokens_ = 2048;
+  size_t max_batch_tokens_ = 512;
   std::optional<size_t> stride_;
   Overflow overflow_;
   Precision precision_ = Precision::f32;
