@@ -1,6 +1,7 @@
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -15,11 +16,17 @@ namespace {
 
 constexpr size_t kPortion = 4096;  // pieces handed on at once
 
+uint64_t next_serial() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
 
 struct Tokenizer::State {
   explicit State(TokenizerFiles read);
 
+  const uint64_t serial;  ///< tells tokenizers apart, also those that lived at the same address
   TokenizerFiles files;
   WordPiece wordpiece;
   AddedTokenMatcher raw;         ///< added tokens of the text as it is
@@ -47,7 +54,7 @@ struct Tokenizer::Scratch::State {
   std::vector<NormalizedChar> chars;
   std::vector<Piece> first;   ///< pieces of the text
   std::vector<Piece> second;  ///< of the second text
-  const void* owner = nullptr;
+  uint64_t owner = 0;         ///< serial of the tokenizer whose words the caches hold
 };
 
 Tokenizer::Scratch::Scratch() = default;
@@ -56,7 +63,7 @@ Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
 Tokenizer::Scratch::~Scratch() = default;
 
 Tokenizer::State::State(TokenizerFiles read)
-    : files(std::move(read)), wordpiece(files.vocab, files.wordpiece) {
+    : serial(next_serial()), files(std::move(read)), wordpiece(files.vocab, files.wordpiece) {
   special.resize(files.vocab.size());
   Normalizer normalizer(files.wordpiece.normalizer);
   // Special tokens are looked for before others with the same text.
@@ -149,9 +156,9 @@ Tokenizer Tokenizer::open(const std::string& directory) {
 
 /// The scratch's buffers, made for this tokenizer on first use.
 Tokenizer::Scratch::State& Tokenizer::prepare(Scratch& scratch) const {
-  if (!scratch.state_ || scratch.state_->owner != state_.get()) {
+  if (!scratch.state_ || scratch.state_->owner != state_->serial) {
     scratch.state_ = std::make_unique<Scratch::State>(state_->wordpiece);
-    scratch.state_->owner = state_.get();
+    scratch.state_->owner = state_->serial;
   }
   return *scratch.state_;
 }

@@ -478,3 +478,15 @@ TEST_CASE("tokenizer.json wins over vocab.txt, with a warning if they differ") {
   directory.file("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");
   CHECK(Tokenizer::open(directory.path()).warnings().empty());
 }
+
+TEST_CASE("a scratch may outlive its tokenizer") {
+  Directory directory;
+  Tokenizer::Scratch scratch;
+  Encoding found;
+  for (const std::string before : {"", "x\n", "x\ny\n"}) {
+    directory.file("vocab.txt", before + std::string(kVocab));
+    const Tokenizer tokenizer = Tokenizer::open(directory.path());
+    tokenizer.encode("the cat", {}, found, scratch);
+    CHECK(tokens_of(tokenizer, found) == std::vector<std::string>{"[CLS]", "the", "cat", "[SEP]"});
+  }
+}
