@@ -13,8 +13,8 @@
 namespace bert {
 namespace {
 
-/// Rows of logits that are in memory at once.
-constexpr size_t kLogitRows = 64;
+/// Rows of logits that are in memory at once, at most. Each pass over them reads the whole decoder.
+constexpr size_t kLogitRows = 128;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -60,8 +60,10 @@ void MaskQueries::finish() {
 void MaskQueries::flush() {
   const Matrix hidden = model_.forward_rows(batch_, rows_, workspace_);  // [M, H]
   std::iota(rows_.begin(), rows_.end(), size_t{0});
-  for (size_t i = 0; i < rows_.size(); i += kLogitRows) {
-    const size_t count = std::min(kLogitRows, rows_.size() - i);
+  const size_t passes = (rows_.size() + kLogitRows - 1) / kLogitRows;
+  const size_t rows_a_pass = (rows_.size() + passes - 1) / passes;
+  for (size_t i = 0; i < rows_.size(); i += rows_a_pass) {
+    const size_t count = std::min(rows_a_pass, rows_.size() - i);
     const Matrix logits = head_.logits(hidden, {rows_.data() + i, count}, workspace_);  // [B, V]
     for (size_t r = 0; r < count; ++r) use_(tags_[i + r], {logits.row(r), logits.cols});
   }
