@@ -8,13 +8,14 @@
 
 namespace bert {
 
-/// The one exception type of the library. `what()` reads "WHERE: WHAT"; the tools print it after their
-/// name, once, and exit with the status that belongs to the kind (sysexits.h).
+/// The one exception type of the library. `what()` reads "WHERE: WHAT"; the tools print it after
+/// their name, once, and exit with the status that belongs to the kind (sysexits.h).
 ///
 ///   where   the file (and ": record N") the fault was found in; may be empty
 ///   what    what is wrong, what was found, what was wanted
 ///
-/// Bytes that could disturb a terminal are escaped here, so callers may quote hostile values as they are.
+/// Bytes that could disturb a terminal are escaped here, so callers may quote hostile values as
+/// they are.
 class BERT_API Error : public std::exception {
  public:
   /// The value of each kind is the exit status of a tool that ends with it.

@@ -119,7 +119,6 @@ void activate_impl(int activation, float* x, size_t n) {
   }
 }
 
-
 /// sum = f(i, part, sum) over a row, in four chains of fixed order.
 template <typename F>
 inline float row_sum(size_t n, F&& f) {

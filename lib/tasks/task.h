@@ -21,7 +21,7 @@ enum class Overflow { cut, window, error };
 struct TaskOptions {
   EncodeOptions encode;  ///< max_length is set
   Overflow overflow = Overflow::cut;
-  size_t stride = 128;             ///< tokens that two windows share
+  size_t stride = 128;            ///< tokens that two windows share
   size_t max_batch_tokens = 512;  ///< of one packed batch; never changes a row
   bool strict = false;     ///< a cut text, invalid UTF-8 or a value that is no number is an error
   bool number = false;     ///< -n: the record number first

@@ -33,8 +33,7 @@ class ModelOptions {
 
   /// The options of a task that only tokenizes: no limit but the user's. `special`: whether special
   /// tokens are added.
-  void fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special,
-                   bool pair) const;
+  void fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special, bool pair) const;
 
  private:
   std::string model_;
