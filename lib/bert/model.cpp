@@ -1,10 +1,8 @@
 #include "bert/model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "base/error.h"
+#include "bert/batch_check.h"
 #include "bert/layer.h"
 #include "embedding/embedding.h"
 
@@ -55,37 +53,9 @@ void Model::word_vector(int32_t id, std::span<float> out) const {
   state_->embedding.word_vector(id, out);
 }
 
-namespace {
-
-void check(const PackedBatch& batch, const Config& config) {
-  for (const int32_t id : batch.input_ids) {
-    if (id < 0 || static_cast<size_t>(id) >= config.vocab_size) {
-      throw Error(Error::Kind::data, config.path,
-                  fmt::format("token id {} is outside the model's vocabulary of {}", id,
-                              config.vocab_size));
-    }
-  }
-  for (const int32_t type : batch.token_type_ids) {
-    if (config.type_vocab_size > 0 && static_cast<size_t>(type) >= config.type_vocab_size) {
-      throw Error(Error::Kind::data, config.path,
-                  fmt::format("a pair needs token type {}, but type_vocab_size is {}", type,
-                              config.type_vocab_size));
-    }
-  }
-  for (size_t s = 0; s < batch.sequences(); ++s) {
-    if (batch.length(s) > config.max_position_embeddings) {
-      throw Error(Error::Kind::data, config.path,
-                  fmt::format("a sequence of {} tokens, but max_position_embeddings is {}",
-                              batch.length(s), config.max_position_embeddings));
-    }
-  }
-}
-
-}  // namespace
-
 Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
                       const Observers* observers) const {
-  check(batch, state_->config);
+  check_batch(batch, state_->config);
   const Matrix hidden =
       workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
@@ -105,7 +75,7 @@ Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
 
 Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> rows,
                            Workspace& workspace) const {
-  check(batch, state_->config);
+  check_batch(batch, state_->config);
   const Matrix hidden =
       workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);

@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "base/error.h"
+#include "bert/batch_check.h"
 #include "ops/blas.h"
 #include "ops/gradient_kernels.h"
 
@@ -32,30 +33,6 @@ struct Lane {
       : encoder(config, weights, options.bf16),
         head(config, objective, weights, options.class_weights) {}
 };
-
-void check(const PackedBatch& batch, const Config& config) {
-  for (const int32_t id : batch.input_ids) {
-    if (id < 0 || static_cast<size_t>(id) >= config.vocab_size) {
-      throw Error(Error::Kind::data, config.path,
-                  fmt::format("token id {} is outside the model's vocabulary of {}", id,
-                              config.vocab_size));
-    }
-  }
-  for (const int32_t type : batch.token_type_ids) {
-    if (config.type_vocab_size > 0 && static_cast<size_t>(type) >= config.type_vocab_size) {
-      throw Error(Error::Kind::data, config.path,
-                  fmt::format("a pair needs token type {}, but type_vocab_size is {}", type,
-                              config.type_vocab_size));
-    }
-  }
-  for (size_t s = 0; s < batch.sequences(); ++s) {
-    if (batch.length(s) > config.max_position_embeddings) {
-      throw Error(Error::Kind::data, config.path,
-                  fmt::format("a sequence of {} tokens, but max_position_embeddings is {}",
-                              batch.length(s), config.max_position_embeddings));
-    }
-  }
-}
 
 /// A run of floats of one parameter.
 struct Piece {
@@ -157,7 +134,7 @@ struct Learner::State {
   /// Calls use(lane, part, dropout) for the passes of each thread.
   template <typename Use>
   void for_each_pass(const TrainingBatch& batch, Use use) {
-    check(batch.batch, config);
+    check_batch(batch.batch, config);
     const std::vector<size_t> bounds = share(batch.batch, config, lanes.size());
     team.run([&](int part, int) {
       const auto p = static_cast<size_t>(part);
