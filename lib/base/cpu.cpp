@@ -1,6 +1,11 @@
 #include "base/cpu.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +16,18 @@
 namespace bert {
 namespace {
 
+#if defined(__x86_64__)
+/// Whether the CPU has AMX with bf16, and the system grants this process its registers.
+bool may_use_tiles() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  if ((d & kAmxBf16) == 0 || (d & kAmxTile) == 0) return false;
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // <asm/prctl.h> of Linux 5.16
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#endif
+
 Isa detect_isa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -18,7 +35,8 @@ Isa detect_isa() {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (avx2 && avx512) {
-    return __builtin_cpu_supports("avx512vnni") ? Isa::avx512_vnni : Isa::avx512;
+    if (!__builtin_cpu_supports("avx512vnni")) return Isa::avx512;
+    return __builtin_cpu_supports("avx512bf16") && may_use_tiles() ? Isa::amx : Isa::avx512_vnni;
   }
   // Every CPU with AVX2 has F16C.
   if (avx2) return Isa::avx2;
@@ -30,7 +48,7 @@ Isa choose_isa() {
   const Isa best = detect_isa();
   const char* wanted = std::getenv("BERT_ISA");
   if (!wanted) return best;
-  for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx512, Isa::avx512_vnni}) {
+  for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::amx}) {
     if (isa_name(isa) == wanted) return std::min(isa, best);
   }
   return best;
@@ -70,7 +88,7 @@ Isa cpu_isa() {
 
 bool cpu_bf16() {
 #if defined(__x86_64__)
-  static const bool has = cpu_isa() == Isa::avx512_vnni && __builtin_cpu_supports("avx512bf16");
+  static const bool has = cpu_isa() >= Isa::avx512_vnni && __builtin_cpu_supports("avx512bf16");
   return has;
 #else
   return false;
@@ -85,6 +103,8 @@ std::string_view isa_name(Isa isa) {
       return "avx512";
     case Isa::avx512_vnni:
       return "avx512_vnni";
+    case Isa::amx:
+      return "amx";
     default:
       return "plain";
   }

@@ -87,6 +87,8 @@ struct KernelTable {
   void (*softmax)(float* x, size_t n);
   float (*dot)(const float* a, const float* b, size_t n);
   void (*attention)(const AttentionTask&);
+
+  size_t narrow_panels = 3;  ///< that gemm_bf16 and gemm_int8 compute best at once
 };
 
 /// The table of the best instruction set of this CPU (base/cpu.h), chosen once.
@@ -97,6 +99,7 @@ const KernelTable& kernels_plain();
 const KernelTable& kernels_avx2();
 const KernelTable& kernels_avx512();
 const KernelTable& kernels_avx512_vnni();
+const KernelTable& kernels_amx();
 
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 

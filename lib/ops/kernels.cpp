@@ -22,6 +22,8 @@ static_assert(int(Activation::none) == 0 && int(Activation::gelu) == 1 &&
 const KernelTable& choose() {
 #if defined(__x86_64__)
   switch (cpu_isa()) {
+    case Isa::amx:
+      return kernels_amx();
     case Isa::avx512_vnni:
       return kernels_avx512_vnni();
     case Isa::avx512:

@@ -11,8 +11,9 @@
 namespace bert {
 namespace {
 
-/// Panels that are computed together; one tile is as wide.
+/// Panels that are computed together; one tile of floats is as wide.
 constexpr size_t kGroup = 3;
+constexpr size_t kMostGroup = 4;
 
 /// Bytes of x that stay in the second-level cache while the weights pass by.
 constexpr size_t kCachedRows = 384 * 1024;
@@ -135,10 +136,10 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
   const auto gemm = wide                           ? table.gemm_f32
                     : precision == Precision::int8 ? table.gemm_int8
                                                    : table.gemm_bf16;
-  const size_t groups = pieces(last - first, kGroup);
+  const size_t groups = pieces(last - first, wide ? kGroup : table.narrow_panels);
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
   const size_t row_bytes = task.lda * (wide ? 4 : precision == Precision::int8 ? 1 : 2);
-  const size_t block = keep ? std::max<size_t>(32, kCachedRows / row_bytes / 8 * 8) : task.rows;
+  const size_t block = keep ? std::max<size_t>(32, kCachedRows / row_bytes / 32 * 32) : task.rows;
   for (size_t row = 0; row < task.rows; row += block) {
     for (size_t g = 0; g < groups; ++g) {
       const size_t p = first + (last - first) * g / groups;
@@ -217,7 +218,7 @@ void Linear::operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& 
   s.prepare(x, scratch, task);
 
   const bool keep = s.weights.keep();
-  const size_t part_floats = round_up(s.weights.scratch_floats(kGroup), 16);
+  const size_t part_floats = round_up(s.weights.scratch_floats(kMostGroup), 16);
   float* panel = scratch.panel.reserve(parts * part_floats);
   const size_t panels = s.weights.panels();
   if (parts == 1) return s.run(task, 0, panels, keep, panel);

@@ -4,13 +4,13 @@
 #include <cstring>
 #include <vector>
 
+#include "base/cpu.h"
 #include "ops/dtype.h"
 #include "ops/kernel_table.h"
 
 namespace bert::training {
 namespace {
 
-constexpr size_t kGroup = 3;                 // panels of a tile, as in ops/linear.cpp
 constexpr size_t kCachedBytes = 384 * 1024;  // of a, that stay in the second-level cache
 
 size_t panels_of(size_t n) { return (n + kPanel - 1) / kPanel; }
@@ -19,7 +19,7 @@ const std::byte* bytes(const float* p) { return reinterpret_cast<const std::byte
 
 }  // namespace
 
-bool Bf16Products::available() { return kernels().gemm_bf16 != nullptr; }
+bool Bf16Products::available() { return cpu_bf16(); }
 
 /// a_ = the rows of a.
 void Bf16Products::round_rows(ConstMatrix a) {
@@ -77,7 +77,7 @@ void Bf16Products::pack_columns(ConstMatrix b) {
 
 /// c = a_ b_ (+ bias) (+ c), in blocks of rows that stay in cache while the panels pass by.
 void Bf16Products::multiply(size_t rows, size_t k, const float* bias, Matrix c, bool add) {
-  const size_t ld = round_up(k, 2), panels = panels_of(c.cols);
+  const size_t ld = round_up(k, 2), panels = panels_of(c.cols), group = kernels().narrow_panels;
   const auto* a = reinterpret_cast<const uint16_t*>(a_.data());
   const auto* b = reinterpret_cast<const std::byte*>(b_.data());
   // The kernel reads biases by whole panels.
@@ -86,9 +86,9 @@ void Bf16Products::multiply(size_t rows, size_t k, const float* bias, Matrix c, 
     biases.assign(bias, bias + c.cols);
     biases.resize(panels * kPanel);
   }
-  const size_t block = std::max<size_t>(32, kCachedBytes / (ld * sizeof(uint16_t)) / 8 * 8);
+  const size_t block = std::max<size_t>(32, kCachedBytes / (ld * sizeof(uint16_t)) / 32 * 32);
   for (size_t row = 0; row < rows; row += block) {
-    for (size_t p = 0; p < panels; p += kGroup) {
+    for (size_t p = 0; p < panels; p += group) {
       GemmTask task;
       task.a = a + row * ld;
       task.lda = ld;
@@ -96,7 +96,7 @@ void Bf16Products::multiply(size_t rows, size_t k, const float* bias, Matrix c, 
       task.panel_stride = panel_bytes(k);
       task.step = kPanel;
       task.rows = std::min(block, rows - row);
-      task.panels = std::min(kGroup, panels - p);
+      task.panels = std::min(group, panels - p);
       task.cols = std::min(task.panels * kPanel, c.cols - p * kPanel);
       task.k = k;
       task.c = c.row(row) + p * kPanel;

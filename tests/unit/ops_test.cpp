@@ -36,6 +36,7 @@ std::vector<Target> targets() {
   if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &kernels_avx2()});
   if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &kernels_avx512()});
   if (cpu_isa() >= Isa::avx512_vnni) all.push_back({"avx512_vnni", &kernels_avx512_vnni()});
+  if (cpu_isa() >= Isa::amx) all.push_back({"amx", &kernels_amx()});
 #endif
   return all;
 }
