@@ -88,6 +88,15 @@ struct KernelTable {
   float (*dot)(const float* a, const float* b, size_t n);
   void (*attention)(const AttentionTask&);
 
+  /// For products of training, where gemm_bf16 is; columns of floats and weights change each time.
+  /// Columns [0, 16) (n of them, zeros beyond) of x [k, ..] as a panel of the bf16 layout.
+  void (*bf16_columns)(const float* x, size_t stride, size_t k, size_t n, void* out) = nullptr;
+  /// Rows [0, 16) (n of them) of x [.., k] as a panel of the bf16 layout.
+  void (*bf16_rows)(const float* x, size_t stride, size_t n, size_t k, void* out) = nullptr;
+  /// The same columns as n rows of k bf16 values, ld (even) from row to row, filled up to even k.
+  void (*bf16_transpose)(const float* x, size_t stride, size_t k, size_t n, size_t ld,
+                         uint16_t* out) = nullptr;
+
   size_t narrow_panels = 3;  ///< that gemm_bf16 and gemm_int8 compute best at once
 };
 

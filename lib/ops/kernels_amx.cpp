@@ -9,6 +9,8 @@ namespace {
 #include "ops/vec_avx512.h"
 // Follows the vector type.
 #include "ops/kernels_impl.h"
+// Follows them.
+#include "ops/bf16_impl.h"
 
 // A tile is 16 rows of 64 bytes. Tiles 0 to 3 are sums [16, 16], 4 and 5 rows of a, 6 and 7 are of
 // b: 16 pairs of K by 16 outputs, which is how a panel lies in memory.
@@ -160,12 +162,23 @@ void gemm_bf16(const GemmTask& t) {
   _tile_release();
 }
 
+void bf16_row_impl(const float* x, size_t k, uint16_t* out) {
+  size_t i = 0;
+  for (; i + 32 <= k; i += 32) {
+    _mm512_storeu_si512(out + i, (__m512i)_mm512_cvtne2ps_pbh(load(x + i + 16), load(x + i)));
+  }
+  if (i == k) return;
+  const __mmask32 some = static_cast<__mmask32>((uint64_t{1} << round_up(k - i, 2)) - 1);
+  _mm512_mask_storeu_epi16(out + i, some, bf16_of_32(x + i, k - i));
+}
+
 }  // namespace
 
 const KernelTable& kernels_amx() {
   static const KernelTable table = [] {
     KernelTable amx = kernels_avx512_vnni();
     amx.gemm_bf16 = gemm_bf16;
+    amx.to_bf16 = bf16_row_impl;
     amx.narrow_panels = 4;
     return amx;
   }();

@@ -9,6 +9,8 @@ namespace {
 #include "ops/vec_avx512.h"
 // Follows the vector type.
 #include "ops/kernels_impl.h"
+// Follows them.
+#include "ops/bf16_impl.h"
 
 inline int32_t load_int(const void* p) {
   int32_t value;
@@ -105,7 +107,8 @@ const KernelTable& kernels_avx512_vnni() {
   static const KernelTable table = {
       pack_f32_impl,     pack_bf16_impl, pack_int8_impl,     gemm<F32>,     gemm<Whole<BFloat16>>,
       gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<true>, to_float_impl, layer_norm_impl,
-      add_impl,          activate_impl,  softmax_impl,       dot_impl,      attention_impl};
+      add_impl,          activate_impl,  softmax_impl,       dot_impl,      attention_impl,
+      bf16_columns_impl, bf16_rows_impl, bf16_transpose_impl};
   return table;
 }
 

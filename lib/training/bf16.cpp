@@ -1,11 +1,9 @@
 #include "training/bf16.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "base/cpu.h"
-#include "ops/dtype.h"
 #include "ops/kernel_table.h"
 
 namespace bert::training {
@@ -15,7 +13,6 @@ constexpr size_t kCachedBytes = 384 * 1024;  // of a, that stay in the second-le
 
 size_t panels_of(size_t n) { return (n + kPanel - 1) / kPanel; }
 size_t panel_bytes(size_t k) { return round_up(k, 2) * kPanel * sizeof(uint16_t); }
-const std::byte* bytes(const float* p) { return reinterpret_cast<const std::byte*>(p); }
 
 }  // namespace
 
@@ -28,19 +25,13 @@ void Bf16Products::round_rows(ConstMatrix a) {
   for (size_t t = 0; t < a.rows; ++t) kernels().to_bf16(a.row(t), a.cols, out + t * ld);
 }
 
-/// a_ = the columns of a as rows, 16 rows of a at a time.
+/// a_ = the columns of a as rows.
 void Bf16Products::round_columns(ConstMatrix a) {
   const size_t ld = round_up(a.rows, 2);
   auto* out = reinterpret_cast<uint16_t*>(a_.reserve(a.cols * ld / 2 + 1));
-  float* panel = panel_.reserve(a.cols * kPanel);
-  for (size_t first = 0; first < a.rows; first += kPanel) {
-    const size_t count = std::min(kPanel, a.rows - first);
-    const std::byte* rows[kPanel] = {};
-    for (size_t r = 0; r < count; ++r) rows[r] = bytes(a.row(first + r));
-    kernels().pack_f32(rows, static_cast<int>(DType::f32), a.cols, panel);
-    for (size_t i = 0; i < a.cols; ++i) {
-      kernels().to_bf16(panel + i * kPanel, count, out + i * ld + first);
-    }
+  for (size_t i = 0; i < a.cols; i += kPanel) {
+    kernels().bf16_transpose(a.data + i, a.stride, a.rows, std::min(kPanel, a.cols - i), ld,
+                             out + i * ld);
   }
 }
 
@@ -48,14 +39,9 @@ void Bf16Products::round_columns(ConstMatrix a) {
 void Bf16Products::pack_rows(ConstMatrix b) {
   const size_t size = panel_bytes(b.cols);
   auto* out = reinterpret_cast<std::byte*>(b_.reserve(panels_of(b.rows) * size / sizeof(float)));
-  float* panel = panel_.reserve(round_up(b.cols, 2) * kPanel);
   for (size_t p = 0; p < panels_of(b.rows); ++p) {
-    const std::byte* rows[kPanel] = {};
-    for (size_t r = 0; r < std::min(kPanel, b.rows - p * kPanel); ++r) {
-      rows[r] = bytes(b.row(p * kPanel + r));
-    }
-    kernels().pack_f32(rows, static_cast<int>(DType::f32), b.cols, panel);
-    kernels().pack_bf16(panel, b.cols, out + p * size);
+    kernels().bf16_rows(b.row(p * kPanel), b.stride, std::min(kPanel, b.rows - p * kPanel), b.cols,
+                        out + p * size);
   }
 }
 
@@ -63,15 +49,9 @@ void Bf16Products::pack_rows(ConstMatrix b) {
 void Bf16Products::pack_columns(ConstMatrix b) {
   const size_t size = panel_bytes(b.rows);
   auto* out = reinterpret_cast<std::byte*>(b_.reserve(panels_of(b.cols) * size / sizeof(float)));
-  float* panel = panel_.reserve(round_up(b.rows, 2) * kPanel);
   for (size_t p = 0; p < panels_of(b.cols); ++p) {
-    const size_t count = std::min(kPanel, b.cols - p * kPanel);
-    for (size_t i = 0; i < b.rows; ++i) {
-      float* to = panel + i * kPanel;
-      std::memcpy(to, b.row(i) + p * kPanel, count * sizeof(float));
-      std::fill(to + count, to + kPanel, 0.f);
-    }
-    kernels().pack_bf16(panel, b.rows, out + p * size);
+    kernels().bf16_columns(b.data + p * kPanel, b.stride, b.rows,
+                           std::min(kPanel, b.cols - p * kPanel), out + p * size);
   }
 }
 

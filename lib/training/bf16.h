@@ -28,7 +28,7 @@ class Bf16Products {
   void pack_columns(ConstMatrix b);
   void multiply(size_t rows, size_t k, const float* bias, Matrix c, bool add);
 
-  Buffer a_, b_, panel_;
+  Buffer a_, b_;
 };
 
 }  // namespace bert::training

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kHeadSite = 8;  // of dropout
 constexpr size_t kDenseSite = 9;
-constexpr size_t kDecoderRows = 256;  // of logits [M, V] held at once
+constexpr size_t kDecoderRows = 512;  // of logits [M, V] held at once
 
 void copy(ConstMatrix from, Matrix to) {
   for (size_t t = 0; t < from.rows; ++t) std::copy_n(from.row(t), from.cols, to.row(t));
@@ -41,11 +41,12 @@ double Tally::loss() const {
 }
 
 Head::Head(const Config& config, Objective objective, const ModelWeights& weights,
-           std::vector<float> class_weights)
+           std::vector<float> class_weights, bool bf16)
     : config_(config),
       objective_(objective),
       weights_(weights),
-      class_weights_(std::move(class_weights)) {
+      class_weights_(std::move(class_weights)),
+      bf16_(bf16 ? &products_ : nullptr) {
   if (config.problem_type == "regression") text_loss_ = TextLoss::squared_error;
   if (config.problem_type == "multi_label_classification") {
     text_loss_ = TextLoss::binary_cross_entropy;
@@ -238,7 +239,7 @@ void Head::learn_masked(const TrainingBatch& batch, ConstMatrix hidden, float sc
   // ELECTRA's generator has gelu here whatever its blocks use; see heads/masked_lm.cpp.
   const Activation act = config_.model_type == "electra" ? Activation::gelu : config_.hidden_act;
   const Matrix transformed = transformed_.matrix(count, e);  // [M, E]
-  linear_forward(weights_.transform, rows, transformed);
+  linear_forward(weights_.transform, rows, transformed, bf16_);
   const Matrix activated = transform_act_.matrix(count, e);
   activation_forward(act, transformed, activated);
   const Matrix normal = transform_norm_.matrix(count, e);
@@ -251,11 +252,12 @@ void Head::learn_masked(const TrainingBatch& batch, ConstMatrix hidden, float sc
     const size_t n = std::min(kDecoderRows, count - first);
     const Matrix logits = logits_.matrix(n, config_.vocab_size);  // [n, V]
     const Matrix x = normal.slice(first, n);
-    linear_forward(weights_.decoder, x, logits);
+    linear_forward(weights_.decoder, x, logits, bf16_);
     tally.token_loss +=
         cross_entropy(logits, std::span(labels_).subspan(first, n), {}, scale, &tally.tokens_right);
     if (gradient) {
-      linear_backward(weights_.decoder, x, logits, gradient->decoder, d_normal.slice(first, n));
+      linear_backward(weights_.decoder, x, logits, gradient->decoder, d_normal.slice(first, n),
+                      false, bf16_);
     }
   }
   if (!gradient) return;
@@ -263,7 +265,7 @@ void Head::learn_masked(const TrainingBatch& batch, ConstMatrix hidden, float sc
                       gradient->transform_norm, d_normal);
   activation_backward(act, transformed, d_normal);
   const Matrix d_rows = d_rows_.matrix(count, h);
-  linear_backward(weights_.transform, rows, d_normal, gradient->transform, d_rows);
+  linear_backward(weights_.transform, rows, d_normal, gradient->transform, d_rows, false, bf16_);
   for (size_t i = 0; i < count; ++i) {
     gradient_kernels().axpy(1.f, d_rows.row(i), h, d_hidden.row(positions_[i]));
   }

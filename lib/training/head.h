@@ -38,7 +38,7 @@ struct LossScale {
 class Head {
  public:
   Head(const Config& config, Objective objective, const ModelWeights& weights,
-       std::vector<float> class_weights = {});
+       std::vector<float> class_weights = {}, bool bf16 = false);
 
   /// classify: [S, labels]; tokens: [T, labels]; spans: [T, 2]; until the next call.
   Matrix logits(const PackedBatch& batch, ConstMatrix hidden);
@@ -79,6 +79,8 @@ class Head {
   Buffer transformed_, transform_act_, transform_norm_, transform_statistics_, d_transform_;
   std::vector<int32_t> labels_;
   std::vector<size_t> positions_;
+  Bf16Products products_;
+  Bf16Products* const bf16_;  ///< for the masked LM's products, which are large
 };
 
 }  // namespace bert::training

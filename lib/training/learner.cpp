@@ -31,7 +31,7 @@ struct Lane {
   Lane(const Config& config, Objective objective, const ModelWeights& weights,
        const LearnerOptions& options)
       : encoder(config, weights, options.bf16),
-        head(config, objective, weights, options.class_weights) {}
+        head(config, objective, weights, options.class_weights, options.bf16) {}
 };
 
 /// A run of floats of one parameter.

@@ -1,0 +1,54 @@
+// Part of kernels_avx512_vnni.cpp and kernels_amx.cpp: floats to bfloat16 by the CPU's own
+// instruction, which rounds to nearest even and takes denormal numbers for zeros, as its products
+// do.
+
+/// Two rows as pairs: even in the lower, odd in the upper half of each lane.
+inline __m512i bf16_pairs(Vec even, Vec odd) {
+  const __m512i index = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_permutexvar_epi16(index, (__m512i)_mm512_cvtne2ps_pbh(odd, even));
+}
+
+/// 32 floats of a row, the first n of them; the others are zeros.
+inline __m512i bf16_of_32(const float* x, size_t n) {
+  const size_t low = smaller(n, kLanes);
+  return (__m512i)_mm512_cvtne2ps_pbh(load_n(x + low, n - low), load_n(x, low));
+}
+
+void bf16_columns_impl(const float* x, size_t stride, size_t k, size_t n, void* out) {
+  char* to = static_cast<char*>(out);
+  for (size_t i = 0; i < k; i += 2, to += 64) {
+    const Vec odd = i + 1 < k ? load_n(x + (i + 1) * stride, n) : set1(0.f);
+    _mm512_storeu_si512(to, bf16_pairs(load_n(x + i * stride, n), odd));
+  }
+}
+
+void bf16_rows_impl(const float* x, size_t stride, size_t n, size_t k, void* out) {
+  alignas(64) float pairs[kPanel * kPanel] = {}, panel[kPanel * kPanel];
+  const std::byte* rows[kPanel];
+  for (size_t r = 0; r < kPanel; ++r) rows[r] = reinterpret_cast<std::byte*>(pairs + r * kPanel);
+  for (size_t i = 0; i < k; i += 32) {
+    const size_t count = smaller(32, k - i);
+    for (size_t r = 0; r < n; ++r) {
+      _mm512_store_si512(pairs + r * kPanel, bf16_of_32(x + r * stride + i, count));
+    }
+    transpose16<1>(rows, panel);
+    __builtin_memcpy(static_cast<char*>(out) + i * 32, panel, round_up(count, 2) * 32);
+  }
+}
+
+void bf16_transpose_impl(const float* x, size_t stride, size_t k, size_t n, size_t ld,
+                         uint16_t* out) {
+  alignas(64) float panel[kPanel * kPanel], pairs[kPanel * kPanel];
+  const std::byte* rows[kPanel];
+  for (size_t r = 0; r < kPanel; ++r) rows[r] = reinterpret_cast<std::byte*>(panel + r * kPanel);
+  for (size_t i = 0; i < k; i += 32) {
+    const size_t count = smaller(32, k - i);
+    bf16_columns_impl(x + i * stride, stride, count, n, panel);
+    transpose16<1>(rows, pairs);
+    const __mmask32 some = static_cast<__mmask32>((uint64_t{1} << round_up(count, 2)) - 1);
+    for (size_t r = 0; r < n; ++r) {
+      _mm512_mask_storeu_epi16(out + r * ld + i, some, _mm512_load_si512(pairs + r * kPanel));
+    }
+  }
+}
