@@ -48,15 +48,18 @@ void for_each_head(const AttentionPlan& plan, size_t width, Use use) {
 float scale_of(const Head& head) { return 1.f / std::sqrt(static_cast<float>(head.size)); }
 
 /// a b^T
-void product_nt(ConstMatrix a, ConstMatrix b, Matrix c) {
+void product_nt(const AttentionPlan& plan, ConstMatrix a, ConstMatrix b, Matrix c) {
+  if (plan.bf16) return plan.bf16->nt(a, b, nullptr, c);
   blas_gemm_nt(a.data, a.stride, b.data, b.stride, c.data, c.stride, a.rows, b.rows, a.cols);
 }
 /// a b
-void product_nn(ConstMatrix a, ConstMatrix b, Matrix c) {
+void product_nn(const AttentionPlan& plan, ConstMatrix a, ConstMatrix b, Matrix c) {
+  if (plan.bf16) return plan.bf16->nn(a, b, c, false);
   blas_gemm_nn(a.data, a.stride, b.data, b.stride, c.data, c.stride, a.rows, b.cols, a.cols);
 }
 /// a^T b
-void product_tn(ConstMatrix a, ConstMatrix b, Matrix c) {
+void product_tn(const AttentionPlan& plan, ConstMatrix a, ConstMatrix b, Matrix c) {
+  if (plan.bf16) return plan.bf16->tn(a, b, c, false);
   blas_gemm_tn(a.data, a.stride, b.data, b.stride, c.data, c.stride, a.cols, b.cols, a.rows);
 }
 
@@ -67,7 +70,7 @@ void attention_forward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, 
   const GradientTable& table = gradient_kernels();
   for_each_head(plan, q.cols, [&](const Head& h) {
     const Matrix p = buffers.scores.matrix(h.queries, h.keys);
-    product_nt(h.queries_of(q), h.keys_of(k), p);
+    product_nt(plan, h.queries_of(q), h.keys_of(k), p);
     for (size_t i = 0; i < h.queries; ++i) {
       const size_t seen = h.seen(plan, i);
       log_sums.row(h.head)[h.query_0 + i] = table.softmax_keep(p.row(i), seen, scale_of(h));
@@ -76,7 +79,7 @@ void attention_forward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, 
         dropout_row(plan.dropout, h.dropout_row(plan, i), p.row(i), seen);
       }
     }
-    product_nn(p, h.keys_of(v), h.queries_of(context));
+    product_nn(plan, p, h.keys_of(v), h.queries_of(context));
   });
 }
 
@@ -90,7 +93,7 @@ void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
     const Matrix p = buffers.scores.matrix(h.queries, h.keys);
     const Matrix dp = buffers.gradients.matrix(h.queries, h.keys);
     const ConstMatrix o = h.queries_of(context), d_o = h.queries_of(d_context);
-    product_nt(h.queries_of(q), h.keys_of(k), p);
+    product_nt(plan, h.queries_of(q), h.keys_of(k), p);
     for (size_t i = 0; i < h.queries; ++i) {
       const size_t seen = h.seen(plan, i);
       table.softmax_again(p.row(i), seen, scale_of(h), log_sums.row(h.head)[h.query_0 + i]);
@@ -103,8 +106,8 @@ void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
         dropout_row(plan.dropout, h.dropout_row(plan, i), dp.row(i), h.seen(plan, i));
       }
     }
-    product_tn(plan.dropout.active() ? dp : p, d_o, h.keys_of(dv));
-    product_nt(d_o, h.keys_of(v), dp);
+    product_tn(plan, plan.dropout.active() ? dp : p, d_o, h.keys_of(dv));
+    product_nt(plan, d_o, h.keys_of(v), dp);
     for (size_t i = 0; i < h.queries; ++i) {
       if (plan.dropout.active()) {
         dropout_row(plan.dropout, h.dropout_row(plan, i), dp.row(i), h.seen(plan, i));
@@ -112,8 +115,8 @@ void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
       const float sum = dot(d_o.row(i), o.row(i), h.size);
       table.softmax_backward(p.row(i), h.keys, sum, scale_of(h), dp.row(i));
     }
-    product_nn(dp, h.keys_of(k), h.queries_of(dq));
-    product_tn(dp, h.queries_of(q), h.keys_of(dk));
+    product_nn(plan, dp, h.keys_of(k), h.queries_of(dq));
+    product_tn(plan, dp, h.queries_of(q), h.keys_of(dk));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "ops/matrix.h"
+#include "training/bf16.h"
 #include "training/dropout.h"
 
 namespace bert::training {
@@ -14,8 +15,9 @@ struct AttentionPlan {
   std::span<const size_t> cu_queries;  ///< [S + 1]
   std::span<const size_t> cu_keys;     ///< [S + 1]
   size_t num_attention_heads = 1;
-  bool causal = false;  ///< row i of a sequence sees keys 0 .. i only
-  Dropout dropout;      ///< of the probabilities
+  bool causal = false;           ///< row i of a sequence sees keys 0 .. i only
+  Dropout dropout;               ///< of the probabilities
+  Bf16Products* bf16 = nullptr;  ///< computes the products; nullptr: in float
 };
 
 struct AttentionBuffers {

@@ -18,8 +18,8 @@ class Bf16Products {
   void nt(ConstMatrix a, ConstMatrix b, const float* bias, Matrix c);
   /// c [m, n] = a [m, k] b [k, n], or added to c.
   void nn(ConstMatrix a, ConstMatrix b, Matrix c, bool add);
-  /// c [m, n] += a^T b, a being [k, m] and b [k, n].
-  void tn(ConstMatrix a, ConstMatrix b, Matrix c);
+  /// c [m, n] = a^T b, a being [k, m] and b [k, n], or added to c.
+  void tn(ConstMatrix a, ConstMatrix b, Matrix c, bool add);
 
  private:
   void round_rows(ConstMatrix a);

@@ -40,8 +40,12 @@ Matrix Encoder::embed() {
 }
 
 AttentionPlan Encoder::attention_plan(size_t layer) const {
-  return {batch_->cu_seq_lens, batch_->cu_seq_lens, config_.num_attention_heads, false,
-          dropout_.at(dropout_.attention, layer, kProbabilities, dropout_.token_0)};
+  return {batch_->cu_seq_lens,
+          batch_->cu_seq_lens,
+          config_.num_attention_heads,
+          false,
+          dropout_.at(dropout_.attention, layer, kProbabilities, dropout_.token_0),
+          bf16_};
 }
 
 Matrix Encoder::block(size_t index, Matrix hidden) {

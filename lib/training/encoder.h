@@ -44,7 +44,7 @@ struct LayerKept {
 /// Thread rule: one Encoder per thread; weights are shared and constant meanwhile.
 class Encoder {
  public:
-  /// `bf16`: the products with weights in bfloat16; needs Bf16Products::available().
+  /// `bf16`: all products in bfloat16; needs Bf16Products::available().
   Encoder(const Config& config, const ModelWeights& weights, bool bf16 = false)
       : config_(config), weights_(weights), bf16_(bf16 ? &products_ : nullptr) {}
   Encoder(const Encoder&) = delete;

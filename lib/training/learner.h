@@ -21,7 +21,7 @@ struct LearnerOptions {
   uint64_t seed = 1;
   int threads = 1;
   size_t max_pass_tokens = 2048;  ///< that one thread keeps activations of; bounds the memory
-  bool bf16 = false;  ///< products with the blocks' weights in bfloat16; weights stay float
+  bool bf16 = false;              ///< products in bfloat16; weights stay float
   std::vector<float> class_weights;
 };
 

@@ -30,7 +30,7 @@ void linear_backward(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy
   }
   if (!gradient.weight.data) return;
   if (bf16) {
-    bf16->tn(dy, x, gradient.weight);
+    bf16->tn(dy, x, gradient.weight, true);
   } else {
     blas_gemm_tn(dy.data, dy.stride, x.data, x.stride, gradient.weight.data, gradient.weight.stride,
                  w.rows, w.cols, dy.rows, 1.f);
