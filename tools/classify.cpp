@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model();
+    const Model model = models.open_model("text-classification");
     const Classifier head = Classifier::open(model);
     const LabelPlan plan = LabelPlan::make(head, split_labels(options.labels), options.hypothesis,
                                            options.multi_label);

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model();
+    const Model model = models.open_model("question-answering");
     const QuestionAnswering head = QuestionAnswering::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model, 384);  // the window of run_squad.py and of the pipeline

@@ -23,9 +23,8 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-Model Model::open(const std::string& directory, Precision precision) {
-  Config config = Config::open(directory);
-  Weights weights = Weights::open(directory, config);
+Model Model::open(const std::string& directory, Precision precision, const HeadChoice& head) {
+  auto [config, weights, name] = Checkpoint::open(directory, head);
   Embedding embedding = Embedding::load(config, weights, precision);
   std::vector<Layer> layers;
   for (size_t i = 0; i < config.num_hidden_layers; ++i) {

@@ -8,8 +8,7 @@
 #include "base/export.h"
 #include "batch/packed_batch.h"
 #include "bert/workspace.h"
-#include "checkpoint/config.h"
-#include "checkpoint/weights.h"
+#include "checkpoint/checkpoint.h"
 
 namespace bert {
 
@@ -29,8 +28,10 @@ struct Observers {
 /// Thread rule: const after open(); forward may run in many threads, each with its own Workspace.
 class BERT_API Model {
  public:
-  /// Opens config.json and the weights of `directory`. Throws Error naming file and reason.
-  static Model open(const std::string& directory, Precision precision = Precision::f32);
+  /// Opens config.json and the weights of `directory`, with this head of it. Throws Error naming
+  /// file and reason.
+  static Model open(const std::string& directory, Precision precision = Precision::f32,
+                    const HeadChoice& head = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

@@ -16,6 +16,7 @@ namespace bert {
 namespace {
 
 constexpr size_t kMaxLabels = 1u << 20;
+constexpr size_t kMaxHeads = 1000;
 
 [[noreturn]] void refuse(const Json& value, std::string_view wanted) {
   throw Error(Error::Kind::unsupported, value.where(),
@@ -148,7 +149,7 @@ std::vector<std::string> architectures_of(const Json& root) {
 
 /// Names of the labels in the order of their ids. As in transformers, id2label counts them,
 /// num_labels only where there is no id2label, and two are the default.
-void read_labels(const Json& root, Config& config) {
+void read_labels(const Json& root, HeadConfig& config) {
   const auto map = find(root, {"id2label"});
   if (!map) {
     const size_t count = size_at(root, {"num_labels"}, 2, kMaxLabels);
@@ -177,7 +178,7 @@ void read_labels(const Json& root, Config& config) {
   config.labels_named = true;
 }
 
-void read_problem_type(const Json& root, Config& config) {
+void read_problem_type(const Json& root, HeadConfig& config) {
   config.problem_type = text_at(root, {"problem_type"}, "");
   const std::string& type = config.problem_type;
   if (type.empty() || type == "regression" || type == "multi_label_classification") return;
@@ -185,6 +186,36 @@ void read_problem_type(const Json& root, Config& config) {
     refuse(root.at("problem_type"),
            "regression, single_label_classification or multi_label_classification");
   }
+}
+
+/// A name that is a part of tensors' names, a word of a shell and a word in messages.
+bool is_head_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+void read_heads(const Json& root, Config& config) {
+  const auto map = find(root, {"bertutils_heads"});
+  if (!map) return;
+  if (!map->is_object() || map->size() > kMaxHeads) {
+    refuse(*map, fmt::format("an object of at most {} heads", kMaxHeads));
+  }
+  map->for_each_member([&](std::string_view name, Json value) {
+    if (!is_head_name(name)) {
+      throw Error(Error::Kind::unsupported, map->where(),
+                  fmt::format("found the name \"{}\", wants letters, digits, '-' and '_'",
+                              printable(name)));
+    }
+    NamedHead head;
+    head.name = name;
+    head.task = value.at("task").as_string();
+    head.architectures = architectures_of(value);
+    read_labels(value, head);
+    read_problem_type(value, head);
+    config.heads.push_back(std::move(head));
+  });
 }
 
 void read_sizes(const Json& root, Config& config) {
@@ -247,7 +278,14 @@ Config Config::parse(std::string_view json, const std::string& path) {
   }
   read_labels(root, config);
   read_problem_type(root, config);
+  read_heads(root, config);
   return config;
+}
+
+const NamedHead* Config::find_head(std::string_view name) const {
+  const auto found = std::find_if(heads.begin(), heads.end(),
+                                  [&](const NamedHead& head) { return head.name == name; });
+  return found == heads.end() ? nullptr : &*found;
 }
 
 }  // namespace bert

@@ -11,12 +11,26 @@
 
 namespace bert {
 
+/// What config.json says of a head.
+struct HeadConfig {
+  std::vector<std::string> architectures;
+  std::string
+      problem_type;  ///< "", regression, single_label_classification, multi_label_classification
+  std::vector<std::string> labels;  ///< id2label in id order; LABEL_0.. when the file names none
+  bool labels_named = false;        ///< id2label is in the file
+};
+
+/// One of several heads over the trunk of one directory (bert-model(5), "Heads").
+struct NamedHead : HeadConfig {
+  std::string name;
+  std::string task;  ///< as transformers' pipelines call it: text-classification ..
+};
+
 /// config.json of a BERT-family model, with Hugging Face's field names. DistilBERT's own names
 /// (dim, n_layers, n_heads, hidden_dim, activation) are read into the same fields.
-struct BERT_API Config {
+struct BERT_API Config : HeadConfig {
   std::string path;        ///< the file, for messages
   std::string model_type;  ///< bert, distilbert, electra
-  std::vector<std::string> architectures;
 
   size_t vocab_size = 0;               ///< V
   size_t hidden_size = 0;              ///< H
@@ -32,11 +46,8 @@ struct BERT_API Config {
   Activation classifier_act =
       Activation::none;  ///< between the two layers of ELECTRA's / DistilBERT's classifier
   bool tie_word_embeddings = true;
-  std::string
-      problem_type;  ///< "", regression, single_label_classification, multi_label_classification
-  std::vector<std::string> labels;  ///< id2label in id order; LABEL_0.. when the file names none
-  bool labels_named = false;        ///< id2label is in the file
   int32_t pad_token_id = 0;
+  std::vector<NamedHead> heads;  ///< bertutils_heads, in the order of the file
 
   size_t head_size() const { return hidden_size / num_attention_heads; }  ///< D
 
@@ -45,6 +56,9 @@ struct BERT_API Config {
   static Config open(const std::string& directory);
   /// The same of a text; `path` stands for the file in messages.
   static Config parse(std::string_view json, const std::string& path);
+
+  /// nullptr if the file names no such head.
+  const NamedHead* find_head(std::string_view name) const;
 };
 
 }  // namespace bert

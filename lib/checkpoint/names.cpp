@@ -35,7 +35,7 @@ std::string rename(std::string_view name, std::span<const Renaming> table) {
   return std::string(name);
 }
 
-std::string distilbert_name(std::string_view name, const NameRules& rules) {
+std::string distilbert_name(std::string_view name, bool has_pre_classifier) {
   constexpr std::string_view kLayer = "transformer.layer.", kClassifier = "classifier.";
   if (name.starts_with(kLayer)) {
     const size_t number_end = name.find('.', kLayer.size());
@@ -44,7 +44,7 @@ std::string distilbert_name(std::string_view name, const NameRules& rules) {
     return std::string("encoder.layer.").append(number) +
            rename(name.substr(number_end + 1), kDistilLayer);
   }
-  if (rules.has_pre_classifier && name.starts_with(kClassifier)) {
+  if (has_pre_classifier && name.starts_with(kClassifier)) {
     return std::string("classifier.out_proj.").append(name.substr(kClassifier.size()));
   }
   return rename(name, kDistil);
@@ -52,13 +52,22 @@ std::string distilbert_name(std::string_view name, const NameRules& rules) {
 
 }  // namespace
 
+std::string_view head_prefix(std::string_view name) {
+  constexpr std::string_view kHeads = "heads.";
+  if (!name.starts_with(kHeads)) return {};
+  return name.substr(0, name.find('.', kHeads.size()) + 1);
+}
+
 std::string canonical_name(std::string_view name, const NameRules& rules) {
+  const std::string_view head = head_prefix(name);
+  name.remove_prefix(head.size());
   if (const std::string prefix = rules.model_type + "."; name.starts_with(prefix)) {
     name.remove_prefix(prefix.size());
   }
-  std::string result = rules.model_type == "distilbert" ? distilbert_name(name, rules)
-                       : rules.model_type == "electra"  ? rename(name, kElectra)
-                                                        : std::string(name);
+  std::string result = rules.model_type == "distilbert"
+                           ? distilbert_name(name, rules.pre_classifiers.contains(head))
+                       : rules.model_type == "electra" ? rename(name, kElectra)
+                                                       : std::string(name);
   // Checkpoints converted from TensorFlow keep its names.
   constexpr Renaming kNorms[] = {{"LayerNorm.gamma", "weight"}, {"LayerNorm.beta", "bias"}};
   for (const auto& [old, now] : kNorms) {
@@ -66,7 +75,7 @@ std::string canonical_name(std::string_view name, const NameRules& rules) {
     result.resize(result.rfind('.') + 1);
     result += now;
   }
-  return result;
+  return std::string(head) + result;
 }
 
 }  // namespace bert

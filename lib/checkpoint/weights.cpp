@@ -18,8 +18,13 @@ struct Weights::State {
   TensorFiles source;
   NameRules rules;
   std::unordered_map<std::string, const TensorView*> by_name;  // canonical
+  std::string head;                                            // "heads.NAME." or empty
 
   const TensorView* find(std::string_view name) const {
+    if (!head.empty()) {
+      const auto own = by_name.find(head + std::string(name));
+      if (own != by_name.end()) return own->second;
+    }
     const auto found = by_name.find(std::string(name));
     return found == by_name.end() ? nullptr : found->second;
   }
@@ -80,9 +85,12 @@ std::string NonFinite::text() const {
 }
 
 void Weights::State::index_names() {
-  rules.has_pre_classifier =
-      std::any_of(source.tensors.begin(), source.tensors.end(),
-                  [](const TensorView& tensor) { return tensor.name == "pre_classifier.weight"; });
+  for (const TensorView& tensor : source.tensors) {
+    const std::string_view head = head_prefix(tensor.name);
+    if (std::string_view(tensor.name).substr(head.size()) == "pre_classifier.weight") {
+      rules.pre_classifiers.emplace(head);
+    }
+  }
   by_name.reserve(source.tensors.size());
   for (const TensorView& tensor : source.tensors) {
     const auto [entry, is_new] = by_name.try_emplace(canonical_name(tensor.name, rules), &tensor);
@@ -126,6 +134,10 @@ Weights Weights::open(const std::string& directory, const Config& config) {
   state.index_names();
   state.settle_ties(config.tie_word_embeddings);
   return weights;
+}
+
+void Weights::use_head(std::string_view name) {
+  state_->head = name.empty() ? "" : fmt::format("heads.{}.", name);
 }
 
 const TensorView* Weights::find(std::string_view canonical_name) const {

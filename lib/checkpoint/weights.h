@@ -47,7 +47,10 @@ struct BERT_API NonFinite {
 ///   classifier (a single layer), classifier.dense + classifier.out_proj (ELECTRA; DistilBERT's
 ///   pre_classifier + classifier too), qa_outputs, discriminator_predictions.*
 ///
-/// Thread rule: const after open().
+/// A tensor T of the head NAME is heads.NAME.T: with that head in use, T is it, or else the tensor
+/// that all heads share.
+///
+/// Thread rule: const after open() and use_head().
 class BERT_API Weights {
  public:
   /// Whether `directory` holds weights in one of these forms, readable or not.
@@ -57,6 +60,9 @@ class BERT_API Weights {
   Weights(Weights&&) noexcept;
   Weights& operator=(Weights&&) noexcept;
   ~Weights();
+
+  /// From here on names mean the tensors of head `name` first; "": of no head.
+  void use_head(std::string_view name);
 
   /// nullptr if the file has no such tensor.
   const TensorView* find(std::string_view canonical_name) const;

@@ -52,8 +52,8 @@ Classifier Classifier::open(const Model& model) {
     c.output_ = load(weights, "classifier", c.labels_.size(), width);
   } else {
     throw Error(Error::Kind::data, weights.path(),
-                "no sequence classification head (classifier with its pooler) in this model; "
-                "embed and tokenize work with it");
+                "no sequence classification head (classifier with its pooler) in this model; " +
+                    heads_that_work(config));
   }
   return c;
 }
@@ -62,8 +62,8 @@ Classifier Classifier::open_next_sentence(const Model& model) {
   const Weights& weights = model.weights();
   if (!weights.find("cls.seq_relationship.weight") || !model.has_pooler()) {
     throw Error(Error::Kind::data, weights.path(),
-                "no next-sentence head (cls.seq_relationship with its pooler) in this model; "
-                "embed and tokenize work with it");
+                "no next-sentence head (cls.seq_relationship with its pooler) in this model; " +
+                    heads_that_work(model.config()));
   }
   Classifier c;
   c.model_ = &model;

@@ -10,9 +10,9 @@ namespace bert {
 QuestionAnswering QuestionAnswering::open(const Model& model) {
   const Weights& weights = model.weights();
   if (!weights.find("qa_outputs.weight")) {
-    throw Error(
-        Error::Kind::data, weights.path(),
-        "no question answering head (qa_outputs) in this model; embed and tokenize work with it");
+    throw Error(Error::Kind::data, weights.path(),
+                "no question answering head (qa_outputs) in this model; " +
+                    heads_that_work(model.config()));
   }
   QuestionAnswering qa;
   qa.output_ = Linear(weights.matrix("qa_outputs.weight", 2, model.config().hidden_size),

@@ -170,6 +170,13 @@ void write_summary(const ModelFiles& model, Rows& rows) {
     row(rows, "weights", printable(model.weights->path(), 0));
     row(rows, "dtype", dtypes_of(*model.weights));
     row(rows, "heads", joined(heads_of(*model.weights, model.config)));
+    for (const NamedHead& head : model.config.heads) {
+      row(rows, "head " + head.name,
+          printable(head.labels_named
+                        ? fmt::format("{}: {}", head.task, fmt::join(head.labels, " "))
+                        : head.task,
+                    1000));
+    }
   } else {
     row(rows, "weights", "none");
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,8 @@ class Doctor {
   void look_at_labels();
   void look_at_weights();
   void look_at_heads();
+  void look_at_named_heads();
+  void look_at_outputs(const HeadConfig& head, const std::string& prefix);
   void look_at_vocabulary_file();
   void look_at_tokenizer();
   void look_at_case(const Tokenizer& tokenizer);
@@ -149,13 +152,43 @@ void Doctor::look_at_heads() {
       }
     }
   }
-  for (const std::string_view name : {"classifier.weight", "classifier.out_proj.weight"}) {
-    const TensorView* tensor = weights_->find(name);
-    if (tensor && tensor->shape.size() == 2 && tensor->shape[0] != config_->labels.size()) {
+  look_at_outputs(*config_, "");
+  look_at_named_heads();
+}
+
+void Doctor::look_at_outputs(const HeadConfig& head, const std::string& prefix) {
+  for (const char* name : {"classifier.weight", "classifier.out_proj.weight"}) {
+    const TensorView* tensor = weights_->find(prefix + name);
+    if (tensor && tensor->shape.size() == 2 && tensor->shape[0] != head.labels.size()) {
       say("error", "labels",
-          fmt::format("{} labels in config.json, but {} outputs of {}", config_->labels.size(),
+          fmt::format("{} labels in config.json, but {} outputs of {}", head.labels.size(),
                       tensor->shape[0], printable(tensor->name)));
     }
+  }
+}
+
+void Doctor::look_at_named_heads() {
+  std::map<std::string, size_t, std::less<>> counts;  // tensors of each head in the file
+  for (const TensorView* tensor : weights_->tensors()) {
+    std::string_view name = tensor->name;
+    if (!name.starts_with("heads.")) continue;
+    name.remove_prefix(6);
+    ++counts[std::string(name.substr(0, name.find('.')))];
+  }
+  for (const NamedHead& head : config_->heads) {
+    const size_t count = counts[head.name];
+    if (count == 0) {
+      say("error", "head " + head.name, "config.json names it, but it has no tensors");
+    } else {
+      say("ok", "head " + head.name, fmt::format("{}, {} tensors", printable(head.task), count));
+    }
+    look_at_outputs(head, "heads." + head.name + ".");
+    counts.erase(head.name);
+  }
+  for (const auto& [name, count] : counts) {
+    say("warning", "heads",
+        fmt::format("{} tensors of a head '{}' that config.json does not name", count,
+                    printable(name)));
   }
 }
 

@@ -197,7 +197,11 @@ def make(name, model_class, config, std=0.08, lengths=LENGTHS, seed=1, storage="
     write_weights(model.to(dtype), directory, storage)
     write_tokenizer(directory, config.vocab_size)
 
-    sequences = make_inputs(config, lengths, seed)
+    write_expected(name, model, make_inputs(config, lengths, seed), layers, attention)
+    return model
+
+
+def write_expected(name, model, sequences, layers=0, attention=False):
     exact = gather(model, sequences, torch.float64, layers, attention)
     single = gather(model, sequences, torch.float32, layers, attention)
     tensors = {
@@ -211,7 +215,6 @@ def make(name, model_class, config, std=0.08, lengths=LENGTHS, seed=1, storage="
             error = single[key].double() - value
             tensors["torch_error." + key] = torch.stack([error.abs().max(), error.square().mean().sqrt()])
     save_file({k: v.contiguous().clone() for k, v in tensors.items()}, EXPECTED / f"{name}.safetensors")
-    return model
 
 
 def bert(**changes):
@@ -254,6 +257,38 @@ def make_heads():
     make("electra-classifier", t.ElectraForSequenceClassification, electra(
          hidden_act="relu", hidden_size=24, embedding_size=24, **labels("no", "yes")), std=0.3, dtype=torch.float16)
     make("electra-qa", t.ElectraForQuestionAnswering, electra(num_hidden_layers=1), std=0.3, dtype=torch.bfloat16)
+
+
+def make_named_heads():
+    """Several heads over one trunk, as bert-model(5) has them; what each computes is expected/tiny-heads.NAME."""
+    t = transformers
+    size = dict(num_hidden_layers=2)
+    trunk = make("tiny-heads", t.BertForPreTraining, bert(**size), std=0.3, lengths=SHORT, seed=11)
+    path = HERE / "tiny-heads" / "model.safetensors"
+    tensors, entries = load_file(path), {}
+    # Of each head: its class, its config, and the parameters that are its own.
+    heads = {
+        "sentiment": ("text-classification", t.BertForSequenceClassification, labels("negative", "positive"),
+                      ("classifier.", "bert.pooler.")),
+        "topic": ("text-classification", t.BertForSequenceClassification,
+                  dict(problem_type="multi_label_classification", **labels("art", "city", "music")), ("classifier.",)),
+        "ner": ("token-classification", t.BertForTokenClassification, labels("O", "B-PER", "B-LOC"), ("classifier.",)),
+        "qa": ("question-answering", t.BertForQuestionAnswering, {},
+               ("qa_outputs.", "bert.encoder.layer.1.attention.self.key.", "bert.encoder.layer.1.output.")),
+    }
+    for seed, (name, (task, model_class, changes, own)) in enumerate(heads.items(), 12):
+        model = model_class(bert(**size, **changes))
+        randomize(model, 0.3, seed)
+        shared = {k: v for k, v in trunk.state_dict().items() if k in model.state_dict() and not k.startswith(own)}
+        model.load_state_dict(shared, strict=False)
+        state = {k: v for k, v in model.state_dict().items() if k.startswith(own)}
+        tensors.update({f"heads.{name}.{k.removeprefix('bert.')}": v.clone() for k, v in state.items()})
+        entries[name] = {"task": task, **({"problem_type": changes["problem_type"]} if "problem_type" in changes else {}),
+                         **({"id2label": changes["id2label"]} if changes else {})}
+        write_expected(f"tiny-heads.{name}", model, make_inputs(model.config, LENGTHS, seed))
+    save_file(tensors, path, metadata={"format": "pt"})
+    config = HERE / "tiny-heads" / "config.json"
+    write_json(config, {**json.loads(config.read_text()), "bertutils_heads": entries})
 
 
 def make_shapes():
@@ -365,6 +400,7 @@ def main():
     transformers.logging.disable_progress_bar()
     EXPECTED.mkdir(exist_ok=True)
     make_heads()
+    make_named_heads()
     make_shapes()
     make_sentence_transformers()
 

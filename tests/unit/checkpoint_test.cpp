@@ -1,3 +1,5 @@
+#include "checkpoint/checkpoint.h"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -174,8 +176,8 @@ TEST_CASE("Parameters: those of a model are in its file, in their shapes") {
 }
 
 TEST_CASE("Names: every spelling is found under BERT's") {
-  const NameRules bert{"bert"}, distil{"distilbert", true}, plain_distil{"distilbert"},
-      electra{"electra"};
+  const NameRules bert{"bert", {}}, distil{"distilbert", {"", "heads.a."}},
+      plain_distil{"distilbert", {}}, electra{"electra", {}};
   CHECK(canonical_name("bert.encoder.layer.0.output.LayerNorm.gamma", bert) ==
         "encoder.layer.0.output.LayerNorm.weight");
   CHECK(canonical_name("embeddings.LayerNorm.beta", bert) == "embeddings.LayerNorm.bias");
@@ -192,6 +194,56 @@ TEST_CASE("Names: every spelling is found under BERT's") {
         "embeddings_project.weight");
   CHECK(canonical_name("generator_lm_head.bias", electra) == "cls.predictions.bias");
   CHECK(canonical_name("transformer.layer.", distil) == "transformer.layer.");
+  CHECK(canonical_name("heads.a.bert.pooler.dense.weight", bert) == "heads.a.pooler.dense.weight");
+  CHECK(canonical_name("heads.a.classifier.bias", distil) == "heads.a.classifier.out_proj.bias");
+  CHECK(canonical_name("heads.b.classifier.bias", distil) == "heads.b.classifier.bias");
+  CHECK(canonical_name("heads.", bert) == "heads.");
+}
+
+TEST_CASE("Config: named heads are read, and refused by what is wrong with them") {
+  const auto config = [](const std::string& heads) {
+    return Config::parse(R"({"model_type":"bert","bertutils_heads":)" + heads + "}", "c");
+  };
+  const Config good = config(R"({"b":{"task":"text-classification","id2label":{"0":"x","1":"y"}},
+                                 "a":{"task":"question-answering"}})");
+  REQUIRE(good.heads.size() == 2);
+  CHECK(good.heads[0].name == "b");
+  CHECK(good.find_head("b")->labels == std::vector<std::string>{"x", "y"});
+  CHECK(good.find_head("a")->task == "question-answering");
+  CHECK(good.find_head("c") == nullptr);
+  CHECK(config("null").heads.empty());
+  for (const char* bad :
+       {"[]", "1", R"({"a":1})", R"({"a":{}})", R"({"a.b":{"task":"t"}})", R"({"":{"task":"t"}})",
+        R"({"a":{"task":1}})", R"({"a":{"task":"t","id2label":{"1":"x"}}})",
+        R"({"a":{"task":"t","problem_type":"x"}})"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(config(bad), Error);
+  }
+}
+
+TEST_CASE("Checkpoint: a head is chosen by name, else the plain one, else the first for the task") {
+  const auto head = [](const std::string& model, HeadChoice choice) {
+    return Checkpoint::open(golden(model), choice).head;
+  };
+  CHECK(head("tiny-heads", {"", ""}) == "");
+  CHECK(head("tiny-heads", {"", "fill-mask"}) == "");
+  CHECK(head("tiny-heads", {"", "text-classification"}) == "sentiment");
+  CHECK(head("tiny-heads", {"", "token-classification"}) == "ner");
+  CHECK(head("tiny-heads", {"", "question-answering"}) == "qa");
+  CHECK(head("tiny-heads", {"topic", "text-classification"}) == "topic");
+  CHECK(head("tiny-heads", {"qa", ""}) == "qa");
+  CHECK(head("tiny-classifier", {"", "text-classification"}) == "");
+  CHECK_THROWS_AS(head("tiny-heads", {"ner", "text-classification"}), Error);
+  CHECK_THROWS_AS(head("tiny-heads", {"topics", ""}), Error);
+  CHECK_THROWS_AS(head("tiny-classifier", {"a", ""}), Error);
+
+  const Checkpoint qa = Checkpoint::open(golden("tiny-heads"), {"qa", ""});
+  CHECK(qa.config.architectures == std::vector<std::string>{"BertForQuestionAnswering"});
+  CHECK(qa.weights.find("encoder.layer.1.output.dense.weight")->name ==
+        "heads.qa.encoder.layer.1.output.dense.weight");
+  CHECK(qa.weights.find("encoder.layer.0.output.dense.weight")->name ==
+        "bert.encoder.layer.0.output.dense.weight");
+  CHECK(qa.weights.find("classifier.weight") == nullptr);
 }
 
 TEST_CASE("Weights: a wrong shape is named with the right one") {

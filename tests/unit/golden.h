@@ -20,7 +20,12 @@ inline std::filesystem::path golden_directory() {
 }
 
 inline std::string golden_model(const std::string& name) {
-  return (golden_directory() / name).string();
+  return (golden_directory() / name.substr(0, name.find('.'))).string();
+}
+
+/// The named head of the fixture "MODEL.HEAD".
+inline std::string golden_head(const std::string& name) {
+  return name.find('.') == name.npos ? "" : name.substr(name.find('.') + 1);
 }
 
 /// What the reference computed for one fixture: expected/NAME.safetensors.

@@ -17,6 +17,8 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
   app.add_option("-m,--model", model_,
                  "model directory or name (else $BERT_MODEL, else the default)")
       ->type_name("DIR");
+  app.add_option("--head", head_, "which of the model's named heads (default: the first that fits)")
+      ->type_name("NAME");
   app.add_option("--max-seq-length", max_seq_length_,
                  "tokens per sequence, special ones included (default: the model's)")
       ->check(CLI::PositiveNumber)
@@ -54,8 +56,8 @@ Tokenizer ModelOptions::open_tokenizer() const {
   return tokenizer;
 }
 
-Model ModelOptions::open_model() const {
-  Model model = Model::open(directory(), precision_);
+Model ModelOptions::open_model(const std::string& task) const {
+  Model model = Model::open(directory(), precision_, {head_, task});
   if (strict_) {
     for (const NonFinite& tensor : model.weights().non_finite()) {
       throw Error(Error::Kind::data, model.weights().path(), tensor.text());

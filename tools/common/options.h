@@ -16,7 +16,7 @@
 namespace bert::tools {
 
 /// Options of tools that read a model: one spelling for all.
-///   -m --model, --max-seq-length, --overflow, --stride, --strict, --literal, --dtype,
+///   -m --model, --head, --max-seq-length, --overflow, --stride, --strict, --literal, --dtype,
 ///   --max-batch-tokens
 class ModelOptions {
  public:
@@ -25,7 +25,8 @@ class ModelOptions {
   /// The model directory that -m, $BERT_MODEL or the default names.
   const std::string& directory() const;
   Tokenizer open_tokenizer() const;
-  Model open_model() const;
+  /// With the head that --head names, else the model's for this task (HeadChoice::task).
+  Model open_model(const std::string& task = "") const;
   /// The options of a task; max_length is the least of what user, tokenizer and position table
   /// allow. `module_limit`: the sentence module's max_seq_length, if the tool heeds it.
   void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
@@ -37,6 +38,7 @@ class ModelOptions {
 
  private:
   std::string model_;
+  std::string head_;
   mutable std::string directory_;
   size_t max_seq_length_ = 0;
   size_t max_batch_tokens_ = 512;

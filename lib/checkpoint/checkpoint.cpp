@@ -1,0 +1,105 @@
+#include "checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace bert {
+namespace {
+
+/// "sentiment (text-classification), ner (token-classification)"
+std::string list_heads(const Config& config) {
+  std::string list;
+  for (const NamedHead& head : config.heads) {
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", head.name, printable(head.task));
+  }
+  return list;
+}
+
+const NamedHead& named_head(const Config& config, const HeadChoice& choice) {
+  const NamedHead* head = config.find_head(choice.name);
+  if (head && (choice.task.empty() || head->task == choice.task)) return *head;
+  std::string found = fmt::format("found '{}'", printable(choice.name));
+  if (head) {
+    found += fmt::format(", which is for {}, wants one for {}", printable(head->task), choice.task);
+  } else {
+    std::vector<std::string> names;
+    for (const NamedHead& known : config.heads) names.push_back(known.name);
+    const std::string nearest = nearest_name(choice.name, names);
+    if (!nearest.empty()) found += fmt::format(" (did you mean {}?)", nearest);
+  }
+  throw Error(Error::Kind::usage, "--head",
+              config.heads.empty() ? fmt::format("{}, but {} names no heads", found, config.path)
+                                   : fmt::format("{}; the heads of {} are {}", found, config.path,
+                                                 list_heads(config)));
+}
+
+/// What transformers would call the model of this head.
+std::vector<std::string> architectures_of(const Config& config, const NamedHead& head) {
+  if (!head.architectures.empty()) return head.architectures;
+  constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
+      {"text-classification", "ForSequenceClassification"},
+      {"token-classification", "ForTokenClassification"},
+      {"question-answering", "ForQuestionAnswering"},
+      {"fill-mask", "ForMaskedLM"},
+      {"next-sentence-prediction", "ForNextSentencePrediction"}};
+  const std::string_view family = config.model_type == "distilbert" ? "DistilBert"
+                                  : config.model_type == "electra"  ? "Electra"
+                                                                    : "Bert";
+  for (const auto& [task, name] : kClasses) {
+    if (head.task == task) return {fmt::format("{}{}", family, name)};
+  }
+  return {};
+}
+
+}  // namespace
+
+bool has_plain_head(const Config& config, const Weights& weights, std::string_view task) {
+  const bool per_token =
+      !config.architectures.empty() && config.architectures[0].ends_with("ForTokenClassification");
+  const bool classifier = weights.find("classifier.weight") != nullptr;
+  if (task == "text-classification") {
+    return weights.find("classifier.out_proj.weight") ||
+           (classifier && !per_token && weights.find("pooler.dense.weight"));
+  }
+  if (task == "token-classification") return classifier && per_token;
+  if (task == "question-answering") return weights.find("qa_outputs.weight") != nullptr;
+  if (task == "fill-mask") return weights.find("cls.predictions.transform.dense.weight") != nullptr;
+  if (task == "next-sentence-prediction") {
+    return weights.find("cls.seq_relationship.weight") != nullptr;
+  }
+  return true;
+}
+
+Checkpoint Checkpoint::open(const std::string& directory, const HeadChoice& choice) {
+  Config config = Config::open(directory);
+  Weights weights = Weights::open(directory, config);
+  const NamedHead* head = nullptr;
+  if (!choice.name.empty()) {
+    head = &named_head(config, choice);
+  } else if (!has_plain_head(config, weights, choice.task)) {
+    const auto found = std::find_if(config.heads.begin(), config.heads.end(),
+                                    [&](const NamedHead& h) { return h.task == choice.task; });
+    if (found != config.heads.end()) head = &*found;
+  }
+  const std::string name = head ? head->name : "";
+  if (head) {
+    weights.use_head(name);
+    const std::vector<std::string> architectures = architectures_of(config, *head);
+    static_cast<HeadConfig&>(config) = *head;
+    config.architectures = architectures;
+  }
+  return {std::move(config), std::move(weights), name};
+}
+
+std::string heads_that_work(const Config& config) {
+  if (config.heads.empty()) return "embed and tokenize work with it";
+  return "its named heads are " + list_heads(config);
+}
+
+}  // namespace bert

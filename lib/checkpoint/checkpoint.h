@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/export.h"
+#include "checkpoint/config.h"
+#include "checkpoint/weights.h"
+
+namespace bert {
+
+/// Which head of a directory is meant. Without a name the one that stands in the directory without
+/// name (as in every directory of transformers), if it is for this task, else the first named one
+/// that is for it.
+struct HeadChoice {
+  std::string name;
+  std::string task;  ///< text-classification, token-classification, question-answering, fill-mask,
+                     ///< next-sentence-prediction; "": any
+};
+
+/// A model's config and weights with a head chosen: the config says what that head's own
+/// config.json would say, and tensors are found as that head has them.
+struct BERT_API Checkpoint {
+  Config config;
+  Weights weights;
+  std::string head;  ///< "": none of the named ones
+
+  /// Throws Error as Config::open and Weights::open do; usage if there is no head of that name, or
+  /// if it is for another task.
+  static Checkpoint open(const std::string& directory, const HeadChoice& choice = {});
+};
+
+/// Whether the directory holds a head for `task` without a name.
+bool has_plain_head(const Config& config, const Weights& weights, std::string_view task);
+
+/// What works with a model that lacks a head, for messages: its named heads, if any.
+BERT_API std::string heads_that_work(const Config& config);
+
+}  // namespace bert
