@@ -87,6 +87,7 @@ void settle(Options& o, const tools::TrainingOptions& training) {
     }
   }
   f.learner = training.learner();
+  f.dropout = training.dropout;
   f.output = training.output;
   f.batch_size = training.batch_size;
   f.warmup_ratio = training.warmup;

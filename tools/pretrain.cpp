@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
       (head == "mlm" ? options.add_mlm : options.add_nsp) = true;
     }
     options.learner = training.learner();
+    options.dropout = training.dropout;
     options.output = training.output;
     options.batch_size = training.batch_size;
     options.warmup_ratio = training.warmup;

@@ -19,9 +19,9 @@ using training::TrainingBatch;
 
 /// Calls use(example, logits of the example) for all examples in order; returns the losses.
 template <typename Use>
-Tally for_each_prediction(Learner& learner, const ExampleSet& set, Use use) {
+Tally for_each_prediction(Learner& learner, const ExampleSet& set, size_t head, Use use) {
   constexpr size_t kExamples = 512;
-  const bool per_token = learner.objective() != Objective::classify;
+  const bool per_token = learner.heads()[head].objective != Objective::classify;
   Tally tally;
   std::vector<uint32_t> order(set.examples.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -29,6 +29,7 @@ Tally for_each_prediction(Learner& learner, const ExampleSet& set, Use use) {
   for (size_t first = 0; first < order.size(); first += kExamples) {
     const size_t count = std::min(kExamples, order.size() - first);
     set.fill(std::span(order).subspan(first, count), batch);
+    batch.head = head;
     tally +=
         learner.predict(batch, [&](size_t part, const PackedBatch& packed, ConstMatrix logits) {
           for (size_t s = 0; s < packed.sequences(); ++s) {
@@ -48,12 +49,12 @@ double f1(double right, double predicted, double gold) {
   return predicted + gold > 0 ? 2 * right / (predicted + gold) : 0;
 }
 
-DevScore score_texts(Learner& learner, const ExampleSet& set) {
+DevScore score_texts(Learner& learner, const ExampleSet& set, size_t head) {
   DevScore result;
-  const std::string& problem = learner.config().problem_type;
+  const std::string& problem = learner.heads()[head].config.problem_type;
   std::vector<double> gold, predicted;
   double right = 0, found = 0, wanted = 0;
-  const Tally tally = for_each_prediction(learner, set, [&](const Example& e, ConstMatrix logits) {
+  const Tally tally = for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
     if (problem == "regression") {
       gold.push_back(static_cast<double>(e.values[0]));
       predicted.push_back(static_cast<double>(logits.data[0]));
@@ -82,8 +83,8 @@ DevScore score_texts(Learner& learner, const ExampleSet& set) {
   return result;
 }
 
-DevScore score_entities(Learner& learner, const ExampleSet& set) {
-  const std::vector<std::string>& labels = learner.config().labels;
+DevScore score_entities(Learner& learner, const ExampleSet& set, size_t head) {
+  const std::vector<std::string>& labels = learner.heads()[head].config.labels;
   DevScore result;
   result.name = "entity_f1";
   std::vector<std::string_view> gold, predicted;
@@ -98,7 +99,7 @@ DevScore score_entities(Learner& learner, const ExampleSet& set) {
     gold.clear();
     predicted.clear();
   };
-  const Tally tally = for_each_prediction(learner, set, [&](const Example& e, ConstMatrix logits) {
+  const Tally tally = for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
     if (e.origin != origin) close_sentence();
     origin = e.origin;
     for (size_t t = 0; t < e.token_labels.size(); ++t) {
@@ -113,7 +114,7 @@ DevScore score_entities(Learner& learner, const ExampleSet& set) {
   return result;
 }
 
-DevScore score_answers(Learner& learner, const ExampleSet& set) {
+DevScore score_answers(Learner& learner, const ExampleSet& set, size_t head) {
   struct Answer {
     std::string text;
     float score = -INFINITY, null_score = INFINITY;
@@ -123,7 +124,7 @@ DevScore score_answers(Learner& learner, const ExampleSet& set) {
                                     [](const Question& q) { return q.answers.empty(); });
   std::vector<float> starts, ends;
   std::vector<uint8_t> allowed;
-  const Tally tally = for_each_prediction(learner, set, [&](const Example& e, ConstMatrix logits) {
+  const Tally tally = for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
     Answer& answer = answers[e.origin];
     starts.clear(), ends.clear(), allowed.clear();
     for (size_t t = 0; t < logits.rows; ++t) {
@@ -212,10 +213,11 @@ std::vector<EntitySpan> entities_of(std::span<const std::string_view> tags) {
   return found;
 }
 
-DevScore score(Learner& learner, const ExampleSet& set) {
-  if (learner.objective() == Objective::classify) return score_texts(learner, set);
-  if (learner.objective() == Objective::tokens) return score_entities(learner, set);
-  return score_answers(learner, set);
+DevScore score(Learner& learner, const ExampleSet& set, size_t head) {
+  const Objective objective = learner.heads()[head].objective;
+  if (objective == Objective::classify) return score_texts(learner, set, head);
+  if (objective == Objective::tokens) return score_entities(learner, set, head);
+  return score_answers(learner, set, head);
 }
 
 }  // namespace bert

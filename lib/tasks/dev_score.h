@@ -20,7 +20,7 @@ struct DevScore {
   double value = 0;
 };
 
-DevScore score(training::Learner& learner, const ExampleSet& set);
+DevScore score(training::Learner& learner, const ExampleSet& set, size_t head = 0);
 
 /// An entity of a tagged sentence: words [begin, end) of one type.
 struct EntitySpan {

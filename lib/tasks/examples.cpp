@@ -49,6 +49,7 @@ Columns columns_of(const ExampleOptions& options) {
   if (stream.fields.empty()) {
     for (size_t i = 1; i <= options.texts; ++i) stream.fields.push_back(std::to_string(i));
   }
+  if (options.kind == LabelKind::none) return Columns(stream);
   stream.extra_fields = {options.label_field.empty() ? std::to_string(options.texts + 1)
                                                      : options.label_field};
   return Columns(stream);
@@ -106,6 +107,7 @@ class LabelIndex {
 
 void set_label(const Record& record, LabelKind kind, const LabelIndex& index, size_t labels,
                Example& example) {
+  if (kind == LabelKind::none) return;
   const std::string_view text = record.extra[0];
   if (kind == LabelKind::number) {
     const auto value = number_of(text);

@@ -42,7 +42,8 @@ struct ExampleSet {
 };
 
 /// How texts are labelled.
-enum class LabelKind { one, several, number };
+/// none: texts alone, for what needs no labels.
+enum class LabelKind { one, several, number, none };
 
 /// What a file of labelled texts looks like, and how its texts become tokens.
 struct ExampleOptions {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "tasks/dev_score.h"
+#include "tasks/supervised.h"
 #include "training/dropout.h"
 
 namespace bert {
@@ -18,63 +19,6 @@ using training::Learner;
 using training::Objective;
 using training::Run;
 using training::Tally;
-
-Objective objective_of(FinetuneTask task) {
-  switch (task) {
-    case FinetuneTask::classify:
-      return Objective::classify;
-    case FinetuneTask::ner:
-      return Objective::tokens;
-    default:
-      return Objective::spans;
-  }
-}
-
-/// The model's own labels where they cover those that occur; else these.
-std::vector<std::string> choose_labels(const Config& config, const std::vector<std::string>& wanted,
-                                       std::vector<std::string> found) {
-  if (!wanted.empty()) return wanted;
-  const bool known =
-      config.labels_named && std::all_of(found.begin(), found.end(), [&](const std::string& label) {
-        return std::find(config.labels.begin(), config.labels.end(), label) != config.labels.end();
-      });
-  return known ? config.labels : found;
-}
-
-void set_labels(const FinetuneOptions& options, Config& config) {
-  if (options.task == FinetuneTask::qa) return;
-  if (options.task == FinetuneTask::classify) {
-    constexpr const char* kProblems[] = {"single_label_classification",
-                                         "multi_label_classification", "regression"};
-    config.problem_type = kProblems[static_cast<size_t>(options.train.kind)];
-  }
-  if (options.train.kind == LabelKind::number && options.task == FinetuneTask::classify) {
-    config.labels = {"value"};
-    return;
-  }
-  const bool ner = options.task == FinetuneTask::ner;
-  std::vector<std::string> found = ner ? conll_labels(options.train) : labels_of(options.train);
-  if (found.size() < 2 && options.train.kind == LabelKind::one) {
-    const std::string file = options.train.files.empty() ? "-" : options.train.files.front();
-    throw Error(Error::Kind::data, file,
-                found.empty() ? "has no examples to learn from"
-                              : fmt::format("has only the label '{}': nothing can be learned",
-                                            printable(found.front())));
-  }
-  config.labels = choose_labels(config, options.labels, std::move(found));
-}
-
-ExampleSet read(const FinetuneOptions& options, const ExampleOptions& from,
-                const Tokenizer& tokenizer, const std::vector<std::string>& labels) {
-  switch (options.task) {
-    case FinetuneTask::classify:
-      return read_texts(from, tokenizer, labels);
-    case FinetuneTask::ner:
-      return read_conll(from, tokenizer, labels);
-    default:
-      return read_questions(from, tokenizer);
-  }
-}
 
 /// n / (classes * count of the class), as scikit-learn's "balanced".
 std::vector<float> balanced_weights(const ExampleSet& set, size_t labels) {
@@ -107,15 +51,6 @@ void set_rates(const FinetuneOptions& options, Learner& learner) {
   }
 }
 
-/// The order of an epoch's examples: shuffled by seed and epoch alone.
-std::vector<uint32_t> shuffled(size_t count, uint64_t seed, uint64_t epoch) {
-  std::vector<uint32_t> order(count);
-  std::iota(order.begin(), order.end(), 0u);
-  const uint64_t key = training::mix(training::mix(seed, 0x5EED), epoch);
-  for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[training::mix(key, i) % i]);
-  return order;
-}
-
 uint64_t content_hash(const ExampleSet& set) {
   uint64_t hash = set.examples.size();
   for (const Example& e : set.examples) {
@@ -134,11 +69,11 @@ class Finetuning {
     const Tokenizer tokenizer = Tokenizer::open(options.model);
     ExampleOptions train = options.train;
     set_encoding(config, tokenizer, train);
-    set_labels(options, config);
-    train_ = read(options, train, tokenizer, config.labels);
+    set_labels(options.task, options.train, options.labels, config);
+    train_ = read_examples(options.task, train, tokenizer, config.labels);
     if (!options.dev.empty()) {
       train.files = options.dev;
-      dev_ = read(options, train, tokenizer, config.labels);
+      dev_ = read_examples(options.task, train, tokenizer, config.labels);
     }
     if (train_.cut > 0 && options.task != FinetuneTask::qa) {
       notice(fmt::format("{} of {} training texts cut at {} tokens", train_.cut,
@@ -207,12 +142,15 @@ class Finetuning {
 
   void make_learner(Config config) {
     training::LearnerOptions learner = options_.learner;
-    learner.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
-    if (options_.balanced) learner.class_weights = balanced_weights(train_, config.labels.size());
-    if (!learner.class_weights.empty() && learner.class_weights.size() != config.labels.size()) {
+    training::HeadPlan head;
+    head.objective = objective_of(options_.task);
+    head.dropout = static_cast<float>(options_.dropout);
+    head.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
+    if (options_.balanced) head.class_weights = balanced_weights(train_, config.labels.size());
+    if (!head.class_weights.empty() && head.class_weights.size() != config.labels.size()) {
       throw Error(Error::Kind::usage, "--class-weights",
-                  fmt::format("found {} weights, wants {}, one a label",
-                              learner.class_weights.size(), config.labels.size()));
+                  fmt::format("found {} weights, wants {}, one a label", head.class_weights.size(),
+                              config.labels.size()));
     }
     if (options_.freeze_layers > config.num_hidden_layers) {
       throw Error(Error::Kind::usage, "--freeze-layers",
@@ -225,10 +163,10 @@ class Finetuning {
     learner.optimizer.total_steps = total_steps_;
     learner.optimizer.warmup_steps =
         static_cast<uint64_t>(std::ceil(options_.warmup_ratio * static_cast<double>(total_steps_)));
-    const Objective objective = objective_of(options_.task);
-    files_ = training::ModelFiles::make(options_.model, config, objective);
+    files_ = training::ModelFiles::make(options_.model, config, head.objective);
     const Weights weights = Weights::open(options_.model, config);
-    learner_ = std::make_unique<Learner>(std::move(config), objective, learner);
+    head.config = std::move(config);
+    learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
     const auto drawn = training::load_parameters(learner_->layout(), weights, learner.seed, 0.02f,
                                                  learner_->values());
     for (const std::string& name : drawn) {
@@ -260,7 +198,7 @@ class Finetuning {
         {"steps", std::to_string(total_steps_)},
         {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
         {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
-        {"dropout", fmt::format("{}", l.hidden_dropout)},
+        {"dropout", fmt::format("{}", options_.dropout)},
         {"dtype", l.bf16 ? "bf16" : "f32"},
     };
     return run;
@@ -296,9 +234,10 @@ class Finetuning {
       train_.fill(
           std::span(order).subspan(first, std::min(options_.batch_size, order.size() - first)),
           batch);
-      trim(batch);
+      trim(options_.task, batch);
       note_epoch(run);  // should this step save
-      const bool goes_on = run.step(batch, [&](const Tally& tally) {
+      const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
+        const Tally& tally = result.tally;
         tally_.sequence_loss += tally.token_loss + tally.sequence_loss;
         tally_.sequences += tally.tokens + tally.sequences;
         right_ += static_cast<double>(tally.tokens_right + tally.sequences_right);
@@ -313,25 +252,12 @@ class Finetuning {
     return true;
   }
 
-  /// Lists that the objective does not use would be counted as sequences of it.
-  void trim(training::TrainingBatch& batch) const {
-    if (options_.task != FinetuneTask::classify) batch.sequence_labels.clear();
-    if (options_.task != FinetuneTask::qa) batch.starts.clear(), batch.ends.clear();
-  }
-
   void head_row() {
     if (!options_.on_row || learner_->steps() > 0) return;
     std::string row = "epoch\ttrain_loss\ttrain_accuracy";
-    if (dev_) row += "\tdev_loss\tdev_" + metric();
+    if (dev_) row += "\tdev_loss\tdev_" + metric_of(options_.task, options_.train.kind);
     options_.on_row(row);
   }
-  std::string metric() const {
-    if (options_.task == FinetuneTask::ner) return "entity_f1";
-    if (options_.task == FinetuneTask::qa) return "answer_f1";
-    if (options_.train.kind == LabelKind::number) return "spearman";
-    return options_.train.kind == LabelKind::several ? "micro_f1" : "accuracy";
-  }
-
   void end_epoch(Run& run, uint64_t epoch) {
     const bool has_accuracy =
         options_.task != FinetuneTask::classify || options_.train.kind == LabelKind::one;

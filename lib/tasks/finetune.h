@@ -7,12 +7,11 @@
 
 #include "base/export.h"
 #include "tasks/examples.h"
+#include "tasks/supervised.h"
 #include "training/learner.h"
 #include "training/run.h"
 
 namespace bert {
-
-enum class FinetuneTask { classify, ner, qa };
 
 struct FinetuneOptions {
   std::string model;   ///< directory to start from
@@ -26,6 +25,7 @@ struct FinetuneOptions {
   double epochs = 3;
   size_t batch_size = 32;
   training::LearnerOptions learner;
+  double dropout = 0.1;
   double warmup_ratio = 0.1;
   std::vector<double> class_weights;  ///< empty: none
   bool balanced = false;              ///< class weights from the labels' frequencies

@@ -206,8 +206,8 @@ class Pretraining {
     TrainingBatch batch;
     while (learner_->steps() < options_.steps) {
       stream.next(options_.batch_size, batch);
-      const bool goes_on = run.step(batch, [&](const Tally& tally) {
-        loss_ += tally.loss();
+      const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
+        loss_ += result.tally.loss();
         count_ += 1;
         note(run);
         if (learner_->steps() % options_.eval_every == 0 || learner_->steps() == options_.steps) {
@@ -260,15 +260,18 @@ class Pretraining {
     data_.masking.seed = options_.learner.seed;
     // Only BERT has the head of next sentence prediction.
     data_.next_sentence = data_.next_sentence && config.model_type == "bert";
-    const Objective objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
+    training::HeadPlan head;
+    head.objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
+    head.dropout = static_cast<float>(options_.dropout);
     training::LearnerOptions learner = options_.learner;
     learner.optimizer.total_steps = options_.steps;
     learner.optimizer.warmup_steps = static_cast<uint64_t>(
         std::ceil(options_.warmup_ratio * static_cast<double>(options_.steps)));
-    files_ = training::ModelFiles::make(directory_, config, objective);
+    files_ = training::ModelFiles::make(directory_, config, head.objective);
     std::optional<Weights> weights;
     if (!options_.model.empty()) weights.emplace(Weights::open(directory_, config));
-    learner_ = std::make_unique<Learner>(std::move(config), objective, learner);
+    head.config = std::move(config);
+    learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
     if (!weights) {
       training::draw_parameters(learner_->layout(), learner.seed, 0.02f, learner_->values());
       return;
@@ -333,7 +336,7 @@ class Pretraining {
                     {"steps", std::to_string(options_.steps)},
                     {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
                     {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
-                    {"dropout", fmt::format("{}", l.hidden_dropout)},
+                    {"dropout", fmt::format("{}", options_.dropout)},
                     {"dtype", l.bf16 ? "bf16" : "f32"}};
     return run;
   }

@@ -75,6 +75,7 @@ struct PretrainOptions {
   size_t batch_size = 32;
   double warmup_ratio = 0.1;
   training::LearnerOptions learner;
+  double dropout = 0.1;
   bool resume = false, overwrite = false;
   uint64_t save_every = 1000;
   const std::atomic<int>* stop = nullptr;

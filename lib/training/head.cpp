@@ -1,8 +1,10 @@
 #include "training/head.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/gradient_kernels.h"
+#include "ops/kernels.h"
 #include "training/activation.h"
 #include "training/layer_norm.h"
 #include "training/linear.h"
@@ -40,13 +42,13 @@ double Tally::loss() const {
   return (tokens > 0 ? token_loss / tokens : 0) + (sequences > 0 ? sequence_loss / sequences : 0);
 }
 
-Head::Head(const Config& config, Objective objective, const ModelWeights& weights,
-           std::vector<float> class_weights, bool bf16)
-    : config_(config),
-      objective_(objective),
+Head::Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16)
+    : config_(plan.config),
+      objective_(plan.objective),
       weights_(weights),
-      class_weights_(std::move(class_weights)),
+      class_weights_(plan.class_weights),
       bf16_(bf16 ? &products_ : nullptr) {
+  const Config& config = plan.config;
   if (config.problem_type == "regression") text_loss_ = TextLoss::squared_error;
   if (config.problem_type == "multi_label_classification") {
     text_loss_ = TextLoss::binary_cross_entropy;
@@ -54,7 +56,7 @@ Head::Head(const Config& config, Objective objective, const ModelWeights& weight
   const bool pooled = weights.pooler.weight.data != nullptr;
   dense_ = pooled ? &weights.pooler : &weights.classifier_dense;
   dense_act_ = pooled ? Activation::tanh : config.classifier_act;
-  classifier_ = objective == Objective::pretrain ? &weights.next_sentence : &weights.classifier;
+  classifier_ = objective_ == Objective::pretrain ? &weights.next_sentence : &weights.classifier;
 }
 
 /// dropout(act(dense(first hidden state))), [S, H]; ELECTRA drops before the dense layer too.
@@ -120,6 +122,8 @@ Tally Head::count(const TrainingBatch& batch) const {
   tally.tokens = weigh(batch.token_labels);
   if (objective_ == Objective::spans) {
     for (size_t s = 0; s < batch.starts.size(); ++s) tally.sequences += batch.starts[s] != kIgnored;
+  } else if (objective_ == Objective::vectors) {
+    tally.sequences = static_cast<double>(batch.sequences());
   } else if (text_loss_ != TextLoss::cross_entropy && objective_ == Objective::classify) {
     tally.sequences = static_cast<double>(batch.values.size());
   } else {
@@ -149,6 +153,9 @@ Tally Head::learn(const TrainingBatch& batch, ConstMatrix hidden, LossScale scal
       break;
     case Objective::spans:
       learn_spans(batch, hidden, scale.sequence, gradient, d_hidden, tally);
+      break;
+    case Objective::vectors:
+      learn_vectors(batch, hidden, scale.sequence, gradient, d_hidden, tally);
       break;
   }
   return tally;
@@ -220,6 +227,30 @@ void Head::learn_spans(const TrainingBatch& batch, ConstMatrix hidden, float sca
     tally.sequences_right += right == 2;
   }
   if (gradient) linear_backward(weights_.spans, hidden, logits, gradient->spans, d_hidden);
+}
+
+// With m the mean of a sequence's n hidden states and t the unit vector wanted, the loss is
+// 1 - cos(m, t), and its slope in each hidden state (cos(m, t) m / |m| - t) / (n |m|).
+void Head::learn_vectors(const TrainingBatch& batch, ConstMatrix hidden, float scale,
+                         const ModelWeights* gradient, Matrix d_hidden, Tally& tally) {
+  const size_t h = hidden.cols;
+  const Matrix mean = masked_.matrix(1, h);
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    const size_t begin = batch.batch.begin(s), n = batch.batch.length(s);
+    const float* wanted = batch.values.data() + s * h;
+    std::fill_n(mean.data, h, 0.f);
+    for (size_t t = 0; t < n; ++t) {
+      gradient_kernels().axpy(1.f / static_cast<float>(n), hidden.row(begin + t), h, mean.data);
+    }
+    const float length = std::sqrt(dot(mean.data, mean.data, h)) + 1e-12f;
+    const float cosine = dot(mean.data, wanted, h) / length;
+    tally.sequence_loss += 1. - static_cast<double>(cosine);
+    if (!gradient) continue;
+    const float factor = scale / (static_cast<float>(n) * length);
+    float* first = d_hidden.row(begin);
+    for (size_t i = 0; i < h; ++i) first[i] = (cosine * mean.data[i] / length - wanted[i]) * factor;
+    for (size_t t = 1; t < n; ++t) std::copy_n(first, h, d_hidden.row(begin + t));
+  }
 }
 
 /// Only masked rows go through the head, and only kDecoderRows of them through the decoder at once.

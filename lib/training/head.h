@@ -37,8 +37,8 @@ struct LossScale {
 /// Thread rule: one Head per thread.
 class Head {
  public:
-  Head(const Config& config, Objective objective, const ModelWeights& weights,
-       std::vector<float> class_weights = {}, bool bf16 = false);
+  /// `plan` and `weights` are borrowed.
+  Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16 = false);
 
   /// classify: [S, labels]; tokens: [T, labels]; spans: [T, 2]; until the next call.
   Matrix logits(const PackedBatch& batch, ConstMatrix hidden);
@@ -65,12 +65,14 @@ class Head {
                     Tally& tally);
   void learn_spans(const TrainingBatch& batch, ConstMatrix hidden, float scale,
                    const ModelWeights* gradient, Matrix d_hidden, Tally& tally);
+  void learn_vectors(const TrainingBatch& batch, ConstMatrix hidden, float scale,
+                     const ModelWeights* gradient, Matrix d_hidden, Tally& tally);
   double text_loss(const TrainingBatch& batch, Matrix logits, float scale, size_t& right) const;
 
   const Config& config_;
   const Objective objective_;
   const ModelWeights& weights_;
-  const std::vector<float> class_weights_;
+  const std::vector<float>& class_weights_;
   TextLoss text_loss_ = TextLoss::cross_entropy;
   const LinearWeights* dense_;       // before the classifier of texts
   const LinearWeights* classifier_;  // of texts

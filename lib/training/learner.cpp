@@ -20,18 +20,20 @@ constexpr size_t kChunk = size_t{1} << 16;  // floats that one task of reduce an
 /// What one thread owns.
 struct Lane {
   Encoder encoder;
-  Head head;
+  std::vector<std::unique_ptr<Head>> heads;
   Buffer gradient;
-  ModelWeights gradient_view;
+  std::vector<ModelWeights> gradient_views;  ///< one a head
   TrainingBatch part;
   Buffer d_hidden;
   Tally tally;
   std::exception_ptr failure;
 
-  Lane(const Config& config, Objective objective, const ModelWeights& weights,
-       const LearnerOptions& options)
-      : encoder(config, weights, options.bf16),
-        head(config, objective, weights, options.class_weights, options.bf16) {}
+  Lane(const std::vector<HeadPlan>& plans, const std::vector<ModelWeights>& weights, bool bf16)
+      : encoder(plans[0].config, weights[0], bf16) {
+    for (size_t i = 0; i < plans.size(); ++i) {
+      heads.push_back(std::make_unique<Head>(plans[i], weights[i], bf16));
+    }
+  }
 };
 
 /// A run of floats of one parameter.
@@ -67,12 +69,12 @@ std::vector<size_t> share(const PackedBatch& batch, const Config& config, size_t
 }  // namespace
 
 struct Learner::State {
-  Config config;
-  Objective objective;
+  std::vector<HeadPlan> heads;
+  const Config& config;  // of the trunk
   LearnerOptions options;
   Layout layout;
   Buffer values, first, second;
-  ModelWeights weights;
+  std::vector<ModelWeights> weights;  // one a head
   std::vector<std::unique_ptr<Lane>> lanes;
   Team team;
   uint64_t steps = 0;
@@ -82,15 +84,15 @@ struct Learner::State {
   std::vector<int32_t> rows;       // of this step, sorted
   std::vector<uint8_t> row_moves;  // rows whose moments are not zero
 
-  State(Config c, Objective o, LearnerOptions opt)
-      : config(std::move(c)),
-        objective(o),
+  State(std::vector<HeadPlan> h, LearnerOptions opt)
+      : heads(std::move(h)),
+        config(heads.at(0).config),
         options(std::move(opt)),
-        layout(Layout::make(config, objective)),
+        layout(Layout::make(config, heads)),
         values(layout.floats()),
         first(layout.floats()),
         second(layout.floats()),
-        weights(ModelWeights::view(layout, config, values.data())),
+        weights(views(values.data())),
         team(options.threads) {
     if (blas_state() == BlasState::missing) {
       throw Error(Error::Kind::no_input, "", "training needs OpenBLAS, and there is none to load");
@@ -100,16 +102,24 @@ struct Learner::State {
                   "this CPU has no products in bfloat16 (AVX512-BF16): train in f32");
     }
     for (Buffer* b : {&values, &first, &second}) std::fill_n(b->data(), layout.floats(), 0.f);
-    const bool tied =
-        weights.transform.weight.data && weights.decoder.weight.data == weights.word.data;
-    sparse = !tied;
+    sparse = std::none_of(weights.begin(), weights.end(), [](const ModelWeights& w) {
+      return w.transform.weight.data && w.decoder.weight.data == w.word.data;
+    });
     row_moves.assign(config.vocab_size, 0);
     for (int i = 0; i < team.size(); ++i) {
-      lanes.push_back(std::make_unique<Lane>(config, objective, weights, options));
+      lanes.push_back(std::make_unique<Lane>(heads, weights, options.bf16));
       Lane& lane = *lanes.back();
       std::fill_n(lane.gradient.reserve(layout.floats()), layout.floats(), 0.f);
-      lane.gradient_view = ModelWeights::view(layout, config, lane.gradient.data());
+      lane.gradient_views = views(lane.gradient.data());
     }
+  }
+
+  std::vector<ModelWeights> views(float* base) const {
+    std::vector<ModelWeights> all;
+    for (const HeadPlan& head : heads) {
+      all.push_back(ModelWeights::view(layout, config, base, head.prefix()));
+    }
+    return all;
   }
 
   void cut_pieces() {
@@ -158,8 +168,10 @@ struct Learner::State {
       const auto& cu = batch.batch.cu_seq_lens;
       while (last < end && cu[last + 1] - cu[first_s] <= options.max_pass_tokens) ++last;
       slice(batch, first_s, last, lane.part);
-      DropoutPlan dropout{options.hidden_dropout, options.attention_dropout,
-                          mix(options.seed, steps), cu[first_s], first_s};
+      const float rate = heads[batch.head].dropout;
+      // Batches of one step differ in their head.
+      const DropoutPlan dropout{rate, rate, mix(options.seed, steps) + batch.head, cu[first_s],
+                                first_s};
       use(lane, dropout, first_s);
       first_s = last;
     }
@@ -172,7 +184,8 @@ struct Learner::State {
   }
 
   void zero_gradients();
-  void gather_rows(const PackedBatch& batch);
+  void gather_rows(std::span<const TrainingBatch> batches);
+  Tally learn(const TrainingBatch& batch, int32_t lowest);
   double reduce();
   void update(double gradient_scale, double rate);
 };
@@ -189,11 +202,32 @@ void Learner::State::zero_gradients() {
   });
 }
 
-void Learner::State::gather_rows(const PackedBatch& batch) {
-  rows.assign(batch.input_ids.begin(), batch.input_ids.end());
+void Learner::State::gather_rows(std::span<const TrainingBatch> batches) {
+  rows.clear();
+  for (const TrainingBatch& b : batches) {
+    rows.insert(rows.end(), b.batch.input_ids.begin(), b.batch.input_ids.end());
+  }
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   for (const int32_t row : rows) row_moves[static_cast<size_t>(row)] = 1;
+}
+
+/// Adds one batch's gradients.
+Tally Learner::State::learn(const TrainingBatch& batch, int32_t lowest) {
+  const Tally all = lanes[0]->heads[batch.head]->count(batch);
+  const auto mean = [weight = static_cast<double>(heads[batch.head].weight)](double count) {
+    return count > 0 ? static_cast<float>(weight / count) : 0;
+  };
+  const LossScale scale{mean(all.tokens), mean(all.sequences)};
+  for_each_pass(batch, [&](Lane& lane, const DropoutPlan& dropout, size_t) {
+    const Matrix hidden = lane.encoder.forward(lane.part.batch, dropout);
+    const Matrix d_hidden = lane.d_hidden.matrix(hidden.rows, hidden.cols);
+    const ModelWeights& gradient = lane.gradient_views[batch.head];
+    lane.tally +=
+        lane.heads[batch.head]->learn(lane.part, hidden, scale, dropout, &gradient, d_hidden);
+    lane.encoder.backward(d_hidden, gradient, lowest);
+  });
+  return sum_tallies();
 }
 
 /// Adds the lanes' gradients into the first one's; returns the norm of the sum.
@@ -266,14 +300,14 @@ void Learner::State::update(double gradient_scale, double rate) {
   });
 }
 
-Learner::Learner(Config config, Objective objective, LearnerOptions options)
-    : state_(std::make_unique<State>(std::move(config), objective, std::move(options))) {
+Learner::Learner(std::vector<HeadPlan> heads, LearnerOptions options)
+    : state_(std::make_unique<State>(std::move(heads), std::move(options))) {
   // Views into config and weights were taken in place.
 }
 Learner::~Learner() = default;
 
 const Config& Learner::config() const { return state_->config; }
-Objective Learner::objective() const { return state_->objective; }
+const std::vector<HeadPlan>& Learner::heads() const { return state_->heads; }
 Layout& Learner::layout() { return state_->layout; }
 float* Learner::values() { return state_->values.data(); }
 float* Learner::first_moments() { return state_->first.data(); }
@@ -290,23 +324,17 @@ void Learner::set_steps(uint64_t done) {
   }
 }
 
-StepResult Learner::step(const TrainingBatch& batch) {
+StepResult Learner::step(std::span<const TrainingBatch> batches) {
   State& s = *state_;
   if (s.pieces.empty()) s.cut_pieces();
-  const Tally all = s.lanes[0]->head.count(batch);
-  const LossScale scale{all.tokens > 0 ? static_cast<float>(1 / all.tokens) : 0,
-                        all.sequences > 0 ? static_cast<float>(1 / all.sequences) : 0};
   s.zero_gradients();
-  s.gather_rows(batch.batch);
+  s.gather_rows(batches);
   const int32_t lowest = s.lowest_depth();
-  s.for_each_pass(batch, [&](Lane& lane, const DropoutPlan& dropout, size_t) {
-    const Matrix hidden = lane.encoder.forward(lane.part.batch, dropout);
-    const Matrix d_hidden = lane.d_hidden.matrix(hidden.rows, hidden.cols);
-    lane.tally += lane.head.learn(lane.part, hidden, scale, dropout, &lane.gradient_view, d_hidden);
-    lane.encoder.backward(d_hidden, lane.gradient_view, lowest);
-  });
   StepResult result;
-  result.tally = s.sum_tallies();
+  for (const TrainingBatch& batch : batches) {
+    result.tallies.push_back(s.learn(batch, lowest));
+    result.tally += result.tallies.back();
+  }
   result.gradient_norm = s.reduce();
   result.learning_rate =
       s.options.optimizer.learning_rate * schedule_factor(s.options.optimizer, s.steps);
@@ -327,7 +355,7 @@ Tally Learner::evaluate(const TrainingBatch& batch) {
   State& s = *state_;
   s.for_each_pass(batch, [&](Lane& lane, const DropoutPlan&, size_t) {
     const Matrix hidden = lane.encoder.forward(lane.part.batch, {});
-    lane.tally += lane.head.learn(lane.part, hidden, {}, {}, nullptr, {});
+    lane.tally += lane.heads[batch.head]->learn(lane.part, hidden, {}, {}, nullptr, {});
   });
   return s.sum_tallies();
 }
@@ -344,10 +372,10 @@ Tally Learner::predict(const TrainingBatch& batch,
   std::vector<std::vector<Part>> parts(s.lanes.size());
   s.for_each_pass(batch, [&](Lane& lane, const DropoutPlan&, size_t first) {
     const Matrix hidden = lane.encoder.forward(lane.part.batch, {});
-    const Matrix logits = lane.head.logits(lane.part.batch, hidden);
+    const Matrix logits = lane.heads[batch.head]->logits(lane.part.batch, hidden);
     Part part{first, lane.part.batch, {}, logits.cols};
     part.logits.assign(logits.data, logits.data + logits.rows * logits.cols);
-    lane.tally += lane.head.learn(lane.part, hidden, {}, {}, nullptr, {});
+    lane.tally += lane.heads[batch.head]->learn(lane.part, hidden, {}, {}, nullptr, {});
     const auto index = static_cast<size_t>(
         std::find_if(s.lanes.begin(), s.lanes.end(), [&](auto& l) { return l.get() == &lane; }) -
         s.lanes.begin());

@@ -16,22 +16,21 @@ namespace bert::training {
 
 struct LearnerOptions {
   OptimizerOptions optimizer;
-  float hidden_dropout = 0;
-  float attention_dropout = 0;
   uint64_t seed = 1;
   int threads = 1;
   size_t max_pass_tokens = 2048;  ///< that one thread keeps activations of; bounds the memory
   bool bf16 = false;              ///< products in bfloat16; weights stay float
-  std::vector<float> class_weights;
 };
 
 struct StepResult {
   Tally tally;
+  std::vector<Tally> tallies;  ///< one a batch
   double gradient_norm = 0;
   double learning_rate = 0;
 };
 
-/// A model being trained: its parameters, their moments, and the steps that change them.
+/// A model being trained: its parameters, their moments, and the steps that change them. One or
+/// several heads learn over one trunk.
 ///
 /// A step's sequences are shared out to the threads by their cost; each thread adds its gradients
 /// to its own run of floats, and these are added in the order of the threads. So a step is the same
@@ -40,13 +39,14 @@ struct StepResult {
 /// Thread rule: one owner; it brings its own threads.
 class BERT_API Learner {
  public:
-  Learner(Config config, Objective objective, LearnerOptions options);
+  /// The heads' configs are of one trunk.
+  Learner(std::vector<HeadPlan> heads, LearnerOptions options);
   ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  const Config& config() const;
-  Objective objective() const;
+  const Config& config() const;  ///< the first head's
+  const std::vector<HeadPlan>& heads() const;
   Layout& layout();  ///< to freeze tensors or scale their learning rate
   float* values();   ///< layout().floats() floats each
   float* first_moments();
@@ -56,7 +56,9 @@ class BERT_API Learner {
 
   /// One step of AdamW on the mean loss of `batch`. Throws Error(data) naming the step, before any
   /// parameter changes, if loss or gradient is not finite.
-  StepResult step(const TrainingBatch& batch);
+  StepResult step(const TrainingBatch& batch) { return step({&batch, 1}); }
+  /// The same on the sum of the heads' losses, each the mean of one batch times the head's weight.
+  StepResult step(std::span<const TrainingBatch> batches);
   /// Losses without learning.
   Tally evaluate(const TrainingBatch& batch);
   /// The same, and calls use(first, part, logits) for parts of `batch` in order: `first` is the

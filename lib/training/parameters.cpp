@@ -14,14 +14,15 @@ bool is_bias(std::string_view name) { return name.ends_with("bias"); }
 
 }  // namespace
 
-void Layout::add(std::string name, std::vector<size_t> shape, int32_t depth) {
+void Layout::add(std::string name, std::vector<size_t> shape, size_t depth) {
+  if (find(name)) return;  // two heads share it
   Parameter p;
   p.size = 1;
   for (const size_t n : shape) p.size *= n;
   p.decays = !is_bias(name) && !is_norm_weight(name);
   p.name = std::move(name);
   p.shape = std::move(shape);
-  p.depth = depth;
+  p.depth = static_cast<int32_t>(depth);
   // Query, key and value are one matrix to the product: nothing between them.
   const bool joined = p.name.find(".key.") != p.name.npos || p.name.find(".value.") != p.name.npos;
   if (!joined) floats_ = (floats_ + 15) / 16 * 16;
@@ -30,21 +31,18 @@ void Layout::add(std::string name, std::vector<size_t> shape, int32_t depth) {
   parameters_.push_back(std::move(p));
 }
 
-Layout Layout::make(const Config& config, Objective objective) {
-  Layout layout;
+void Layout::add_linear(const std::string& name, size_t out, size_t in, size_t depth) {
+  add(name + ".weight", {out, in}, depth);
+  add(name + ".bias", {out}, depth);
+}
+
+void Layout::add_norm(const std::string& name, size_t n, size_t depth) {
+  add(name + ".weight", {n}, depth);
+  add(name + ".bias", {n}, depth);
+}
+
+void Layout::add_trunk(const Config& config) {
   const size_t h = config.hidden_size, e = config.embedding_size, i = config.intermediate_size;
-  const bool bert = config.model_type == "bert";
-  const auto add = [&](const std::string& name, std::vector<size_t> shape, size_t depth) {
-    layout.add(name, std::move(shape), static_cast<int32_t>(depth));
-  };
-  const auto add_linear = [&](const std::string& name, size_t out, size_t in, size_t depth) {
-    add(name + ".weight", {out, in}, depth);
-    add(name + ".bias", {out}, depth);
-  };
-  const auto add_norm = [&](const std::string& name, size_t n, size_t depth) {
-    add(name + ".weight", {n}, depth);
-    add(name + ".bias", {n}, depth);
-  };
   add("embeddings.word_embeddings.weight", {config.vocab_size, e}, 0);
   add("embeddings.position_embeddings.weight", {config.max_position_embeddings, e}, 0);
   if (config.type_vocab_size > 0) {
@@ -68,25 +66,42 @@ Layout Layout::make(const Config& config, Objective objective) {
     add_linear(prefix + "output.dense", h, i, l + 1);
     add_norm(prefix + "output.LayerNorm", h, l + 1);
   }
+}
+
+void Layout::add_head(const HeadPlan& head) {
+  const Config& config = head.config;
+  const Objective objective = head.objective;
+  const std::string own = head.prefix();
+  const size_t h = config.hidden_size, e = config.embedding_size;
   const size_t top = config.num_hidden_layers + 1;
+  const bool bert = config.model_type == "bert";
   const bool mlm = objective == Objective::pretrain || objective == Objective::masked_lm;
   if (bert && (objective == Objective::pretrain || objective == Objective::classify)) {
-    add_linear("pooler.dense", h, h, top);
+    add_linear(own + "pooler.dense", h, h, top);
   }
   if (mlm) {
-    add_linear("cls.predictions.transform.dense", e, h, top);
-    add_norm("cls.predictions.transform.LayerNorm", e, top);
-    if (!config.tie_word_embeddings)
-      add("cls.predictions.decoder.weight", {config.vocab_size, e}, top);
-    add("cls.predictions.bias", {config.vocab_size}, top);
+    add_linear(own + "cls.predictions.transform.dense", e, h, top);
+    add_norm(own + "cls.predictions.transform.LayerNorm", e, top);
+    if (!config.tie_word_embeddings) {
+      add(own + "cls.predictions.decoder.weight", {config.vocab_size, e}, top);
+    }
+    add(own + "cls.predictions.bias", {config.vocab_size}, top);
   }
-  if (objective == Objective::pretrain && bert) add_linear("cls.seq_relationship", 2, h, top);
+  if (objective == Objective::pretrain && bert) add_linear(own + "cls.seq_relationship", 2, h, top);
   if (objective == Objective::classify) {
-    if (!bert) add_linear("classifier.dense", h, h, top);
-    add_linear(bert ? "classifier" : "classifier.out_proj", config.labels.size(), h, top);
+    if (!bert) add_linear(own + "classifier.dense", h, h, top);
+    add_linear(own + (bert ? "classifier" : "classifier.out_proj"), config.labels.size(), h, top);
   }
-  if (objective == Objective::tokens) add_linear("classifier", config.labels.size(), h, top);
-  if (objective == Objective::spans) add_linear("qa_outputs", 2, h, top);
+  if (objective == Objective::tokens) {
+    add_linear(own + "classifier", config.labels.size(), h, top);
+  }
+  if (objective == Objective::spans) add_linear(own + "qa_outputs", 2, h, top);
+}
+
+Layout Layout::make(const Config& config, std::span<const HeadPlan> heads) {
+  Layout layout;
+  layout.add_trunk(config);
+  for (const HeadPlan& head : heads) layout.add_head(head);
   return layout;
 }
 
@@ -97,13 +112,18 @@ const Parameter* Layout::find(std::string_view name) const {
   return nullptr;
 }
 
-ModelWeights ModelWeights::view(const Layout& layout, const Config& config, float* base) {
-  const auto matrix = [&](std::string_view name) {
-    const Parameter* p = layout.find(name);
+ModelWeights ModelWeights::view(const Layout& layout, const Config& config, float* base,
+                                const std::string& own) {
+  const auto find = [&](const std::string& name) {
+    const Parameter* p = layout.find(own + name);
+    return p ? p : layout.find(name);
+  };
+  const auto matrix = [&](const std::string& name) {
+    const Parameter* p = find(name);
     return p ? Matrix(base + p->offset, p->shape[0], p->shape[1]) : Matrix();
   };
-  const auto vector = [&](std::string_view name) {
-    const Parameter* p = layout.find(name);
+  const auto vector = [&](const std::string& name) {
+    const Parameter* p = find(name);
     return p ? base + p->offset : nullptr;
   };
   const auto linear = [&](const std::string& name) {
@@ -140,7 +160,7 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
   }
   w.next_sentence = linear("cls.seq_relationship");
   w.classifier_dense = linear("classifier.dense");
-  w.classifier = linear(layout.find("classifier.weight") ? "classifier" : "classifier.out_proj");
+  w.classifier = linear(find("classifier.weight") ? "classifier" : "classifier.out_proj");
   w.spans = linear("qa_outputs");
   return w;
 }
@@ -180,7 +200,8 @@ std::vector<std::string> load_parameters(const Layout& layout, const Weights& we
   for (const Parameter& p : layout.parameters()) {
     const TensorView* tensor = weights.find(p.name);
     // A classifier of other labels is another head.
-    const bool other = tensor && p.name.starts_with("classifier.") && tensor->shape != p.shape;
+    const bool other =
+        tensor && p.name.find("classifier.") != p.name.npos && tensor->shape != p.shape;
     if (!tensor || other) {
       draw(p, seed, initializer_range, base + p.offset);
       drawn.push_back(p.name);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,20 @@ enum class Objective {
   classify,   ///< one label a text (or regression, or several)
   tokens,     ///< one label a token
   spans,      ///< where an answer begins and ends
+  vectors,    ///< the mean of the hidden states, after another model's (distillation); no tensors
+};
+
+/// One thing that is learned over the trunk.
+struct HeadPlan {
+  Objective objective = Objective::classify;
+  Config config;     ///< the trunk's, with this head's labels and problem_type
+  std::string name;  ///< "": tensors have transformers' names; else they are `heads.NAME.` tensors
+  std::vector<float> class_weights = {};  ///< one a label, or none
+  float weight = 1;                       ///< of its loss in the sum of all
+  float dropout = 0;                      ///< of hidden states and probabilities
+
+  /// What stands before its own tensors' names.
+  std::string prefix() const { return name.empty() ? "" : "heads." + name + "."; }
 };
 
 /// One tensor among the parameters.
@@ -37,8 +52,8 @@ struct Parameter {
 /// such runs, so that an optimiser walks memory once.
 class Layout {
  public:
-  /// The tensors that `objective` needs in a model of `config`.
-  static Layout make(const Config& config, Objective objective);
+  /// The tensors of the trunk, and those of the heads.
+  static Layout make(const Config& config, std::span<const HeadPlan> heads);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::vector<Parameter>& parameters() { return parameters_; }
@@ -47,7 +62,11 @@ class Layout {
   const Parameter* find(std::string_view name) const;
 
  private:
-  void add(std::string name, std::vector<size_t> shape, int32_t depth);
+  void add(std::string name, std::vector<size_t> shape, size_t depth);
+  void add_linear(const std::string& name, size_t out, size_t in, size_t depth);
+  void add_norm(const std::string& name, size_t n, size_t depth);
+  void add_trunk(const Config& config);
+  void add_head(const HeadPlan& head);
 
   std::vector<Parameter> parameters_;
   size_t floats_ = 0;
@@ -78,8 +97,9 @@ struct ModelWeights {
   LinearWeights classifier;        ///< [labels, H], of texts or of tokens
   LinearWeights spans;             ///< [2, H]
 
-  /// `base`: a run of layout.floats() floats.
-  static ModelWeights view(const Layout& layout, const Config& config, float* base);
+  /// `base`: a run of layout.floats() floats. Tensors with this prefix come before those without.
+  static ModelWeights view(const Layout& layout, const Config& config, float* base,
+                           const std::string& prefix = "");
 };
 
 /// Copies a model's tensors into `base`; those the model lacks (or a classifier of another number

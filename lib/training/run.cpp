@@ -86,11 +86,12 @@ void Run::open_curve() {
   if (curve_ < 0) throw Error::from_errno(path, "cannot open", errno);
 }
 
-bool Run::step(const TrainingBatch& batch, const std::function<void(const Tally&)>& done) {
+bool Run::step(std::span<const TrainingBatch> batches,
+               const std::function<void(const StepResult&)>& done) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   StepReport report;
-  report.result = learner_.step(batch);
+  report.result = learner_.step(batches);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto tokens = static_cast<double>(report.result.tally.input_tokens);
   recent_seconds_ = 0.95 * recent_seconds_ + seconds;
@@ -109,7 +110,7 @@ bool Run::step(const TrainingBatch& batch, const std::function<void(const Tally&
     notice("loss.tsv: a row could not be written");
   }
   if (options_.on_step) options_.on_step(report);
-  if (done) done(report.result.tally);
+  if (done) done(report.result);
   const bool stop = options_.stop && *options_.stop != 0;
   if (!stop && options_.save_every > 0 && report.step % options_.save_every == 0) checkpoint();
   return !stop;

@@ -48,9 +48,10 @@ class BERT_API Run {
   Run(Learner& learner, ModelFiles files, RunOptions options);
   ~Run();
 
-  /// One step; calls `done` before anything is saved. False when it was asked to stop: the caller
-  /// saves a checkpoint and ends.
-  bool step(const TrainingBatch& batch, const std::function<void(const Tally&)>& done = {});
+  /// One step of all batches; calls `done` before anything is saved. False when it was asked to
+  /// stop: the caller saves a checkpoint and ends.
+  bool step(std::span<const TrainingBatch> batches,
+            const std::function<void(const StepResult&)>& done = {});
   /// Saves one now. A full disk is told and survived; finish() then throws if no later save worked.
   void checkpoint();
   /// Puts the model at its place.

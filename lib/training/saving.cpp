@@ -89,6 +89,8 @@ std::string_view architecture_of(const Config& config, Objective objective) {
       return "ForTokenClassification";
     case Objective::spans:
       return "ForQuestionAnswering";
+    case Objective::vectors:
+      break;
   }
   return "Model";
 }
@@ -240,6 +242,49 @@ ModelFiles ModelFiles::make(const std::string& directory, const Config& config,
     const std::string path = directory + "/" + name;
     if (file_exists(path)) made.files.emplace_back(name, MappedFile::open(path).text());
   }
+  return made;
+}
+
+namespace {
+
+std::string_view task_of(Objective objective) {
+  switch (objective) {
+    case Objective::classify:
+      return "text-classification";
+    case Objective::tokens:
+      return "token-classification";
+    case Objective::spans:
+      return "question-answering";
+    default:
+      return "fill-mask";
+  }
+}
+
+/// `"NAME": {"task": .., "id2label": .., "problem_type": ..}`
+std::string head_entry(const HeadPlan& head) {
+  std::string text =
+      fmt::format("{}: {{\"task\": \"{}\"", json_string(head.name), task_of(head.objective));
+  for (const auto& [key, value] : new_members(head.config, head.objective)) {
+    if (key == "id2label" || key == "problem_type") text += fmt::format(", \"{}\": {}", key, value);
+  }
+  return text + "}";
+}
+
+}  // namespace
+
+ModelFiles ModelFiles::make(const std::string& directory, std::span<const HeadPlan> heads) {
+  const auto plain = std::find_if(heads.begin(), heads.end(), [](const HeadPlan& head) {
+    return head.name.empty() && head.objective != Objective::vectors;
+  });
+  const HeadPlan& seen = plain == heads.end() ? heads.front() : *plain;
+  ModelFiles made = make(directory, seen.config, seen.objective);
+  std::string entries;
+  for (const HeadPlan& head : heads) {
+    if (head.name.empty()) continue;
+    entries += (entries.empty() ? "\n    " : ",\n    ") + head_entry(head);
+  }
+  std::string& config = made.files.front().second;
+  config.insert(config.rfind("\n}"), fmt::format(",\n  \"bertutils_heads\": {{{}\n  }}", entries));
   return made;
 }
 

@@ -21,6 +21,9 @@ struct ModelFiles {
   /// The tokenizer's files in `directory`, and its config.json with what training changes:
   /// architectures for `objective`, labels and problem_type of `config`, float32.
   static ModelFiles make(const std::string& directory, const Config& config, Objective objective);
+  /// The same for several heads: the first without a name is the model transformers sees, those
+  /// with one are listed in `bertutils_heads` (bert-model(5)).
+  static ModelFiles make(const std::string& directory, std::span<const HeadPlan> heads);
 };
 
 /// What a run must know to go on: steps done, and what the caller notes.

@@ -29,6 +29,7 @@ void TrainingBatch::clear() {
 void slice(const TrainingBatch& from, size_t first, size_t last, TrainingBatch& to) {
   const PackedBatch& batch = from.batch;
   to.clear();
+  to.head = from.head;
   for (size_t s = first; s < last; ++s) {
     to.batch.append(std::span(batch.input_ids).subspan(batch.begin(s), batch.length(s)),
                     std::span(batch.token_type_ids).subspan(batch.begin(s), batch.length(s)));

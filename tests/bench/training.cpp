@@ -38,12 +38,12 @@ int main(int argc, char** argv) {
   options.threads = std::atoi(argv[3]);
   options.bf16 = std::string(argv[6]) == "bf16";
   const int steps = std::atoi(argv[4]);
-  options.hidden_dropout = options.attention_dropout = std::strtof(argv[5], nullptr);
   options.optimizer.schedule = Schedule::constant;
-  Config config = Config::open(argv[1]);
-  config.labels = {"0", "1"};
-  const Weights weights = Weights::open(argv[1], config);
-  Learner learner(std::move(config), Objective::classify, options);
+  HeadPlan head{Objective::classify, Config::open(argv[1]), ""};
+  head.config.labels = {"0", "1"};
+  head.dropout = std::strtof(argv[5], nullptr);
+  const Weights weights = Weights::open(argv[1], head.config);
+  Learner learner({std::move(head)}, options);
   load_parameters(learner.layout(), weights, 1, 0.02f, learner.values());
 
   rusage usage{};

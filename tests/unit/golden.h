@@ -20,7 +20,8 @@ inline std::filesystem::path golden_directory() {
 }
 
 inline std::string golden_model(const std::string& name) {
-  return (golden_directory() / name.substr(0, name.find('.'))).string();
+  const bool file = name.find('/') != name.npos;
+  return (golden_directory() / (file ? name : name.substr(0, name.find('.')))).string();
 }
 
 /// The named head of the fixture "MODEL.HEAD".

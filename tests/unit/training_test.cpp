@@ -301,11 +301,12 @@ TrainingBatch batch_of(const Fixture& f, Objective objective, const Config& conf
 }
 
 std::unique_ptr<Learner> learner_of(const std::string& name, Objective objective,
-                                    LearnerOptions options) {
+                                    LearnerOptions options, float dropout = 0) {
   const std::string directory = golden_model(name);
-  Config config = Config::open(directory);
-  const Weights weights = Weights::open(directory, config);
-  auto learner = std::make_unique<Learner>(std::move(config), objective, std::move(options));
+  HeadPlan head{objective, Config::open(directory), ""};
+  head.dropout = dropout;
+  const Weights weights = Weights::open(directory, head.config);
+  auto learner = std::make_unique<Learner>(std::vector{std::move(head)}, std::move(options));
   const auto drawn = load_parameters(learner->layout(), weights, 1, 0.02f, learner->values());
   CHECK(drawn.empty());
   return learner;
@@ -418,10 +419,9 @@ namespace {
 
 /// The parameters after some steps with dropout.
 std::vector<float> trained(LearnerOptions options) {
-  options.hidden_dropout = options.attention_dropout = 0.1f;
   options.optimizer.learning_rate = 1e-3;
   options.optimizer.schedule = Schedule::constant;
-  const auto learner = learner_of("tiny-bert", Objective::pretrain, options);
+  const auto learner = learner_of("tiny-bert", Objective::pretrain, options, 0.1f);
   const Fixture f("steps-tiny-bert");
   for (size_t step = 0; step < 5; ++step) {
     learner->step(batch_of(f, Objective::pretrain, learner->config(), step));

@@ -43,7 +43,7 @@ TrainingOptions::TrainingOptions(CLI::App& app) {
                  "longer gradients are cut to this; 0: none are (default: 1)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("X");
-  app.add_option("--dropout", dropout_, "rate of dropout (default: 0.1)")
+  app.add_option("--dropout", dropout, "rate of dropout (default: 0.1)")
       ->check(CLI::Range(0., 0.9))
       ->type_name("X");
   app.add_option("--seed", seed_, "of everything that is drawn (default: 1)")->type_name("N");
@@ -67,7 +67,6 @@ TrainingOptions::TrainingOptions(CLI::App& app) {
 training::LearnerOptions TrainingOptions::learner() const {
   training::LearnerOptions options;
   options.optimizer = optimizer_;
-  options.hidden_dropout = options.attention_dropout = static_cast<float>(dropout_);
   options.seed = seed_;
   options.bf16 = bf16_;
   options.threads = jobs_ > 0 ? jobs_ : allowed_cpus();

@@ -22,6 +22,7 @@ class TrainingOptions {
   std::string output;
   size_t batch_size = 32;
   double warmup = 0.1;  ///< part of the steps
+  double dropout = 0.1;
   uint64_t save_every = 0;
   bool resume = false, overwrite = false;
 
@@ -36,7 +37,6 @@ class TrainingOptions {
 
  private:
   training::OptimizerOptions optimizer_;
-  double dropout_ = 0.1;
   uint64_t seed_ = 1;
   int jobs_ = 0;
   size_t pass_tokens_ = 2048;
