@@ -36,6 +36,7 @@ void add(CLI::App& app, Options& o) {
       app, "--task", f.task,
       {{"classify", FinetuneTask::classify}, {"ner", FinetuneTask::ner}, {"qa", FinetuneTask::qa}},
       "what it is trained for");
+  app.add_option("--head", f.head, "add this head to a copy of the model")->type_name("NAME");
   app.add_option("--train", f.train.files, "files with examples to learn from")
       ->required()
       ->type_name("FILE");

@@ -188,14 +188,6 @@ void read_problem_type(const Json& root, HeadConfig& config) {
   }
 }
 
-/// A name that is a part of tensors' names, a word of a shell and a word in messages.
-bool is_head_name(std::string_view name) {
-  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
-}
-
 void read_heads(const Json& root, Config& config) {
   const auto map = find(root, {"bertutils_heads"});
   if (!map) return;
@@ -249,6 +241,13 @@ void read_sizes(const Json& root, Config& config) {
 }
 
 }  // namespace
+
+bool is_head_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
 
 Config Config::open(const std::string& directory) {
   const std::string path = directory + "/config.json";

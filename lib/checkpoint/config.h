@@ -61,4 +61,7 @@ struct BERT_API Config : HeadConfig {
   const NamedHead* find_head(std::string_view name) const;
 };
 
+/// Whether it can be a part of tensors' names and a word of a command line.
+bool is_head_name(std::string_view name);
+
 }  // namespace bert

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "checkpoint/checkpoint.h"
 #include "tasks/dev_score.h"
 #include "tasks/supervised.h"
 #include "training/dropout.h"
@@ -43,10 +44,13 @@ std::vector<float> balanced_weights(const ExampleSet& set, size_t labels) {
 
 void set_rates(const FinetuneOptions& options, Learner& learner) {
   const auto top = static_cast<double>(learner.config().num_hidden_layers + 1);
-  const auto frozen = static_cast<int32_t>(options.freeze_layers);
+  const size_t layers = learner.config().num_hidden_layers;
+  const size_t usual = options.head.empty() ? 0 : layers;
+  const auto frozen = static_cast<int32_t>(options.freeze_layers.value_or(usual));
   for (training::Parameter& p : learner.layout().parameters()) {
     p.rate_scale = static_cast<float>(std::pow(options.layer_decay, top - p.depth));
-    const bool embedding = p.depth == 0 && (options.freeze_embeddings || frozen > 0);
+    const bool embedding =
+        p.depth == 0 && (options.freeze_embeddings || frozen > 0 || !options.head.empty());
     if (embedding || (p.depth > 0 && p.depth <= frozen)) p.rate_scale = 0;
   }
 }
@@ -65,7 +69,9 @@ class Finetuning {
  public:
   explicit Finetuning(const FinetuneOptions& options) : options_(options) {
     check();
-    Config config = Config::open(options.model);
+    Checkpoint checkpoint = open_model();
+    weights_.emplace(std::move(checkpoint.weights));
+    Config config = std::move(checkpoint.config);
     const Tokenizer tokenizer = Tokenizer::open(options.model);
     ExampleOptions train = options.train;
     set_encoding(config, tokenizer, train);
@@ -119,6 +125,20 @@ class Finetuning {
     }
   }
 
+  /// With the head that is to be trained on, if the model has it.
+  Checkpoint open_model() const {
+    if (options_.head.empty()) return Checkpoint::open(options_.model);
+    const Config config = Config::open(options_.model);
+    if (!is_head_name(options_.head)) {
+      throw Error(
+          Error::Kind::usage, "--head",
+          fmt::format("found '{}', wants letters, digits, '-' and '_'", printable(options_.head)));
+    }
+    if (!config.find_head(options_.head)) return Checkpoint::open(options_.model);
+    const std::string_view task = training::task_of(objective_of(options_.task));
+    return Checkpoint::open(options_.model, {options_.head, std::string(task)});
+  }
+
   void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {
     const size_t limit =
         std::min(config.max_position_embeddings, tokenizer.model_max_length().value_or(512));
@@ -152,9 +172,9 @@ class Finetuning {
                   fmt::format("found {} weights, wants {}, one a label", head.class_weights.size(),
                               config.labels.size()));
     }
-    if (options_.freeze_layers > config.num_hidden_layers) {
+    if (options_.freeze_layers.value_or(0) > config.num_hidden_layers) {
       throw Error(Error::Kind::usage, "--freeze-layers",
-                  fmt::format("found {}, wants at most {}", options_.freeze_layers,
+                  fmt::format("found {}, wants at most {}", *options_.freeze_layers,
                               config.num_hidden_layers));
     }
     steps_per_epoch_ = (train_.examples.size() + options_.batch_size - 1) / options_.batch_size;
@@ -164,16 +184,19 @@ class Finetuning {
     learner.optimizer.warmup_steps =
         static_cast<uint64_t>(std::ceil(options_.warmup_ratio * static_cast<double>(total_steps_)));
     files_ = training::ModelFiles::make(options_.model, config, head.objective);
-    const Weights weights = Weights::open(options_.model, config);
+    if (!options_.head.empty()) {
+      files_.add_head(options_.model, options_.head, config, head.objective);
+    }
     head.config = std::move(config);
     learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
-    const auto drawn = training::load_parameters(learner_->layout(), weights, learner.seed, 0.02f,
+    const auto drawn = training::load_parameters(learner_->layout(), *weights_, learner.seed, 0.02f,
                                                  learner_->values());
     for (const std::string& name : drawn) {
       if (name.find("embeddings") != name.npos || name.find("encoder") != name.npos) {
-        throw Error(Error::Kind::data, weights.path(), fmt::format("tensor {} is missing", name));
+        throw Error(Error::Kind::data, weights_->path(), fmt::format("tensor {} is missing", name));
       }
     }
+    weights_.reset();
     if (!drawn.empty()) notice(fmt::format("new: {}", fmt::join(drawn, ", ")));
     set_rates(options_, *learner_);
   }
@@ -201,6 +224,7 @@ class Finetuning {
         {"dropout", fmt::format("{}", options_.dropout)},
         {"dtype", l.bf16 ? "bf16" : "f32"},
     };
+    if (!options_.head.empty()) run.identity["head"] = options_.head;
     return run;
   }
 
@@ -288,6 +312,7 @@ class Finetuning {
   const FinetuneOptions& options_;
   ExampleSet train_;
   std::optional<ExampleSet> dev_;
+  std::optional<Weights> weights_;  ///< until they are loaded
   training::ModelFiles files_;
   std::unique_ptr<Learner> learner_;
   uint64_t steps_per_epoch_ = 0, total_steps_ = 0;

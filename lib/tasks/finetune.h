@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct FinetuneOptions {
   std::string model;   ///< directory to start from
   std::string output;  ///< directory to write
   FinetuneTask task = FinetuneTask::classify;
+  std::string head;  ///< name of a head to add to a copy of the model; empty: a model of its own
   ExampleOptions train;             ///< files, fields and kind of labels
   std::vector<std::string> dev;     ///< files like the training ones; empty: the last model is kept
   std::vector<std::string> labels;  ///< in the order of their ids; empty: those of the model if it
@@ -27,9 +29,10 @@ struct FinetuneOptions {
   training::LearnerOptions learner;
   double dropout = 0.1;
   double warmup_ratio = 0.1;
-  std::vector<double> class_weights;  ///< empty: none
-  bool balanced = false;              ///< class weights from the labels' frequencies
-  size_t freeze_layers = 0;           ///< the lowest blocks, and the embeddings, stay as they are
+  std::vector<double> class_weights;    ///< empty: none
+  bool balanced = false;                ///< class weights from the labels' frequencies
+  std::optional<size_t> freeze_layers;  ///< the lowest blocks, and the embeddings, stay as they
+                                        ///< are; else all for a head, none for a model
   bool freeze_embeddings = false;
   double layer_decay = 1;  ///< the learning rate of each layer is that of the next times this
   size_t patience = 0;     ///< epochs without a better score before it ends; 0: never early

@@ -127,7 +127,7 @@ void Run::checkpoint() {
   }
 }
 
-void Run::export_model() { save_model(learner_, files_, options_.directory); }
+void Run::export_model() { training::export_model(learner_, files_, options_.directory); }
 
 void Run::finish() {
   const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");

@@ -4,77 +4,22 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
-#include "io/json.h"
+#include "checkpoint/model_files.h"
+#include "checkpoint/weights_writer.h"
+#include "io/json_writer.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "io/safetensors.h"
-#include "io/safetensors_writer.h"
 #include "training/dropout.h"
 
 namespace bert::training {
 namespace {
 
 namespace fs = std::filesystem;
-
-// ---- config.json
-
-void append_number(std::string& out, double value) {
-  out += std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
-void append_json(std::string& out, Json value, const std::string& indent) {
-  const std::string inner = indent + "  ";
-  bool first = true;
-  const auto separate = [&] {
-    out += first ? "\n" : ",\n";
-    first = false;
-    out += inner;
-  };
-  switch (value.type()) {
-    case Json::Type::null:
-      out += "null";
-      return;
-    case Json::Type::boolean:
-      out += value.as_bool() ? "true" : "false";
-      return;
-    case Json::Type::integer:
-      if (const auto number = value.try_int()) {
-        out += std::to_string(*number);
-      } else {
-        append_number(out, value.as_double());
-      }
-      return;
-    case Json::Type::number:
-      append_number(out, value.as_double());
-      return;
-    case Json::Type::string:
-      append_json_string(out, value.as_string());
-      return;
-    case Json::Type::array:
-      out += '[';
-      value.for_each_element([&](Json element) {
-        separate();
-        append_json(out, element, inner);
-      });
-      out += first ? "]" : "\n" + indent + "]";
-      return;
-    case Json::Type::object:
-      out += '{';
-      value.for_each_member([&](std::string_view key, Json member) {
-        separate();
-        append_json_string(out, key);
-        out += ": ";
-        append_json(out, member, inner);
-      });
-      out += first ? "}" : "\n" + indent + "}";
-      return;
-  }
-}
 
 std::string_view architecture_of(const Config& config, Objective objective) {
   const bool next_sentence = config.model_type == "bert";
@@ -95,96 +40,67 @@ std::string_view architecture_of(const Config& config, Objective objective) {
   return "Model";
 }
 
-std::string json_string(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
-/// Members that training replaces, in the order they are written.
-std::vector<std::pair<std::string, std::string>> new_members(const Config& config,
-                                                             Objective objective) {
+/// What training says of the head it makes.
+HeadConfig head_config(const Config& config, Objective objective) {
+  HeadConfig head;
   const std::string_view family = config.model_type == "distilbert" ? "DistilBert"
                                   : config.model_type == "electra"  ? "Electra"
                                                                     : "Bert";
-  std::vector<std::pair<std::string, std::string>> members;
-  members.emplace_back("architectures",
-                       fmt::format("[\"{}{}\"]", family, architecture_of(config, objective)));
-  members.emplace_back("model_type", json_string(config.model_type));
-  members.emplace_back("dtype", "\"float32\"");
-  if (objective == Objective::classify || objective == Objective::tokens) {
-    std::string ids, labels;
-    for (size_t i = 0; i < config.labels.size(); ++i) {
-      ids += fmt::format("{}\"{}\": {}", i ? ", " : "", i, json_string(config.labels[i]));
-      labels += fmt::format("{}{}: {}", i ? ", " : "", json_string(config.labels[i]), i);
-    }
-    members.emplace_back("id2label", "{" + ids + "}");
-    members.emplace_back("label2id", "{" + labels + "}");
-  }
+  head.architectures = {fmt::format("{}{}", family, architecture_of(config, objective))};
+  head.labels_named = objective == Objective::classify || objective == Objective::tokens;
+  if (head.labels_named) head.labels = config.labels;
   if (objective == Objective::classify) {
-    members.emplace_back("problem_type",
-                         json_string(config.problem_type.empty() ? "single_label_classification"
-                                                                 : config.problem_type));
+    head.problem_type =
+        config.problem_type.empty() ? "single_label_classification" : config.problem_type;
   }
-  return members;
-}
-
-std::string config_text(const std::string& path, const Config& config, Objective objective) {
-  constexpr std::string_view kReplaced[] = {"architectures", "model_type", "dtype",
-                                            "torch_dtype",   "id2label",   "label2id",
-                                            "problem_type",  "num_labels"};
-  const JsonDocument document = JsonDocument::open(path);
-  std::string out = "{";
-  const auto add = [&](std::string_view key, std::string_view value) {
-    out += out.size() == 1 ? "\n  " : ",\n  ";
-    append_json_string(out, key);
-    out += ": ";
-    out += value;
-  };
-  for (const auto& [key, value] : new_members(config, objective)) add(key, value);
-  document.root().for_each_member([&](std::string_view key, Json value) {
-    if (std::find(std::begin(kReplaced), std::end(kReplaced), key) != std::end(kReplaced)) return;
-    std::string text;
-    append_json(text, value, "  ");
-    add(key, text);
-  });
-  return out + "\n}\n";
+  return head;
 }
 
 // ---- tensors
 
-std::span<const std::byte> bytes_of(const float* data, size_t count) {
-  static_assert(std::endian::native == std::endian::little, "safetensors is little endian");
-  return std::as_bytes(std::span(data, count));
+std::span<const float> values_of(const float* base, const Parameter& p) {
+  return {base + p.offset, p.size};
 }
 
 void write_weights(Learner& learner, const std::string& path) {
-  std::vector<SafetensorsTensor> tensors;
+  WeightsWriter writer;
   for (const Parameter& p : learner.layout().parameters()) {
-    const auto bytes = bytes_of(learner.values() + p.offset, p.size);
-    tensors.push_back({saved_name(p.name, learner.config()), "F32", p.shape, bytes});
+    const auto values = values_of(learner.values(), p);
+    writer.add(saved_name(p.name, learner.config()), p.shape, values);
     // A decoder of its own has its own bias, which transformers reads instead.
     if (p.name == "cls.predictions.bias" && learner.config().model_type == "bert" &&
         !learner.config().tie_word_embeddings) {
-      tensors.push_back({"cls.predictions.decoder.bias", "F32", p.shape, bytes});
+      writer.add("cls.predictions.decoder.bias", p.shape, values);
     }
   }
-  OutputFile file(path);
-  write_safetensors(file, tensors);
-  file.commit();
+  writer.write(path);
+}
+
+/// The model that training began with, and what it has changed as the head `name`.
+void write_weights_with_head(Learner& learner, const std::string& source, const std::string& name,
+                             const std::string& path) {
+  const std::string prefix = "heads." + name + ".";
+  const Weights weights = Weights::open(source, Config::open(source));
+  WeightsWriter writer;
+  for (const TensorView* tensor : weights.tensors()) {
+    if (!tensor->name.starts_with(prefix)) writer.add(*tensor, tensor->name);
+  }
+  for (const Parameter& p : learner.layout().parameters()) {
+    const bool own = p.rate_scale > 0 || weights.find(prefix + p.name);
+    if (own) writer.add(prefix + p.name, p.shape, values_of(learner.values(), p));
+  }
+  writer.write(path);
 }
 
 void write_moments(Learner& learner, const std::string& path) {
-  std::vector<SafetensorsTensor> tensors;
+  WeightsWriter writer;
   for (const auto& [prefix, base] : {std::pair("first.", learner.first_moments()),
                                      std::pair("second.", learner.second_moments())}) {
     for (const Parameter& p : learner.layout().parameters()) {
-      tensors.push_back({prefix + p.name, "F32", p.shape, bytes_of(base + p.offset, p.size)});
+      writer.add(prefix + p.name, p.shape, values_of(base, p));
     }
   }
-  OutputFile file(path);
-  write_safetensors(file, tensors);
-  file.commit();
+  writer.write(path);
 }
 
 /// Finds damage, not malice.
@@ -232,21 +148,6 @@ constexpr const char* kHashed[] = {"model.safetensors", "optimizer.safetensors"}
 
 }  // namespace
 
-ModelFiles ModelFiles::make(const std::string& directory, const Config& config,
-                            Objective objective) {
-  ModelFiles made;
-  made.files.emplace_back("config.json",
-                          config_text(directory + "/config.json", config, objective));
-  for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json",
-                           "special_tokens_map.json", "added_tokens.json"}) {
-    const std::string path = directory + "/" + name;
-    if (file_exists(path)) made.files.emplace_back(name, MappedFile::open(path).text());
-  }
-  return made;
-}
-
-namespace {
-
 std::string_view task_of(Objective objective) {
   switch (objective) {
     case Objective::classify:
@@ -260,32 +161,54 @@ std::string_view task_of(Objective objective) {
   }
 }
 
-/// `"NAME": {"task": .., "id2label": .., "problem_type": ..}`
-std::string head_entry(const HeadPlan& head) {
-  std::string text =
-      fmt::format("{}: {{\"task\": \"{}\"", json_string(head.name), task_of(head.objective));
-  for (const auto& [key, value] : new_members(head.config, head.objective)) {
-    if (key == "id2label" || key == "problem_type") text += fmt::format(", \"{}\": {}", key, value);
-  }
-  return text + "}";
+namespace {
+
+NamedHead named_head(const std::string& name, const Config& config, Objective objective) {
+  NamedHead head{head_config(config, objective), name, std::string(task_of(objective))};
+  head.architectures.clear();  // they follow from the task
+  return head;
+}
+
+/// `heads`: of bertutils_heads; empty: none.
+ModelFiles files_of(const std::string& directory, const Config& config, Objective objective,
+                    std::string heads) {
+  ModelFiles made;
+  ConfigMembers members = head_members(head_config(config, objective));
+  members.emplace_back("model_type", json_string(config.model_type));
+  members.emplace_back("dtype", "\"float32\"");
+  for (const char* gone : {"torch_dtype", "num_labels"}) members.emplace_back(gone, "");
+  members.emplace_back("bertutils_heads", std::move(heads));
+  made.files = tokenizer_files(directory);
+  made.files.emplace_back("config.json", edit_config(directory + "/config.json", members));
+  return made;
 }
 
 }  // namespace
+
+ModelFiles ModelFiles::make(const std::string& directory, const Config& config,
+                            Objective objective) {
+  return files_of(directory, config, objective, "");
+}
+
+void ModelFiles::add_head(const std::string& directory, const std::string& name,
+                          const Config& config, Objective objective) {
+  source = directory;
+  const NamedHead head = named_head(name, config, objective);
+  head_name = name;
+  head_files = model_files(directory);
+  head_files.emplace_back("config.json", config_with_head(directory + "/config.json", head));
+}
 
 ModelFiles ModelFiles::make(const std::string& directory, std::span<const HeadPlan> heads) {
   const auto plain = std::find_if(heads.begin(), heads.end(), [](const HeadPlan& head) {
     return head.name.empty() && head.objective != Objective::vectors;
   });
   const HeadPlan& seen = plain == heads.end() ? heads.front() : *plain;
-  ModelFiles made = make(directory, seen.config, seen.objective);
-  std::string entries;
+  std::vector<NamedHead> named;
   for (const HeadPlan& head : heads) {
-    if (head.name.empty()) continue;
-    entries += (entries.empty() ? "\n    " : ",\n    ") + head_entry(head);
+    if (!head.name.empty()) named.push_back(named_head(head.name, head.config, head.objective));
   }
-  std::string& config = made.files.front().second;
-  config.insert(config.rfind("\n}"), fmt::format(",\n  \"bertutils_heads\": {{{}\n  }}", entries));
-  return made;
+  return files_of(directory, seen.config, seen.objective, head_list(named));
 }
 
 std::string saved_name(std::string_view canonical, const Config& config) {
@@ -335,10 +258,15 @@ std::string saved_name(std::string_view canonical, const Config& config) {
 
 void save_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
   make_directories(directory);
-  for (const auto& [name, content] : files.files) {
-    write_whole_file(directory + "/" + name, content);
-  }
+  write_files(files.files, directory);
   write_weights(learner, directory + "/model.safetensors");
+}
+
+void export_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
+  if (files.head_name.empty()) return save_model(learner, files, directory);
+  make_directories(directory);
+  write_files(files.head_files, directory);
+  write_weights_with_head(learner, files.source, files.head_name, directory + "/model.safetensors");
 }
 
 void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& state,

@@ -17,6 +17,10 @@ namespace bert::training {
 /// files as they are.
 struct ModelFiles {
   std::vector<std::pair<std::string, std::string>> files;  ///< name, content
+  /// Where the result is to be a head of this name beside those that `source` has: the files of
+  /// that directory. Empty: it is a model of its own.
+  std::string head_name, source;
+  std::vector<std::pair<std::string, std::string>> head_files;
 
   /// The tokenizer's files in `directory`, and its config.json with what training changes:
   /// architectures for `objective`, labels and problem_type of `config`, float32.
@@ -24,6 +28,8 @@ struct ModelFiles {
   /// The same for several heads: the first without a name is the model transformers sees, those
   /// with one are listed in `bertutils_heads` (bert-model(5)).
   static ModelFiles make(const std::string& directory, std::span<const HeadPlan> heads);
+  void add_head(const std::string& directory, const std::string& name, const Config& config,
+                Objective objective);
 };
 
 /// What a run must know to go on: steps done, and what the caller notes.
@@ -32,9 +38,17 @@ struct RunState {
   std::map<std::string, std::string> notes;
 };
 
+/// What transformers' pipelines call the task of a head: text-classification ..
+std::string_view task_of(Objective objective);
+
 /// Writes the model as a Hugging Face directory, each file whole or not at all, the weights last:
 /// until they are there, no tool takes it for a model.
 BERT_API void save_model(Learner& learner, const ModelFiles& files, const std::string& directory);
+
+/// The same for the result of the training: with files.head_name a copy of files.source, its
+/// tensors as they are, to which this head is added, or replaced; what was trained is its own, what
+/// was frozen stays the trunk's.
+BERT_API void export_model(Learner& learner, const ModelFiles& files, const std::string& directory);
 
 /// Saves model, moments and state as `directory`/step-N, whole or not at all; then removes all but
 /// the newest `keep` others. Nothing is removed when saving fails.

@@ -1,0 +1,151 @@
+#include "checkpoint/model_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "checkpoint/model_dir.h"
+#include "io/json_writer.h"
+#include "io/mapped_file.h"
+#include "io/output_file.h"
+
+namespace bert {
+namespace {
+
+namespace fs = std::filesystem;
+
+void add_file(const std::string& directory, const std::string& name, NamedFiles& files) {
+  const std::string path = directory + "/" + name;
+  if (file_exists(path)) files.emplace_back(name, MappedFile::open(path).text());
+}
+
+/// {"0": "negative", "1": "positive"}
+std::string id2label(const HeadConfig& head) {
+  std::string text;
+  for (size_t i = 0; i < head.labels.size(); ++i) {
+    text += fmt::format("{}\"{}\": {}", i ? ", " : "", i, json_string(head.labels[i]));
+  }
+  return "{" + text + "}";
+}
+
+std::string label2id(const HeadConfig& head) {
+  std::string text;
+  for (size_t i = 0; i < head.labels.size(); ++i) {
+    text += fmt::format("{}{}: {}", i ? ", " : "", json_string(head.labels[i]), i);
+  }
+  return "{" + text + "}";
+}
+
+/// The entry of bertutils_heads.
+std::string entry_of(const NamedHead& head) {
+  std::string text = fmt::format("{{\"task\": {}", json_string(head.task));
+  if (!head.problem_type.empty()) {
+    text += fmt::format(", \"problem_type\": {}", json_string(head.problem_type));
+  }
+  if (head.labels_named) text += ", \"id2label\": " + id2label(head);
+  return text + "}";
+}
+
+}  // namespace
+
+NamedFiles tokenizer_files(const std::string& directory) {
+  NamedFiles files;
+  for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json",
+                           "special_tokens_map.json", "added_tokens.json"}) {
+    add_file(directory, name, files);
+  }
+  return files;
+}
+
+NamedFiles model_files(const std::string& directory) {
+  NamedFiles files = tokenizer_files(directory);
+  for (const char* name : {"modules.json", "sentence_bert_config.json",
+                           "config_sentence_transformers.json", "README.md", "LICENSE", "NOTICE"}) {
+    add_file(directory, name, files);
+  }
+  if (!file_exists(directory + "/modules.json")) return files;
+  SentenceModules::open(directory);  // refuses folders that are not inside
+  const JsonDocument modules = JsonDocument::open(directory + "/modules.json");
+  modules.root().for_each_element([&](Json module) {
+    const std::string folder(module.at("path").as_string());
+    if (folder.empty() || folder == ".") return;
+    for (const char* name : {"config.json", "model.safetensors", "pytorch_model.bin"}) {
+      add_file(directory, folder + "/" + name, files);
+    }
+  });
+  return files;
+}
+
+void write_files(const NamedFiles& files, const std::string& directory) {
+  for (const auto& [name, content] : files) {
+    const fs::path path = fs::path(directory) / name;
+    make_directories(path.parent_path());
+    write_whole_file(path, content);
+  }
+}
+
+std::string edit_config(const std::string& path, const ConfigMembers& members) {
+  const JsonDocument document = JsonDocument::open(path);
+  std::string out = "{";
+  const auto add = [&](std::string_view key, std::string_view value) {
+    out += out.size() == 1 ? "\n  " : ",\n  ";
+    append_json_string(out, key);
+    out += ": ";
+    out += value;
+  };
+  for (const auto& [key, value] : members) {
+    if (!value.empty()) add(key, value);
+  }
+  document.root().for_each_member([&](std::string_view key, Json value) {
+    if (std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.first == key; }))
+      return;
+    std::string text;
+    append_json(text, value, "  ");
+    add(key, text);
+  });
+  return out + "\n}\n";
+}
+
+ConfigMembers head_members(const HeadConfig& head) {
+  std::string names;
+  for (const std::string& name : head.architectures) {
+    names += (names.empty() ? "" : ", ") + json_string(name);
+  }
+  return {{"architectures", "[" + names + "]"},
+          {"id2label", head.labels_named ? id2label(head) : ""},
+          {"label2id", head.labels_named ? label2id(head) : ""},
+          {"problem_type", head.problem_type.empty() ? "" : json_string(head.problem_type)}};
+}
+
+std::string head_list(std::span<const NamedHead> heads) {
+  std::string list;
+  for (const NamedHead& head : heads) {
+    list += fmt::format("{}\n    {}: {}", list.empty() ? "" : ",", json_string(head.name),
+                        entry_of(head));
+  }
+  return list.empty() ? "" : "{" + list + "\n  }";
+}
+
+std::string config_with_head(const std::string& path, const NamedHead& head) {
+  const JsonDocument document = JsonDocument::open(path);
+  const auto old = document.root().find("bertutils_heads");
+  std::string heads;
+  const auto add = [&](std::string_view name, std::string_view entry) {
+    heads += fmt::format("{}\n    {}: {}", heads.empty() ? "" : ",", json_string(name), entry);
+  };
+  bool added = false;
+  if (old && old->is_object()) {
+    old->for_each_member([&](std::string_view name, Json value) {
+      added |= name == head.name;
+      std::string text;
+      append_json(text, value, "    ");
+      add(name, name == head.name ? entry_of(head) : text);
+    });
+  }
+  if (!added) add(head.name, entry_of(head));
+  return edit_config(path, {{"bertutils_heads", "{" + heads + "\n  }"}});
+}
+
+}  // namespace bert

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/export.h"
+#include "checkpoint/config.h"
+
+namespace bert {
+
+/// Names and contents of files, the names relative to a model's directory.
+using NamedFiles = std::vector<std::pair<std::string, std::string>>;
+
+/// Those of a model directory that its tokenizer reads.
+NamedFiles tokenizer_files(const std::string& directory);
+/// All that the tools read but config.json and the weights: the tokenizer's, the
+/// sentence-transformers modules, and the licence and the model card.
+NamedFiles model_files(const std::string& directory);
+/// Writes each whole or not at all, making the folders it needs.
+void write_files(const NamedFiles& files, const std::string& directory);
+
+/// Keys of config.json and their values as JSON; an empty value takes the key away.
+using ConfigMembers = std::vector<std::pair<std::string, std::string>>;
+
+/// The config.json at `path` with these members, which come first, and its others as they are.
+std::string edit_config(const std::string& path, const ConfigMembers& members);
+/// What says of a model that this is its head.
+ConfigMembers head_members(const HeadConfig& head);
+/// The value of bertutils_heads; "" of no heads.
+std::string head_list(std::span<const NamedHead> heads);
+/// The config.json at `path` with one named head more, or another of its name.
+std::string config_with_head(const std::string& path, const NamedHead& head);
+
+}  // namespace bert
