@@ -1,0 +1,42 @@
+// multitask - train one trunk for several tasks at once. See man/multitask.1.
+#include "tasks/multitask.h"
+
+#include "checkpoint/model_dir.h"
+#include "common/options.h"
+#include "common/run.h"
+#include "common/training_options.h"
+
+using namespace bert;
+
+int main(int argc, char** argv) {
+  CLI::App app{"Train one trunk for several tasks at once."};
+  MultitaskOptions options;
+  std::string model;
+  app.add_option("tasks", options.tasks, "list of the tasks")->required()->type_name("FILE");
+  app.add_option("-m,--model", model, "model to start from (else $BERT_MODEL, else the default)")
+      ->type_name("DIR");
+  app.add_option("--steps", options.steps, "steps of training (default: 10000)")->type_name("N");
+  app.add_option("--eval-steps", options.eval_every, "steps between rows (default: 500)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  tools::TrainingOptions training(app);
+
+  return tools::run(app, argc, argv, [&] {
+    options.model = resolve_model(model);
+    options.learner = training.learner();
+    options.dropout = training.dropout;
+    options.output = training.output;
+    options.warmup_ratio = training.warmup;
+    options.save_every = training.save_every;
+    options.resume = training.resume;
+    options.overwrite = training.overwrite;
+    options.stop = &tools::TrainingOptions::stop_signal();
+    options.on_step = [&](const training::StepReport& report) { training.show(report); };
+    options.on_notice = tools::notice;
+    options.on_row = [](const std::string& row) { tools::print(row + "\n"); };
+    const bool done = finetune_tasks(options);
+    training.report_end();
+    if (!done) tools::TrainingOptions::end_by_signal();
+    return 0;
+  });
+}
