@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   app.add_option("--eval-steps", options.eval_every, "steps between rows (default: 500)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  tools::TrainingOptions training(app);
+  tools::TrainingOptions training(app, false);
 
   return tools::run(app, argc, argv, [&] {
     options.model = resolve_model(model);

@@ -193,7 +193,7 @@ class Multitask {
     while (learner_->steps() < options_.steps) {
       for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->fill(learner_->steps(), i, batches[i]);
       const bool goes_on = run.step(batches, [&](const training::StepResult& result) {
-        loss_ += result.tally.loss();
+        loss_ += result.loss;
         count_ += 1;
         const uint64_t step = learner_->steps();
         if (step % options_.eval_every == 0 || step == options_.steps) evaluate();

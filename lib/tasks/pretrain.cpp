@@ -207,7 +207,7 @@ class Pretraining {
     while (learner_->steps() < options_.steps) {
       stream.next(options_.batch_size, batch);
       const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
-        loss_ += result.tally.loss();
+        loss_ += result.loss;
         count_ += 1;
         note(run);
         if (learner_->steps() % options_.eval_every == 0 || learner_->steps() == options_.steps) {

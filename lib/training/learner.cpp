@@ -332,17 +332,18 @@ StepResult Learner::step(std::span<const TrainingBatch> batches) {
   const int32_t lowest = s.lowest_depth();
   StepResult result;
   for (const TrainingBatch& batch : batches) {
-    result.tallies.push_back(s.learn(batch, lowest));
-    result.tally += result.tallies.back();
+    const Tally tally = s.learn(batch, lowest);
+    result.tally += tally;
+    result.loss += static_cast<double>(s.heads[batch.head].weight) * tally.loss();
   }
   result.gradient_norm = s.reduce();
   result.learning_rate =
       s.options.optimizer.learning_rate * schedule_factor(s.options.optimizer, s.steps);
-  if (!std::isfinite(result.tally.loss()) || !std::isfinite(result.gradient_norm)) {
+  if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
     throw Error(Error::Kind::data, "",
                 fmt::format("step {}: the loss is {} and the gradient's norm {}: training has "
                             "diverged; try a lower learning rate",
-                            s.steps + 1, result.tally.loss(), result.gradient_norm));
+                            s.steps + 1, result.loss, result.gradient_norm));
   }
   const double limit = s.options.optimizer.max_grad_norm;
   const double clip = limit > 0 ? std::min(1., limit / (result.gradient_norm + 1e-6)) : 1;

@@ -24,7 +24,7 @@ struct LearnerOptions {
 
 struct StepResult {
   Tally tally;
-  std::vector<Tally> tallies;  ///< one a batch
+  double loss = 0;  ///< the heads' mean losses, weighted and summed: what is minimised
   double gradient_norm = 0;
   double learning_rate = 0;
 };

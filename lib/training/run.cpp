@@ -104,7 +104,7 @@ bool Run::step(std::span<const TrainingBatch> batches,
   report.seconds_left = elapsed / static_cast<double>(report.step - begin_step_) *
                         static_cast<double>(report.total - std::min(report.step, report.total));
   const std::string row = fmt::format(
-      "{}\t{:.9g}\t{:.6g}\t{:.6g}\t{}\n", report.step, report.result.tally.loss(),
+      "{}\t{:.9g}\t{:.6g}\t{:.6g}\t{}\n", report.step, report.result.loss,
       report.result.learning_rate, report.result.gradient_norm, report.result.tally.input_tokens);
   if (write(curve_, row.data(), row.size()) != static_cast<ssize_t>(row.size())) {
     notice("loss.tsv: a row could not be written");

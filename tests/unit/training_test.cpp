@@ -13,6 +13,7 @@
 #include "golden.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
+#include "heads/pooling.h"
 #include "ops/dtype.h"
 #include "tasks/dev_score.h"
 #include "tasks/nsp_pairs.h"
@@ -450,6 +451,84 @@ TEST_CASE("steps are bit-equal for one number of threads, and the masks are the 
     // Not the largest: where a gradient is 0 but for rounding, Adam makes a whole step of it.
     CHECK(difference / static_cast<double>(once.size()) < 2e-5);
   }
+}
+
+TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite differences") {
+  HeadPlan plan{Objective::vectors, Config::open(golden_model("tiny-bert")), ""};
+  const size_t h = plan.config.hidden_size;
+  const ModelWeights none;
+  Head head(plan, none);
+  TrainingBatch batch;
+  batch.batch.append(std::vector<int32_t>{2, 5, 3}, std::vector<int32_t>{0, 0, 0});
+  batch.batch.append(std::vector<int32_t>{2, 3}, std::vector<int32_t>{0, 0});
+  Data hidden(5, h), d_hidden(5, h);
+  for (size_t i = 0; i < 5 * h; ++i) hidden.values[i] = std::sin(static_cast<float>(3 * i + 1));
+  for (size_t s = 0; s < 2; ++s) {
+    std::vector<float> unit(h);
+    for (size_t i = 0; i < h; ++i) unit[i] = std::cos(static_cast<float>(i * (s + 2)));
+    normalize_l2(unit);
+    batch.values.insert(batch.values.end(), unit.begin(), unit.end());
+  }
+  const auto loss = [&] {
+    return head.learn(batch, hidden.matrix(), {}, {}, nullptr, {}).sequence_loss;
+  };
+  double expected = 0;
+  for (size_t s = 0; s < 2; ++s) {
+    std::vector<float> mean(h);
+    pool(Pooling::mean, hidden.matrix().slice(batch.batch.begin(s), batch.batch.length(s)), mean);
+    expected += 1 - cosine(mean, std::span(batch.values).subspan(s * h, h));
+  }
+  CHECK(loss() == doctest::Approx(expected).epsilon(1e-6));
+  head.learn(batch, hidden.matrix(), {1, 0.5f}, {}, &none, d_hidden.matrix());
+  for (size_t i = 0; i < 5 * h; i += 7) {
+    const float old = hidden.values[i], step = 0.01f;
+    hidden.values[i] = old + step;
+    const double up = loss();
+    hidden.values[i] = old - step;
+    const double down = loss();
+    hidden.values[i] = old;
+    const double slope = 0.5 * (up - down) / (2 * static_cast<double>(step));
+    CHECK(static_cast<double>(d_hidden.values[i]) == doctest::Approx(slope).epsilon(5e-3).scale(0.01));
+  }
+}
+
+TEST_CASE("a step of several heads adds their weighted gradients") {
+  const std::string directory = golden_model("tiny-bert");
+  const Config config = Config::open(directory);
+  const Weights weights = Weights::open(directory, config);
+  HeadPlan pretrain{Objective::pretrain, config, ""};
+  HeadPlan mood{Objective::classify, config, "mood"};
+  pretrain.weight = 0.5f;
+  mood.config.labels = {"a", "b"};
+  mood.weight = 3;
+  const Fixture f("steps-tiny-bert");
+  TrainingBatch text = batch_of(f, Objective::pretrain, config, 0), moods = text;
+  moods.head = 1;
+  moods.token_labels.clear();
+  LearnerOptions options;
+  options.threads = 2;
+  options.optimizer.max_grad_norm = 0;
+  const auto gradient = [&](std::vector<TrainingBatch> batches) {
+    Learner learner({pretrain, mood}, options);
+    load_parameters(learner.layout(), weights, 1, 0.02f, learner.values());
+    CHECK(learner.layout().find("heads.mood.classifier.weight"));
+    CHECK(learner.layout().find("heads.mood.pooler.dense.weight"));
+    CHECK(learner.layout().find("pooler.dense.weight"));
+    const StepResult result = learner.step(batches);
+    return std::pair(
+        std::vector<float>(learner.gradient(), learner.gradient() + learner.layout().floats()),
+        result.loss);
+  };
+  const auto [both, loss] = gradient({text, moods});
+  const auto [first, first_loss] = gradient({text});
+  const auto [second, second_loss] = gradient({moods});
+  CHECK(loss == doctest::Approx(first_loss + second_loss));
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < both.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(both[i] - first[i] - second[i])));
+    largest = std::max(largest, std::abs(static_cast<double>(both[i])));
+  }
+  CHECK(worst < 1e-5 * largest);
 }
 
 TEST_CASE("frozen tensors stay, the others move") {

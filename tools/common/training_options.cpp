@@ -19,13 +19,15 @@ extern "C" void on_signal(int number) { signal_number = number; }
 
 }  // namespace
 
-TrainingOptions::TrainingOptions(CLI::App& app) {
+TrainingOptions::TrainingOptions(CLI::App& app, bool batches) {
   app.add_option("--output", output, "directory to write the model to")
       ->required()
       ->type_name("DIR");
-  app.add_option("--batch-size", batch_size, "sequences in a step (default: 32)")
-      ->check(CLI::Range(1, 1 << 20))
-      ->type_name("N");
+  if (batches) {
+    app.add_option("--batch-size", batch_size, "sequences in a step (default: 32)")
+        ->check(CLI::Range(1, 1 << 20))
+        ->type_name("N");
+  }
   app.add_option("--lr", optimizer_.learning_rate, "highest learning rate (default: 5e-5)")
       ->type_name("X");
   add_choice<training::Schedule>(app, "--schedule", optimizer_.schedule,
@@ -91,7 +93,7 @@ void TrainingOptions::end_by_signal() {
 
 void TrainingOptions::show(const training::StepReport& report) {
   tokens_ += report.result.tally.input_tokens;
-  loss_ = 0.98 * loss_ + 0.02 * report.result.tally.loss();
+  loss_ = 0.98 * loss_ + 0.02 * report.result.loss;
   weight_ = 0.98 * weight_ + 0.02;
   if (quiet() || !(progress_ || isatty(2))) return;
   const auto now = std::chrono::steady_clock::now();

@@ -16,7 +16,8 @@ namespace bert::tools {
 ///   --seed, --dtype, --save-steps, --resume, --overwrite, --max-batch-tokens, -j, --progress, -q
 class TrainingOptions {
  public:
-  explicit TrainingOptions(CLI::App& app);
+  /// `batches`: with --batch-size.
+  explicit TrainingOptions(CLI::App& app, bool batches = true);
 
   training::LearnerOptions learner() const;
   std::string output;
