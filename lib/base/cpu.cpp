@@ -17,12 +17,12 @@ namespace bert {
 namespace {
 
 #if defined(__x86_64__)
-/// Whether the CPU has AMX with bf16, and the system grants this process its registers.
+/// Whether the CPU has AMX for bf16 and int8, and the system grants this process its registers.
 bool may_use_tiles() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
+  constexpr unsigned kAmx = 1u << 22 | 1u << 24 | 1u << 25;  // bf16, tiles, int8
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  if ((d & kAmxBf16) == 0 || (d & kAmxTile) == 0) return false;
+  if ((d & kAmx) != kAmx) return false;
   constexpr int kRequestPermission = 0x1023, kTileData = 18;  // <asm/prctl.h> of Linux 5.16
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }

@@ -43,26 +43,63 @@ void configure(size_t rows) {
   _tile_loadconfig(&config);
 }
 
-/// sums += a b over one tile's length of K. Tall: two tiles of rows by at most two panels.
-template <bool Tall, size_t NP>
+// The numbers of tiles must stand in the source: g++ 12 makes text of them.
+#define BERT_MULTIPLY(sum, a, b) \
+  if constexpr (Bf16) {          \
+    _tile_dpbf16ps(sum, a, b);   \
+  } else {                       \
+    _tile_dpbusd(sum, a, b);     \
+  }
+
+/// sums += a b over one tile's length of K, in bf16 or of unsigned by signed bytes.
+/// Tall: two tiles of rows by at most two panels.
+template <bool Bf16, bool Tall, size_t NP>
 inline void multiply_tiles(const char* a, size_t a_stride, const char* b, size_t panel_stride) {
   _tile_loadd(4, a, a_stride);
   if constexpr (Tall) _tile_loadd(5, a + kTileRows * a_stride, a_stride);
   _tile_loadd(6, b, kTileBytes);
-  _tile_dpbf16ps(0, 4, 6);
-  if constexpr (Tall) _tile_dpbf16ps(2, 5, 6);
+  BERT_MULTIPLY(0, 4, 6)
+  if constexpr (Tall) {
+    BERT_MULTIPLY(2, 5, 6)
+  }
   if constexpr (NP >= 2) {
     _tile_loadd(7, b + panel_stride, kTileBytes);
-    _tile_dpbf16ps(1, 4, 7);
-    if constexpr (Tall) _tile_dpbf16ps(3, 5, 7);
+    BERT_MULTIPLY(1, 4, 7)
+    if constexpr (Tall) {
+      BERT_MULTIPLY(3, 5, 7)
+    }
   }
   if constexpr (!Tall && NP >= 3) {
     _tile_loadd(6, b + 2 * panel_stride, kTileBytes);
-    _tile_dpbf16ps(2, 4, 6);
+    BERT_MULTIPLY(2, 4, 6)
   }
   if constexpr (!Tall && NP >= 4) {
     _tile_loadd(7, b + 3 * panel_stride, kTileBytes);
-    _tile_dpbf16ps(3, 4, 7);
+    BERT_MULTIPLY(3, 4, 7)
+  }
+}
+#undef BERT_MULTIPLY
+
+inline void zero_sums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+
+/// To [rows, NP * 16] floats or int32.
+template <bool Tall, size_t NP>
+inline void store_sums(void* out) {
+  constexpr size_t kStride = NP * kTileBytes;
+  char* to = static_cast<char*>(out);
+  _tile_stored(0, to, kStride);
+  if constexpr (NP >= 2) _tile_stored(1, to + kTileBytes, kStride);
+  if constexpr (Tall) {
+    _tile_stored(2, to + kTileRows * kStride, kStride);
+    if constexpr (NP >= 2) _tile_stored(3, to + kTileRows * kStride + kTileBytes, kStride);
+  } else {
+    if constexpr (NP >= 3) _tile_stored(2, to + 2 * kTileBytes, kStride);
+    if constexpr (NP >= 4) _tile_stored(3, to + 3 * kTileBytes, kStride);
   }
 }
 
@@ -71,70 +108,111 @@ struct Tail {
   alignas(64) char a[2 * kTileRows * kTileBytes];
   alignas(64) char b[4 * kTileRows * kTileBytes];
 
-  Tail(const GemmTask& t, const char* from_a, size_t rows, const char* from_b, size_t k) {
-    const size_t bytes = round_up(k, 2) * sizeof(uint16_t);
-    const __mmask64 some = (uint64_t{1} << bytes) - 1;
+  /// `bytes` (1 to 64) of each row of a, and of b four times as many in rows of 16 outputs.
+  Tail(const char* from_a, size_t stride, size_t rows, const char* from_b, size_t panel_stride,
+       size_t panels, size_t bytes) {
+    const __mmask64 some = ~uint64_t{0} >> (64 - bytes);
     for (size_t r = 0; r < rows; ++r) {
-      const char* row = from_a + r * t.lda * sizeof(uint16_t);
-      _mm512_store_si512(a + r * kTileBytes, _mm512_maskz_loadu_epi8(some, row));
+      _mm512_store_si512(a + r * kTileBytes, _mm512_maskz_loadu_epi8(some, from_a + r * stride));
     }
-    for (size_t j = 0; j < t.panels; ++j) {
+    for (size_t j = 0; j < panels; ++j) {
       for (size_t i = 0; i < kTileRows; ++i) {
-        const bool inside = i * 4 < bytes;
-        const char* row = from_b + j * t.panel_stride + i * kTileBytes;
+        const char* row = from_b + j * panel_stride + i * kTileBytes;
         _mm512_store_si512(b + (j * kTileRows + i) * kTileBytes,
-                           inside ? _mm512_loadu_si512(row) : _mm512_setzero_si512());
+                           i * 4 < bytes ? _mm512_loadu_si512(row) : _mm512_setzero_si512());
+      }
+    }
+    finish_stores(this);
+  }
+};
+
+struct BFloat16 {
+  /// Sums of `rows` rows of t by its NP panels, then what follows them.
+  template <bool Tall, size_t NP>
+  static void block(const GemmTask& t, size_t row, size_t rows) {
+    alignas(64) float sums[2 * kTileRows * NP * kPanel];
+    const size_t stride = t.lda * sizeof(uint16_t);
+    const char* a = static_cast<const char*>(t.a) + row * stride;
+    const char* b = static_cast<const char*>(t.b);
+    zero_sums();
+    size_t k = 0;
+    for (; k + kTileK <= t.k; k += kTileK) {
+      multiply_tiles<true, Tall, NP>(a, stride, b, t.panel_stride);
+      a += kTileBytes;
+      b += kTileRows * kTileBytes;
+    }
+    if (k < t.k) {
+      const Tail tail(a, stride, rows, b, t.panel_stride, NP,
+                      round_up(t.k - k, 2) * sizeof(uint16_t));
+      multiply_tiles<true, Tall, NP>(tail.a, kTileBytes, tail.b, kTileRows * kTileBytes);
+    }
+    store_sums<Tall, NP>(sums);
+    epilogue(t, sums, row, rows, NP * kPanel);
+  }
+};
+
+struct Int8 {
+  /// A group along K is as long as a tile: its exact sums leave the tiles before the next begins.
+  template <bool Tall, size_t NP>
+  static void block(const GemmTask& t, size_t row, size_t rows) {
+    static_assert(kInt8Group == kTileBytes);
+    constexpr size_t kLd = NP * kPanel;
+    alignas(64) float totals[2 * kTileRows * kLd];
+    alignas(64) int32_t sums[2][2 * kTileRows * kLd];  // in turn, so that one may still be read
+    const char* a = static_cast<const char*>(t.a) + row * t.lda;
+    const char* b = static_cast<const char*>(t.b);
+    const Int8Scale* scales = t.a_scales + row * int8_groups(t.k);
+    for (size_t r = 0; r < rows * kLd; r += kLanes) store(totals + r, set1(0.f));
+    for (size_t k = 0; k < t.k; k += kInt8Group, a += kTileBytes, b += 128 + 1024, ++scales) {
+      const char* bytes = b + 128;
+      zero_sums();
+      if (k + kInt8Group <= t.k) {
+        multiply_tiles<false, Tall, NP>(a, t.lda, bytes, t.panel_stride);
+      } else {
+        const Tail tail(a, t.lda, rows, bytes, t.panel_stride, NP, round_up(t.k - k, 4));
+        multiply_tiles<false, Tall, NP>(tail.a, kTileBytes, tail.b, kTileRows * kTileBytes);
+      }
+      int32_t* group = sums[k / kInt8Group % 2];
+      store_sums<Tall, NP>(group);
+      add_group<NP>(group, b, t.panel_stride, scales, int8_groups(t.k), rows, totals);
+    }
+    epilogue(t, totals, row, rows, kLd);
+  }
+
+ private:
+  /// totals += one group's sums with their scales; the arithmetic of kernels_avx512_vnni.cpp.
+  template <size_t NP>
+  static void add_group(const int32_t* sums, const char* head, size_t panel_stride,
+                        const Int8Scale* scales, size_t groups, size_t rows, float* totals) {
+    Vec scale[NP], excess[NP];
+    UNROLL for (size_t j = 0; j < NP; ++j) {
+      scale[j] = _mm512_loadu_ps(head + j * panel_stride);
+      excess[j] = _mm512_cvtepi32_ps(_mm512_loadu_si512(head + j * panel_stride + 64));
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      const Vec zero = set1(scales[r * groups].zero), own = set1(scales[r * groups].scale);
+      UNROLL for (size_t j = 0; j < NP; ++j) {
+        const size_t at = (r * NP + j) * kPanel;
+        // Exact: whole numbers below 2^24.
+        const Vec exact =
+            sub(_mm512_cvtepi32_ps(_mm512_load_si512(sums + at)), mul(excess[j], zero));
+        store(totals + at, add(load(totals + at), mul(mul(exact, scale[j]), own)));
       }
     }
   }
 };
 
-/// Sums of `rows` rows of t by its NP panels, then what follows them.
-template <bool Tall, size_t NP>
-void block(const GemmTask& t, size_t row, size_t rows) {
-  constexpr size_t kLd = NP * kPanel;
-  alignas(64) float sums[2 * kTileRows * kLd];
-  const size_t stride = t.lda * sizeof(uint16_t);
-  const char* a = static_cast<const char*>(t.a) + row * stride;
-  const char* b = static_cast<const char*>(t.b);
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  size_t k = 0;
-  for (; k + kTileK <= t.k; k += kTileK) {
-    multiply_tiles<Tall, NP>(a, stride, b, t.panel_stride);
-    a += kTileBytes;
-    b += kTileRows * kTileBytes;
-  }
-  if (k < t.k) {
-    const Tail tail(t, a, rows, b, t.k - k);
-    finish_stores(&tail);
-    multiply_tiles<Tall, NP>(tail.a, kTileBytes, tail.b, kTileRows * kTileBytes);
-  }
-  _tile_stored(0, sums, kLd * sizeof(float));
-  if constexpr (NP >= 2) _tile_stored(1, sums + kPanel, kLd * sizeof(float));
-  if constexpr (Tall) {
-    _tile_stored(2, sums + kTileRows * kLd, kLd * sizeof(float));
-    if constexpr (NP >= 2) _tile_stored(3, sums + kTileRows * kLd + kPanel, kLd * sizeof(float));
-  } else {
-    if constexpr (NP >= 3) _tile_stored(2, sums + 2 * kPanel, kLd * sizeof(float));
-    if constexpr (NP >= 4) _tile_stored(3, sums + 3 * kPanel, kLd * sizeof(float));
-  }
-  epilogue(t, sums, row, rows, kLd);
-}
-
-template <bool Tall>
+template <typename K, bool Tall>
 void block_of(const GemmTask& t, size_t row, size_t rows) {
   if constexpr (!Tall) {
-    if (t.panels == 4) return block<Tall, 4>(t, row, rows);
-    if (t.panels == 3) return block<Tall, 3>(t, row, rows);
+    if (t.panels == 4) return K::template block<Tall, 4>(t, row, rows);
+    if (t.panels == 3) return K::template block<Tall, 3>(t, row, rows);
   }
-  if (t.panels == 2) return block<Tall, 2>(t, row, rows);
-  block<Tall, 1>(t, row, rows);
+  if (t.panels == 2) return K::template block<Tall, 2>(t, row, rows);
+  K::template block<Tall, 1>(t, row, rows);
 }
 
-/// Calls each(part of t, its panels) for at most `most` panels at a time.
+/// Calls use(part of t) for at most `most` panels at a time.
 template <typename F>
 inline void in_panels(const GemmTask& t, size_t most, F&& use) {
   for (size_t first = 0; first < t.panels; first += most) {
@@ -142,22 +220,23 @@ inline void in_panels(const GemmTask& t, size_t most, F&& use) {
   }
 }
 
-void gemm_bf16(const GemmTask& t) {
+template <typename K>
+void gemm_tiles(const GemmTask& t) {
   finish_stores(t.a);
   constexpr size_t kTall = 2 * kTileRows;
   const size_t tall = t.rows / kTall * kTall;
   if (tall > 0) {
     configure(kTall);
     in_panels(t, 2, [&](const GemmTask& part) {
-      for (size_t row = 0; row < tall; row += kTall) block_of<true>(part, row, kTall);
+      for (size_t row = 0; row < tall; row += kTall) block_of<K, true>(part, row, kTall);
     });
   }
   if (const size_t rest = t.rows - tall; rest > kTileRows) {
     configure(rest);
-    in_panels(t, 2, [&](const GemmTask& part) { block_of<true>(part, tall, rest); });
+    in_panels(t, 2, [&](const GemmTask& part) { block_of<K, true>(part, tall, rest); });
   } else if (rest > 0) {
     configure(rest);
-    in_panels(t, 4, [&](const GemmTask& part) { block_of<false>(part, tall, rest); });
+    in_panels(t, 4, [&](const GemmTask& part) { block_of<K, false>(part, tall, rest); });
   }
   _tile_release();
 }
@@ -177,7 +256,8 @@ void bf16_row_impl(const float* x, size_t k, uint16_t* out) {
 const KernelTable& kernels_amx() {
   static const KernelTable table = [] {
     KernelTable amx = kernels_avx512_vnni();
-    amx.gemm_bf16 = gemm_bf16;
+    amx.gemm_bf16 = gemm_tiles<BFloat16>;
+    amx.gemm_int8 = gemm_tiles<Int8>;
     amx.to_bf16 = bf16_row_impl;
     amx.narrow_panels = 4;
     return amx;

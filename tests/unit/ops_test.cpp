@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -340,6 +341,12 @@ TEST_CASE("weights blocked in a file compute the same bits as stored ones") {
   }
 }
 
+double round_to_bf16(float x) {
+  uint32_t bits = std::bit_cast<uint32_t>(x);
+  bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+  return static_cast<double>(std::bit_cast<float>(bits));
+}
+
 /// The int8 contract, in groups of 64 along K: weights symmetric to their largest, activations from
 /// their smallest to their largest with an exact zero, nearest-even, an exact sum for each group.
 Floats naive_int8(const Floats& x, const Floats& w, size_t rows, size_t out, size_t in) {
@@ -371,6 +378,34 @@ Floats naive_int8(const Floats& x, const Floats& w, size_t rows, size_t out, siz
     }
   }
   return y;
+}
+
+TEST_CASE("products of every length K, in bf16 and int8, with any number of rows") {
+  Random random;
+  for (size_t in = 1; in <= 130; ++in) {
+    const size_t out = in % 3 == 0 ? 70 : 5;
+    const StoredWeight weight(DType::f32, out, in, random);
+    const Linear bf16(weight.ref, {}, Precision::bf16), int8(weight.ref, {}, Precision::int8);
+    for (size_t rows : {1, 16, 17, 32, 47}) {
+      CAPTURE(in);
+      CAPTURE(rows);
+      const Floats x = random.floats(rows * in);
+      CHECK(
+          same_bits(apply(int8, x, Activation::none), naive_int8(x, weight.values, rows, out, in)));
+      const Floats y = apply(bf16, x, Activation::none);
+      double worst = 0;
+      for (size_t t = 0; t < rows; ++t) {
+        for (size_t n = 0; n < out; ++n) {
+          double sum = 0;
+          for (size_t k = 0; k < in; ++k) {
+            sum += round_to_bf16(x[t * in + k]) * round_to_bf16(weight.values[n * in + k]);
+          }
+          worst = std::max(worst, std::abs(sum - static_cast<double>(y[t * out + n])));
+        }
+      }
+      CHECK(worst < 1e-5);
+    }
+  }
 }
 
 TEST_CASE("int8 products are exact: equal to the bit to their naive twin") {
