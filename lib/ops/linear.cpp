@@ -23,6 +23,10 @@ constexpr size_t kCachedRows = 384 * 1024;
 /// 12 Haswell's does not.
 constexpr size_t kBlasRows = 8;
 
+/// Bytes from row to row of rounded activations: an odd number of cache lines, so that rows one
+/// below the other do not meet in one set of the cache.
+size_t row_stride(size_t bytes) { return (round_up(bytes, 64) / 64 | 1) * 64; }
+
 size_t pieces(size_t n, size_t most) { return (n + most - 1) / most; }
 
 }  // namespace
@@ -98,7 +102,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
   task.a = x.data;
   task.lda = x.stride;
   if (precision == Precision::int8) {
-    const size_t ld = round_up(in, 4);
+    const size_t ld = row_stride(in);
     const size_t groups = int8_groups(in);
     const size_t scale_floats = x.rows * groups * sizeof(Int8Scale) / sizeof(float);
     float* floats_of_x = scratch.quantized.reserve(scale_floats + (x.rows * ld + 3) / 4);
@@ -112,7 +116,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
     task.a_scales = scales;
   } else if (precision == Precision::bf16) {
     const bool emulate = weights.emulates_bf16();
-    const size_t ld = round_up(in, 2);
+    const size_t ld = row_stride(in * sizeof(uint16_t)) / sizeof(uint16_t);
     float* floats_of_x = scratch.quantized.reserve(emulate ? x.rows * in + ld : x.rows * ld / 2);
     uint16_t* rounded = reinterpret_cast<uint16_t*>(floats_of_x + (emulate ? x.rows * in : 0));
     for (size_t t = 0; t < x.rows; ++t) {
