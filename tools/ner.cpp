@@ -42,8 +42,7 @@ void add(CLI::App& app, Options& o) {
                "the last column is the true label: report precision, recall, F1 on stderr")
       ->needs(columns);
   columns->excludes(words);
-  conll->excludes(marked)->excludes(app.get_option("--json"));
-  marked->excludes(app.get_option("--json"));
+  conll->excludes(marked);
   for (const char* name : {"--fields", "--null", "--header"}) {
     columns->excludes(app.get_option(name));
   }
@@ -61,7 +60,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model();
+    const Model model = models.open_model("token-classification");
     const TokenClassifier head = TokenClassifier::open(model);
     NerOptions& ner = options.ner;
     if (ner.input == NerInput::columns) {

@@ -25,8 +25,8 @@ TokenClassifier TokenClassifier::open(const Model& model) {
   const Weights& weights = model.weights();
   if (!weights.find("classifier.weight") || !is_token_classifier(model)) {
     throw Error(Error::Kind::data, weights.path(),
-                "no token classification head (classifier without a pooler) in this model; embed "
-                "and tokenize work with it");
+                "no token classification head (classifier without a pooler) in this model; " +
+                    heads_that_work(model.config()));
   }
   TokenClassifier c;
   c.labels_ = model.config().labels;
