@@ -28,8 +28,11 @@ bool would_block(int fd, int timeout_ms) {
 }  // namespace
 
 RecordReader::RecordReader(std::vector<std::string> files, char terminator,
-                           std::function<void(const Error&)> on_skipped)
-    : files_(std::move(files)), terminator_(terminator), on_skipped_(std::move(on_skipped)) {
+                           std::function<void(const Error&)> on_skipped, bool paragraphs)
+    : files_(std::move(files)),
+      terminator_(terminator),
+      on_skipped_(std::move(on_skipped)),
+      paragraphs_(paragraphs) {
   if (files_.empty()) files_.emplace_back("-");
 }
 
@@ -52,7 +55,7 @@ bool RecordReader::open_next() {
       on_skipped_(Error(Error::Kind::no_input, *name_, "is a directory, wants a file of records"));
     } else {
       file_begins_ = true;
-      end_of_file_ = false;
+      end_of_file_ = in_paragraph_ = false;
       bytes_.clear();
       begin_ = searched_ = 0;
       return true;
@@ -95,11 +98,25 @@ void RecordReader::fail() const {
 
 /// Whether a record is whole; remembers how far it looked.
 bool RecordReader::has_terminator() {
+  if (paragraphs_) return has_empty_line();
   if (searched_ == bytes_.size()) return false;
   const char* hit = static_cast<const char*>(
       std::memchr(bytes_.data() + searched_, terminator_, bytes_.size() - searched_));
   searched_ = hit ? static_cast<size_t>(hit - bytes_.data()) : bytes_.size();
   return hit != nullptr;
+}
+
+/// The same for a paragraph; searched_ is then at the end of its empty line, else at the begin of
+/// the line that is not whole.
+bool RecordReader::has_empty_line() {
+  for (size_t end; (end = bytes_.find(terminator_, searched_)) != bytes_.npos;) {
+    const bool empty = bytes_.find_first_not_of(" \t\r", searched_) == end;
+    searched_ = end;
+    if (empty && in_paragraph_) return true;
+    in_paragraph_ |= !empty;
+    ++searched_;
+  }
+  return false;
 }
 
 /// Waits for a byte or the end; for as long as nobody wants what is `whole`.
@@ -140,7 +157,10 @@ void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
     if (has_terminator()) {
       stops.push_back(searched_);
       end = ++searched_;
+      in_paragraph_ = false;
     } else {
+      const bool rest = !paragraphs_ || bytes_.find_first_not_of(" \t\r\n", end) != bytes_.npos;
+      if (end_of_file_ && !rest) bytes_.resize(end);  // empty lines are no record
       if (end_of_file_ && end < bytes_.size()) {
         stops.push_back(bytes_.size());
         end = bytes_.size();

@@ -35,8 +35,9 @@ class BERT_API RecordReader {
   static constexpr size_t kLongestRecord = size_t{512} << 20;
 
   /// `on_skipped` hears of a file that cannot be opened; reading goes on with the next.
+  /// `paragraphs`: a record is lines with something in them, up to an empty line or the end.
   RecordReader(std::vector<std::string> files, char terminator,
-               std::function<void(const Error&)> on_skipped);
+               std::function<void(const Error&)> on_skipped, bool paragraphs = false);
   ~RecordReader();
   RecordReader(const RecordReader&) = delete;
   RecordReader& operator=(const RecordReader&) = delete;
@@ -61,12 +62,15 @@ class BERT_API RecordReader {
   void fill();
   void cut(Chunk& chunk, size_t max_records, size_t max_bytes);
   bool has_terminator();
+  bool has_empty_line();
   size_t unread() const { return bytes_.size() - begin_; }
   [[noreturn]] void fail() const;
 
   std::vector<std::string> files_;
   char terminator_;
   std::function<void(const Error&)> on_skipped_;
+  bool paragraphs_;
+  bool in_paragraph_ = false;  ///< a line of the record has something in it
   size_t next_file_ = 0;
   int fd_ = -1;
   const std::string* name_ = nullptr;

@@ -70,7 +70,8 @@ class Streamer {
         columns_(options),
         reader_(
             options.files, options.terminator,
-            options.on_skipped ? options.on_skipped : [](const Error& e) { throw e; }) {
+            options.on_skipped ? options.on_skipped : [](const Error& e) { throw e; },
+            options.paragraphs) {
     for (int i = 0; i < std::max(1, options.jobs); ++i) workers_.push_back(make_worker());
   }
 

@@ -5,22 +5,13 @@
 #include <limits>
 
 #include "ops/kernels.h"
+#include "tasks/windows.h"
 #include "text/unicode.h"
 
 namespace bert {
 namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-
-bool is_mark(std::string_view text, size_t i) {
-  return char_class(decode_utf8(text, i).code_point) & (kCharMark | kCharCombining);
-}
-
-/// How much stands around token `t` of a window of `count` tokens (run_squad.py,
-/// _check_is_max_context).
-double context_score(size_t t, size_t count) {
-  return static_cast<double>(std::min(t, count - 1 - t)) + 0.01 * static_cast<double>(count);
-}
 
 /// Bytes of the whole words of tokens [first, last] of an encoding, as far as it holds them.
 Answer cut_words(const Encoding& encoding, size_t first, size_t last, size_t begin, size_t end) {
@@ -31,14 +22,6 @@ Answer cut_words(const Encoding& encoding, size_t first, size_t last, size_t beg
 }
 
 }  // namespace
-
-void include_marks(std::string_view context, size_t& begin, size_t& end) {
-  while (end < context.size() && is_mark(context, end)) end += decode_utf8(context, end).length;
-  while (begin > 0 && begin < end && is_mark(context, begin)) {
-    --begin;
-    while (begin > 0 && (static_cast<unsigned char>(context[begin]) & 0xC0) == 0x80) --begin;
-  }
-}
 
 /// Fills windows_, and the null logits from the window that believes least in "no answer".
 void AnswerFinder::split(std::span<const Encoding> windows, size_t step,
@@ -62,23 +45,6 @@ void AnswerFinder::split(std::span<const Encoding> windows, size_t step,
   }
 }
 
-bool AnswerFinder::owns(size_t window, size_t token) const {
-  const Window& mine = windows_[window];
-  const double score = context_score(token - mine.first, mine.count);
-  const auto beats = [&](size_t w) {
-    const Window& other = windows_[w];
-    const double theirs = context_score(token - other.first, other.count);
-    return theirs > score || (theirs == score && w < window);
-  };
-  for (size_t w = window; w-- > 0 && token < windows_[w].first + windows_[w].count;) {
-    if (beats(w)) return false;
-  }
-  for (size_t w = window + 1; w < windows_.size() && token >= windows_[w].first; ++w) {
-    if (beats(w)) return false;
-  }
-  return true;
-}
-
 void AnswerFinder::normalize() {
   const Window& last = windows_.back();
   const size_t tokens = last.first + last.count;
@@ -88,7 +54,7 @@ void AnswerFinder::normalize() {
     const Window& window = windows_[w];
     for (size_t t = 0; t < window.count; ++t) {
       const size_t token = window.first + t;
-      if (owns(w, token)) owned_[token] = window.start[t];
+      if (owns_token(windows_, w, token)) owned_[token] = window.start[t];
       ends_[token] = std::max(ends_[token], window.end[t]);
     }
   }
@@ -106,7 +72,7 @@ void AnswerFinder::collect(std::string_view context, size_t n_best, std::vector<
     const Window& window = windows_[w];
     owned_.assign(window.start.begin(), window.start.end());
     for (size_t t = 0; t < window.count; ++t) {
-      if (!owns(w, window.first + t)) owned_[t] = kNever;
+      if (!owns_token(windows_, w, window.first + t)) owned_[t] = kNever;
     }
     allowed_.assign(window.count, 1);
     const auto spans = best_spans(owned_, window.end, allowed_, n_best, max_answer_length_);

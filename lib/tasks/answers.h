@@ -67,7 +67,6 @@ class BERT_API AnswerFinder {
   void split(std::span<const Encoding> windows, size_t step, std::span<const float> start,
              std::span<const float> end);
   void normalize();
-  bool owns(size_t window, size_t token) const;
   void collect(std::string_view context, size_t n_best, std::vector<Answer>& answers);
 
   size_t n_best_size_;
@@ -79,9 +78,5 @@ class BERT_API AnswerFinder {
   std::vector<float> owned_, ends_;
   std::vector<uint8_t> allowed_;
 };
-
-/// [begin, end) of `context`, wider by the combining marks after it, and by the letter before a
-/// mark that it begins with.
-void include_marks(std::string_view context, size_t& begin, size_t& end);
 
 }  // namespace bert

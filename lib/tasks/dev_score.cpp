@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "heads/question_answering.h"
+#include "tasks/entities.h"
 #include "tasks/metrics.h"
 #include "training/loss.h"
 
@@ -87,15 +88,11 @@ DevScore score_entities(Learner& learner, const ExampleSet& set, size_t head) {
   const std::vector<std::string>& labels = learner.heads()[head].config.labels;
   DevScore result;
   result.name = "entity_f1";
-  std::vector<std::string_view> gold, predicted;
-  double right = 0, found = 0, wanted = 0;
+  std::vector<std::string_view> gold, predicted;  // tags of a sentence's words
+  EntityMetrics metrics;
   size_t origin = 0;
   const auto close_sentence = [&] {
-    const std::vector<EntitySpan> truth = entities_of(gold), guess = entities_of(predicted);
-    wanted += static_cast<double>(truth.size());
-    found += static_cast<double>(guess.size());
-    for (const EntitySpan& e : guess)
-      right += std::find(truth.begin(), truth.end(), e) != truth.end();
+    metrics.add(gold, predicted);
     gold.clear();
     predicted.clear();
   };
@@ -110,7 +107,7 @@ DevScore score_entities(Learner& learner, const ExampleSet& set, size_t head) {
   });
   close_sentence();
   result.loss = tally.loss();
-  result.value = f1(right, found, wanted);
+  result.value = metrics.f1();
   return result;
 }
 
@@ -184,33 +181,6 @@ double answer_f1(std::string_view answer, std::string_view gold) {
   for (const auto& [word, count] : b) total_b += count;
   if (total_a == 0 || total_b == 0) return total_a == total_b;
   return f1(common, total_a, total_b);
-}
-
-std::vector<EntitySpan> entities_of(std::span<const std::string_view> tags) {
-  std::vector<EntitySpan> found;
-  bool open = false;
-  char previous = 'O';
-  std::string_view previous_type;
-  for (size_t i = 0; i <= tags.size(); ++i) {
-    const std::string_view tag = i < tags.size() ? tags[i] : "O";
-    const char prefix = tag.empty() ? 'O' : tag[0];
-    const bool outside = prefix == 'O' || tag.size() < 3 || tag[1] != '-';
-    const std::string_view type = outside ? std::string_view() : tag.substr(2);
-    const bool ended = previous == 'E' || previous == 'S' || previous == 'L' || previous == 'U';
-    const bool starts = !outside && (prefix == 'B' || prefix == 'S' || prefix == 'U' || !open ||
-                                     ended || type != previous_type);
-    if (open && (outside || starts)) {
-      found.back().end = i;
-      open = false;
-    }
-    if (starts) {
-      found.push_back({i, i, type});
-      open = true;
-    }
-    previous = prefix;
-    previous_type = type;
-  }
-  return found;
 }
 
 DevScore score(Learner& learner, const ExampleSet& set, size_t head) {

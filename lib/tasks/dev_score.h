@@ -1,7 +1,5 @@
 #pragma once
 
-#include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,15 +19,6 @@ struct DevScore {
 };
 
 DevScore score(training::Learner& learner, const ExampleSet& set, size_t head = 0);
-
-/// An entity of a tagged sentence: words [begin, end) of one type.
-struct EntitySpan {
-  size_t begin = 0, end = 0;
-  std::string_view type;
-  auto operator<=>(const EntitySpan&) const = default;
-};
-/// The entities of tags in IOB, IOB2 or IOBES, by the rules of conlleval.
-std::vector<EntitySpan> entities_of(std::span<const std::string_view> tags);
 
 /// F1 of the words of two answers, articles, punctuation and case aside, as SQuAD's script counts.
 double answer_f1(std::string_view answer, std::string_view gold);

@@ -12,6 +12,7 @@
 #include "io/mapped_file.h"
 #include "io/record_reader.h"
 #include "pipeline/columns.h"
+#include "tasks/conll.h"
 #include "training/loss.h"
 
 namespace bert {
@@ -197,16 +198,13 @@ namespace {
 template <typename Word, typename End>
 void for_each_word(const ExampleOptions& options, Word word, End sentence_end) {
   for_each_record(options.files, nullptr, false, [&](const Record& record) {
-    const std::string_view line = record.body();
-    if (line.find_first_not_of(" \t") == line.npos) return sentence_end();
-    if (line.starts_with("-DOCSTART-")) return;
-    const size_t first_end = std::min(line.find_first_of(" \t"), line.size());
-    const size_t last = line.find_last_not_of(" \t");
-    const size_t label_begin = line.find_last_of(" \t", last) + 1;
-    if (first_end == line.size() || label_begin < first_end) {
+    const ConllLine line = parse_conll(record.body());
+    if (line.line.empty()) return sentence_end();
+    if (line.word.empty()) return;  // -DOCSTART-
+    if (line.label.empty()) {
       record.fail(Error::Kind::data, "has one column, wants a word and its label");
     }
-    word(record, line.substr(0, first_end), line.substr(label_begin, last + 1 - label_begin));
+    word(record, line.word, line.label);
   });
   sentence_end();
 }
@@ -223,7 +221,6 @@ class SentenceBuilder {
   void add(std::string_view word, int32_t label) {
     encoding_.clear();
     tokenizer_.encode(word, encode_, encoding_, scratch_);
-    if (encoding_.input_ids.empty()) encoding_.input_ids.push_back(tokenizer_.unk_id());
     // A word of more pieces than a sequence holds keeps its first ones.
     encoding_.input_ids.resize(std::min(encoding_.input_ids.size(), limit_ - 2));
     if (ids_.size() + encoding_.size() + 2 > limit_) flush();

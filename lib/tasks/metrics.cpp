@@ -19,14 +19,44 @@ std::string number(double value) {
 
 }  // namespace
 
-double LabelMetrics::Counts::precision() const {
+double LabelCounts::precision() const {
   return ratio(static_cast<double>(true_positives), static_cast<double>(predicted));
 }
-double LabelMetrics::Counts::recall() const {
+double LabelCounts::recall() const {
   return ratio(static_cast<double>(true_positives), static_cast<double>(gold));
 }
-double LabelMetrics::Counts::f1() const {
+double LabelCounts::f1() const {
   return ratio(2 * static_cast<double>(true_positives), static_cast<double>(predicted + gold));
+}
+
+LabelCounts& LabelCounts::operator+=(const LabelCounts& other) {
+  true_positives += other.true_positives;
+  predicted += other.predicted;
+  gold += other.gold;
+  return *this;
+}
+
+std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts) {
+  std::string text;
+  const auto add = [&](std::string_view name, double p, double r, double f1, uint64_t support) {
+    text += fmt::format("{}\t{:.6g}\t{:.6g}\t{:.6g}\t{}\n", name, p, r, f1, support);
+  };
+  LabelCounts sum;
+  double precision = 0, recall = 0, f1 = 0, occurring = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const LabelCounts& c = counts[i];
+    add(names[i], c.precision(), c.recall(), c.f1(), c.gold);
+    sum += c;
+    if (c.gold + c.predicted == 0) continue;
+    precision += c.precision();
+    recall += c.recall();
+    f1 += c.f1();
+    ++occurring;
+  }
+  add("macro", ratio(precision, occurring), ratio(recall, occurring), ratio(f1, occurring),
+      sum.gold);
+  add("micro", sum.precision(), sum.recall(), sum.f1(), sum.gold);
+  return text;
 }
 
 LabelMetrics::LabelMetrics(std::vector<std::string> labels)
@@ -46,34 +76,11 @@ void LabelMetrics::add(std::span<const size_t> gold, std::span<const size_t> pre
   if (hits == gold.size() && hits == predicted.size()) ++exact_;
 }
 
-std::string LabelMetrics::row(std::string_view name, double precision, double recall, double f1,
-                              uint64_t support) {
-  return fmt::format("{}\t{:.6g}\t{:.6g}\t{:.6g}\t{}\n", name, precision, recall, f1, support);
-}
-
 std::string LabelMetrics::report() const {
   const std::lock_guard lock(mutex_);
-  std::string text =
-      fmt::format("records\t{}\naccuracy\t{:.6g}\nlabel\tprecision\trecall\tf1\tsupport\n",
-                  records_, ratio(static_cast<double>(exact_), static_cast<double>(records_)));
-  Counts sum;
-  double precision = 0, recall = 0, f1 = 0, occurring = 0;
-  for (size_t i = 0; i < labels_.size(); ++i) {
-    const Counts& c = counts_[i];
-    text += row(labels_[i], c.precision(), c.recall(), c.f1(), c.gold);
-    sum.true_positives += c.true_positives;
-    sum.predicted += c.predicted;
-    sum.gold += c.gold;
-    if (c.gold + c.predicted == 0) continue;
-    precision += c.precision();
-    recall += c.recall();
-    f1 += c.f1();
-    ++occurring;
-  }
-  text += row("macro", ratio(precision, occurring), ratio(recall, occurring), ratio(f1, occurring),
-              sum.gold);
-  text += row("micro", sum.precision(), sum.recall(), sum.f1(), sum.gold);
-  return text;
+  return fmt::format("records\t{}\naccuracy\t{:.6g}\nlabel\tprecision\trecall\tf1\tsupport\n",
+                     records_, ratio(static_cast<double>(exact_), static_cast<double>(records_))) +
+         label_table(labels_, counts_);
 }
 
 void ValueMetrics::add(uint64_t record, double gold, double predicted) {

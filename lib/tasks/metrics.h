@@ -11,6 +11,20 @@
 
 namespace bert {
 
+/// How often a label was right, said, and true.
+struct LabelCounts {
+  uint64_t true_positives = 0;
+  uint64_t predicted = 0;
+  uint64_t gold = 0;
+  double precision() const;
+  double recall() const;
+  double f1() const;
+  LabelCounts& operator+=(const LabelCounts& other);
+};
+/// Rows name, precision, recall, f1, support, separated by TAB; then `macro` (mean over the labels
+/// that occur) and `micro` (all decisions together).
+std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts);
+
 /// Accuracy, precision, recall and F1 of labels against gold labels, as scikit-learn defines them.
 ///
 /// Thread rule: add() may be called from many threads; the report does not depend on the order.
@@ -21,26 +35,14 @@ class BERT_API LabelMetrics {
   /// Ids of a record's true and predicted labels: one each, or any number of a multi-label model.
   /// No predicted label (nan, or below the threshold) is an error in recall only.
   void add(std::span<const size_t> gold, std::span<const size_t> predicted);
-  /// Lines `records N`, `accuracy A` (records whose labels are exactly the gold ones), then a table
-  /// label, precision, recall, f1, support, separated by TAB, with the rows `macro` (mean over the
-  /// labels that occur) and `micro` (all decisions together).
+  /// Lines `records N`, `accuracy A` (records whose labels are exactly the gold ones), then the
+  /// table of the labels with its header.
   std::string report() const;
 
  private:
-  struct Counts {
-    uint64_t true_positives = 0;
-    uint64_t predicted = 0;
-    uint64_t gold = 0;
-    double precision() const;
-    double recall() const;
-    double f1() const;
-  };
-  static std::string row(std::string_view name, double precision, double recall, double f1,
-                         uint64_t support);
-
   mutable std::mutex mutex_;
   std::vector<std::string> labels_;
-  std::vector<Counts> counts_;  ///< [labels]
+  std::vector<LabelCounts> counts_;  ///< [labels]
   uint64_t records_ = 0;
   uint64_t exact_ = 0;
 };

@@ -13,9 +13,12 @@ void TaskWorker::clear_encodings() {
   owners_.clear();
 }
 
-Encoding& TaskWorker::next_encoding() {
+Encoding& TaskWorker::next_encoding(size_t owner) {
   if (encoding_count_ == encodings_.size()) encodings_.emplace_back();
-  return encodings_[encoding_count_++];
+  owners_.push_back(owner);
+  Encoding& encoding = encodings_[encoding_count_++];
+  encoding.clear();
+  return encoding;
 }
 
 void TaskWorker::drop_encodings_from(size_t owner) {
@@ -24,14 +27,12 @@ void TaskWorker::drop_encodings_from(size_t owner) {
 }
 
 void TaskWorker::encode(const Record& record, bool pair, size_t owner) {
-  Encoding& encoding = next_encoding();
-  encoding.clear();
+  Encoding& encoding = next_encoding(owner);
   if (pair) {
     tokenizer_.encode_pair(record.text, record.text_pair, options_.encode, encoding, scratch_);
   } else {
     tokenizer_.encode(record.text, options_.encode, encoding, scratch_);
   }
-  owners_.push_back(owner);
   note(record, encoding);
   if (encoding.dropped == 0 || options_.overflow != Overflow::window) return;
 
@@ -59,8 +60,7 @@ void TaskWorker::encode_windows(const Record& record, bool pair, size_t stride, 
     record.fail(Error::Kind::data, e.what());
   }
   for (Encoding& window : windows_) {
-    std::swap(next_encoding(), window);
-    owners_.push_back(owner);
+    std::swap(next_encoding(owner), window);
   }
 }
 

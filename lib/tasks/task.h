@@ -66,6 +66,8 @@ class TaskWorker : public Worker {
   }
   /// Forgets the encodings of the last chunk; their memory is kept.
   void clear_encodings();
+  /// One more encoding of the record `owner`, empty.
+  Encoding& next_encoding(size_t owner);
   std::span<Encoding> encodings() { return {encodings_.data(), encoding_count_}; }
 
   /// Packs encodings() in order into batches of at most max_batch_tokens, runs the model on each,
@@ -105,7 +107,6 @@ class TaskWorker : public Worker {
   std::vector<size_t> owners_;  ///< [encodings]: index of the record in the chunk
 
  private:
-  Encoding& next_encoding();
   void drop_encodings_from(size_t owner);
 
   std::vector<Encoding> encodings_;  // the first encoding_count_ are in use

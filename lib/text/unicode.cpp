@@ -59,4 +59,15 @@ size_t count_code_points(std::string_view text) {
   return n;
 }
 
+void include_marks(std::string_view text, size_t& begin, size_t& end) {
+  const auto is_mark = [&](size_t i) {
+    return char_class(decode_utf8(text, i).code_point) & (kCharMark | kCharCombining);
+  };
+  while (end < text.size() && is_mark(end)) end += decode_utf8(text, end).length;
+  while (begin > 0 && begin < end && is_mark(begin)) {
+    --begin;
+    while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+  }
+}
+
 }  // namespace bert

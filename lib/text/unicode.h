@@ -73,4 +73,8 @@ size_t encode_utf8(char32_t c, char* out);
 /// Code points of `text`, each maximal invalid part counted as one.
 size_t count_code_points(std::string_view text);
 
+/// [begin, end) of `text`, wider by the combining marks after it, and by the letter before a mark
+/// that it begins with.
+void include_marks(std::string_view text, size_t& begin, size_t& end);
+
 }  // namespace bert

@@ -23,7 +23,7 @@ for script in examples/*.sh; do
   (cd "$work" && BERT_MODEL=$root/tests/golden/${model:-tiny-bert} timeout 60 bash "$root/$script" $arguments) \
     >"$work/out" 2>"$work/err" </dev/null
   status=$?
-  if [ $status -ne 0 ] || ! [ -s "$work/out" ] || [ "$(wc -l <"$script")" -ge 20 ]; then
+  if [ $status -ne 0 ] || ! [ -s "$work/out" ] || [ "$(wc -l <"$script")" -ge 36 ]; then
     echo "FAIL $script: status $status, $(wc -l <"$work/out") lines: $(head -c 300 "$work/err")"
     failures=$((failures + 1))
   fi

@@ -27,6 +27,13 @@ HERE = Path(__file__).resolve().parent
 EXPECTED = HERE / "expected"
 LENGTHS = (1, 2, 7, 16, 17, 64)  # 64 fills the position table of most
 SHORT = (1, 7, 17)
+ENTITY_TEXTS = [
+    "the cat sat on the mat in paris, playing with wonderful dogs.",
+    "a strange londoner (o'neil) was not the best singer of tokyo!",
+    "巴黎 is 是法国 capital 日本",
+    "naïve café singers, Éire and 😀 zebras: U.S. books",
+]
+
 SENTENCES = [
     "Paris is the capital of France.",
     "the cat sat on the mat",
@@ -291,6 +298,23 @@ def make_named_heads():
     write_json(config, {**json.loads(config.read_text()), "bertutils_heads": entries})
 
 
+def make_entities():
+    """What the token-classification pipeline finds in ENTITY_TEXTS: strategy, record, bytes, type, score."""
+    directory = HERE / "tiny-ner"
+    pipeline = transformers.pipeline(
+        "token-classification", transformers.AutoModelForTokenClassification.from_pretrained(directory).double(),
+        tokenizer=transformers.AutoTokenizer.from_pretrained(directory))
+    rows = []
+    for strategy in ("none", "simple", "first", "average", "max"):
+        for number, text in enumerate(ENTITY_TEXTS, 1):
+            for e in pipeline(text, aggregation_strategy=strategy):
+                start, end = (len(text[:e[edge]].encode()) for edge in ("start", "end"))
+                kind = e.get("entity_group", e.get("entity"))
+                rows.append(f"{strategy}\t{number}\t{start}\t{end}\t{kind}\t{e['score']:.6f}")
+    (EXPECTED / "entities.txt").write_text("\n".join(ENTITY_TEXTS) + "\n", encoding="utf-8")
+    (EXPECTED / "entities.tsv").write_text("\n".join(rows) + "\n")
+
+
 def make_shapes():
     """Encoders whose sizes and storage are unlike each other."""
     t = transformers
@@ -401,6 +425,7 @@ def main():
     EXPECTED.mkdir(exist_ok=True)
     make_heads()
     make_named_heads()
+    make_entities()
     make_shapes()
     make_sentence_transformers()
 

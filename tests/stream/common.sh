@@ -21,8 +21,9 @@ declare -A arguments=(
   [nsp-score]="-m $models/tiny-bert"
   [classify]="-m $models/tiny-classifier"
   [qa]="-m $models/tiny-qa"
+  [ner]="-m $models/tiny-ner --inline"
 )
-for tool in tokenize embed mlm-fill mlm-mask mlm-score nsp-score classify qa; do
+for tool in tokenize embed mlm-fill mlm-mask mlm-score nsp-score classify qa ner; do
   [ -x "$bin/$tool" ] && tools+=("$tool")
 done
 [ ${#tools[@]} -ge 2 ] || { echo "no tools in $bin"; exit 1; }

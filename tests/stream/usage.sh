@@ -71,7 +71,7 @@ for t in "${tools[@]}"; do
 
   # The line last, byte for byte, whatever is in it.
   keep=--keep
-  case $t in mlm-score | nsp-score | classify | qa) keep=-n ;; esac
+  case $t in mlm-score | nsp-score | classify | qa | ner) keep=-n ;; esac
   printf '\xff\xfe bad\tx\xc3\n\e[31m\x01 red\t\\ "q" \xe2\x80\xa8 z\r\n' >"$work/odd"
   tool "$t" $keep "$work/odd" 2>"$work/err" >"$work/rows"
   expect "$t odd bytes: status" $? 0

@@ -13,6 +13,7 @@
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "heads/question_answering.h"
+#include "heads/token_classification.h"
 
 namespace bert {
 namespace {
@@ -96,12 +97,7 @@ std::map<std::string, std::vector<float>> run(const Golden& golden, const Model&
   }
   if (golden.has("qa")) out["qa"] = copy(QuestionAnswering::open(model).logits(hidden, workspace));
   if (golden.has("tokens")) {
-    const size_t labels = model.config().labels.size();
-    const Linear classifier(model.weights().matrix("classifier.weight", labels, hidden.cols),
-                            model.weights().floats("classifier.bias", {labels}), Precision::f32);
-    const Matrix logits = workspace.logits.matrix(hidden.rows, labels);
-    classifier(hidden, logits, Activation::none, workspace.linear);
-    out["tokens"] = copy(logits);
+    out["tokens"] = copy(TokenClassifier::open(model).logits(hidden, workspace));
   }
   return out;
 }

@@ -15,9 +15,10 @@ namespace {
 using test::TemporaryFile;
 
 std::vector<std::vector<std::string>> chunks(const std::string& content, size_t records,
-                                             size_t bytes) {
+                                             size_t bytes, bool paragraphs = false) {
   const TemporaryFile file(content);
-  RecordReader reader({file.path()}, '\n', [](const Error& error) { throw error; });
+  RecordReader reader(
+      {file.path()}, '\n', [](const Error& error) { throw error; }, paragraphs);
   std::vector<std::vector<std::string>> all;
   Chunk chunk;
   uint64_t expected = 1;
@@ -40,6 +41,26 @@ TEST_CASE("RecordReader: chunks close on records or bytes") {
   CHECK(chunks("aaaa\nb\nc\n", 9, 5) == Chunks{{"aaaa"}, {"b", "c"}});
   CHECK(chunks("a\r\n\r\n", 9, 100) == Chunks{{"a\r", "\r"}});
   CHECK(chunks("one long line", 9, 4) == Chunks{{"one long line"}});
+}
+
+TEST_CASE("RecordReader: paragraphs") {
+  using Chunks = std::vector<std::vector<std::string>>;
+  const auto paragraphs = [](const std::string& content, size_t records = 9, size_t bytes = 100) {
+    return chunks(content, records, bytes, true);
+  };
+  CHECK(paragraphs("") == Chunks{});
+  CHECK(paragraphs("\n \n\r\n") == Chunks{});
+  CHECK(paragraphs("a\nb\n\nc\n") == Chunks{{"a\nb\n", "c\n"}});
+  CHECK(paragraphs("\n\na\r\n \t\r\n\n\nb\n\n\n") == Chunks{{"\n\na\r\n \t\r", "\n\nb\n"}});
+  CHECK(paragraphs("a\n\nb\n\nc", 2) == Chunks{{"a\n", "b\n"}, {"c"}});
+  CHECK(paragraphs("a\n\nb\n\nc\n\n", 9, 1) == Chunks{{"a\n"}, {"b\n"}, {"c\n"}});
+  // Over read boundaries.
+  std::string content, got;
+  for (size_t i = 0; i < 3000; ++i) content += std::string(i % 97 + 1, 'x') + "\ny\n\n";
+  for (const auto& chunk : paragraphs(content, 7, 16 << 10)) {
+    for (const std::string& record : chunk) got += record + "\n";
+  }
+  CHECK(got == content);
 }
 
 TEST_CASE("RecordReader: every split of records over read boundaries") {

@@ -6,6 +6,7 @@
 #include "tasks/answer_metrics.h"
 #include "tasks/answers.h"
 #include "tasks/qa.h"
+#include "text/unicode.h"
 
 namespace bert {
 namespace {

@@ -572,18 +572,6 @@ TEST_CASE("the learning rate rises, then falls to 0") {
   CHECK(schedule_factor(o, 1000) == 1);
 }
 
-TEST_CASE("entities of tags, by conlleval's rules") {
-  const auto spans = [](std::vector<std::string_view> tags) { return entities_of(tags); };
-  using Spans = std::vector<EntitySpan>;
-  CHECK(spans({"B-LOC", "I-LOC", "O", "B-PER"}) == Spans{{0, 2, "LOC"}, {3, 4, "PER"}});
-  CHECK(spans({"I-LOC", "I-LOC", "I-PER"}) == Spans{{0, 2, "LOC"}, {2, 3, "PER"}});  // IOB
-  CHECK(spans({"B-LOC", "B-LOC"}) == Spans{{0, 1, "LOC"}, {1, 2, "LOC"}});
-  CHECK(spans({"S-LOC", "B-PER", "E-PER", "I-PER"}) ==
-        Spans{{0, 1, "LOC"}, {1, 3, "PER"}, {3, 4, "PER"}});  // IOBES
-  CHECK(spans({"O", "O"}).empty());
-  CHECK(spans({}).empty());
-}
-
 TEST_CASE("F1 of answers as SQuAD's script counts") {
   CHECK(answer_f1("The Eiffel Tower", "eiffel tower.") == 1);
   CHECK(answer_f1("the tower", "eiffel tower") == doctest::Approx(2. / 3));

@@ -69,11 +69,15 @@ class RowOptions {
   bool json() const { return json_; }
   /// For rows that begin with the record number anyway, so that -n adds none.
   void drop_number() { number_ = false; }
+  /// For records of several lines.
+  void drop_line() {
+    drop_line_ = true;
+    keep_line_ = false;
+  }
   /// For output that is no row per record: neither number nor line.
   void drop_number_and_line() {
     drop_number();
-    drop_line_ = true;
-    keep_line_ = false;
+    drop_line();
   }
   const Counts& counts() const { return counts_; }
 

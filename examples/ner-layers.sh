@@ -1,0 +1,34 @@
+#!/bin/bash
+# Which layer's vectors know names best? F1 of the entities that a linear classifier finds in frozen features: layers,
+# width, F1. (Devlin et al. 2019, table 7, get more by a BiLSTM and weighted sums.) Some thousand sentences are enough.
+# test needs: liblinear-train
+# test arguments: train.conll train.conll
+# usage: ner-layers.sh TRAIN.conll DEV.conll   (apt install liblinear-tools)
+set -euo pipefail
+export LC_ALL=C
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+awk 'NF { print $NF }' "$1" "$2" | sort -u >"$work/tags"
+# features LAYERS FILE: a line per word, the number of its tag, then the vector of its begin
+features() {
+  awk 'NF { printf "%s ", $1; n = 1 } !NF && n { print n = "" } END { if (n) print "" }' "$2" |
+    embed -q --pool none --words --layers="$1" | awk '
+      FILENAME == ARGV[1] { id[$1] = FNR; next }
+      FILENAME == ARGV[2] { if (NF) { tag[s + 1, at + 0] = id[$NF]; at += length($1) } else if (at) { ++s; at = 0 }; next }
+      $1 != record { record = $1; at = 0 }
+      (record, at) in tag { printf "%d", tag[record, at]; for (i = 4; i <= NF; ++i) printf " %d:%s", i - 3, $i; print "" }
+      { at += length($3) }' "$work/tags" "$2" -
+}
+# entities FILE: begin, end and type
+entities() {
+  awk 'NR == FNR { tag[FNR] = $1; next } { t = tag[$1]; y = substr(t, 3) }
+    t ~ /^[BO]/ || y != type { if (type) print begin, FNR, type; begin = FNR; type = y }' "$work/tags" "$1" | sort
+}
+for layers in 0 -1 sum:1--1 -2 sum:-4--1 concat:-4--1; do
+  features $layers "$1" >"$work/train"
+  features $layers "$2" >"$work/dev"
+  liblinear-train -q -s 1 -c 0.01 "$work/train" "$work/model"
+  liblinear-predict "$work/dev" "$work/model" "$work/out" >/dev/null
+  sort <(entities "$work/dev") <(entities "$work/out") | uniq -c | awk -v layers=$layers -v OFS='\t' -v \
+    width=$(($(head -1 "$work/dev" | wc -w) - 1)) '{ all += $1; right += $1 == 2 } END { print layers, width, 2 * right / all }'
+done

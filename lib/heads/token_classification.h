@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "bert/model.h"
+
+namespace bert {
+
+/// A head over each token (Devlin et al. 2019, figure 4 d): one linear layer on the hidden state.
+///
+/// Thread rule: const after open(); one workspace per thread.
+class BERT_API TokenClassifier {
+ public:
+  /// Throws Error(data) that names the missing head.
+  static TokenClassifier open(const Model& model);
+
+  const std::vector<std::string>& labels() const { return labels_; }
+
+  /// Logits [T, labels], in the workspace until the next call.
+  Matrix logits(ConstMatrix hidden, Workspace& workspace) const;
+
+ private:
+  Linear output_;  ///< [labels, H]
+  std::vector<std::string> labels_;
+};
+
+}  // namespace bert

@@ -1,0 +1,110 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tasks/aggregation.h"
+#include "tasks/conll.h"
+#include "tasks/entities.h"
+#include "tasks/windows.h"
+
+namespace bert {
+namespace {
+
+TEST_CASE("entities of tags, by conlleval's rules") {
+  const auto spans = [](std::vector<std::string_view> tags) { return entities_of(tags); };
+  using Spans = std::vector<EntitySpan>;
+  CHECK(spans({"B-LOC", "I-LOC", "O", "B-PER"}) == Spans{{0, 2, "LOC"}, {3, 4, "PER"}});
+  CHECK(spans({"I-LOC", "I-LOC", "I-PER"}) == Spans{{0, 2, "LOC"}, {2, 3, "PER"}});  // IOB
+  CHECK(spans({"I-LOC", "O", "I-LOC"}) == Spans{{0, 1, "LOC"}, {2, 3, "LOC"}});
+  CHECK(spans({"B-LOC", "B-LOC"}) == Spans{{0, 1, "LOC"}, {1, 2, "LOC"}});
+  CHECK(spans({"S-LOC", "B-PER", "E-PER", "I-PER"}) ==
+        Spans{{0, 1, "LOC"}, {1, 3, "PER"}, {3, 4, "PER"}});  // IOBES
+  CHECK(spans({"B-LOC", "M-LOC", "E-LOC", "S-LOC"}) == Spans{{0, 3, "LOC"}, {3, 4, "LOC"}});
+  CHECK(spans({"PER", "PER", "LOC", "O", "GPE-LOC"}) ==
+        Spans{{0, 2, "PER"}, {2, 3, "LOC"}, {4, 5, "GPE-LOC"}});  // no prefixes
+  CHECK(spans({"O", "O"}).empty());
+  CHECK(spans({}).empty());
+}
+
+TEST_CASE("entity metrics count whole entities") {
+  EntityMetrics metrics;
+  using Tags = std::vector<std::string_view>;
+  metrics.add(Tags{"B-PER", "I-PER", "O", "B-LOC"}, Tags{"B-PER", "O", "O", "B-LOC"});
+  metrics.add(Tags{"O", "B-LOC"}, Tags{"B-PER", "I-LOC"});
+  CHECK(metrics.f1() == doctest::Approx(2. * 2 / (4 + 3)));
+  CHECK(metrics.report() ==
+        "sentences\t2\nwords\t6\naccuracy\t0.5\ntype\tprecision\trecall\tf1\tsupport\n"
+        "LOC\t1\t1\t1\t2\nPER\t0\t0\t0\t1\nmacro\t0.5\t0.5\t0.5\t3\n"
+        "micro\t0.5\t0.666667\t0.571429\t3\n");
+  CHECK(EntityMetrics().f1() == 0);
+}
+
+TEST_CASE("aggregation: one label a word") {
+  const std::vector<int32_t> words{0, 0, 0, 1};
+  const auto labels = [&](Aggregation aggregation, std::vector<float>* after = nullptr) {
+    std::vector<float> scores{.6f, .4f, .2f, .8f, .45f, .55f, .3f, .7f};
+    const auto found = aggregate(aggregation, words, Matrix(scores.data(), 4, 2));
+    if (after) *after = scores;
+    return found;
+  };
+  CHECK(labels(Aggregation::simple).size() == 4);
+  CHECK(labels(Aggregation::none)[2].label == 1);
+  const auto first = labels(Aggregation::first);
+  REQUIRE(first.size() == 2);
+  CHECK(first[0].count == 3);
+  CHECK(first[0].label == 0);
+  CHECK(first[0].score == doctest::Approx(.6));
+  CHECK(first[1].first == 3);
+  std::vector<float> scores;
+  const auto average = labels(Aggregation::average, &scores);
+  CHECK(average[0].label == 1);
+  CHECK(average[0].score == doctest::Approx(1.75 / 3));
+  CHECK(scores[0] == doctest::Approx(1.25 / 3));
+  CHECK(labels(Aggregation::max)[0].score == doctest::Approx(.8));
+}
+
+TEST_CASE("a token of several windows is owned where it has the most context") {
+  struct Range {
+    size_t first, count;
+  };
+  for (size_t size = 1; size < 9; ++size) {
+    for (size_t step = 1; step <= size; ++step) {
+      for (size_t tokens = 1; tokens < 30; ++tokens) {
+        std::vector<Range> windows;
+        for (size_t begin = 0, end = 0; end < tokens; begin += step) {
+          end = std::min(begin + size, tokens);
+          windows.push_back({begin, end - begin});
+        }
+        for (size_t t = 0; t < tokens; ++t) {
+          size_t owners = 0;
+          for (size_t w = 0; w < windows.size(); ++w) {
+            const bool holds = t >= windows[w].first && t < windows[w].first + windows[w].count;
+            owners += holds && owns_token(windows, w, t);
+          }
+          CHECK(owners == 1);
+        }
+      }
+    }
+  }
+  const std::vector<Range> windows{{0, 6}, {3, 6}};
+  CHECK(owns_token(windows, 0, 4));   // 1 token on its shorter side in both: the first
+  CHECK(!owns_token(windows, 0, 5));  // none against two
+  CHECK(owns_token(windows, 1, 5));
+}
+
+TEST_CASE("lines of CoNLL columns") {
+  const ConllLine blanks = parse_conll("EU NNP B-NP B-ORG \r");
+  CHECK(blanks.word == "EU");
+  CHECK(blanks.label == "B-ORG");
+  CHECK(blanks.line == "EU NNP B-NP B-ORG");
+  CHECK(blanks.separator == ' ');
+  const ConllLine tabs = parse_conll("New York\tB-LOC");
+  CHECK(tabs.word == "New York");
+  CHECK(tabs.label == "B-LOC");
+  CHECK(parse_conll("word").label.empty());
+  CHECK(parse_conll(" \t").line.empty());
+  CHECK(parse_conll("-DOCSTART- -X- O O").word.empty());
+}
+
+}  // namespace
+}  // namespace bert
