@@ -86,12 +86,14 @@ int main(int argc, char** argv) {
     const Model model = models.open_model();
     const EmbedPlan plan = make_plan(model, modules, options);
     const DenseModules dense(plan.dense);
+    for (const SentenceModules::Dense& module : plan.dense) models.settle(*module.weights);
     TaskOptions task;
     models.fill(task, tokenizer, model, modules.max_seq_length);
     rows.fill(task);
 
     rows.stream().texts = options.compare ? 2 : 1;
     rows.stream().output_names = column_names(plan, model);
+    if (plan.format != VectorFormat::tsv) rows.refuse_meta();
     std::optional<tools::NpyOutput> npy;
     if (plan.format == VectorFormat::npy) npy.emplace(options.rows, plan.width(model));
     const int status = rows.run(

@@ -25,7 +25,9 @@ void add(CLI::App& app, Options& o) {
                  "share of those that become random tokens (default: 0.1)")
       ->type_name("P");
   app.add_flag("--whole-word", o.masking.whole_word, "one draw for all pieces of a word");
-  app.add_option("--seed", o.masking.seed, "the draws' seed (default: 12345)")->type_name("N");
+  app.add_option("--seed", o.masking.seed, "the draws' seed (default: 12345)")
+      ->capture_default_str()
+      ->type_name("N");
   app.add_option("--key", o.key, "field whose value the draws belong to (default: the text)")
       ->type_name("N");
   app.add_flag("--each", o.each, "hide every word in turn, one row each");

@@ -12,6 +12,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/hash.h"
+#include "checkpoint/tensor_files.h"
 #include "io/mapped_file.h"
 
 namespace bert {
@@ -182,6 +184,22 @@ std::string resolve_model(const std::string& name) {
     if (const std::string snapshot = find_in_hub_cache(name); !snapshot.empty()) return snapshot;
   }
   throw_unknown(name);
+}
+
+std::vector<FileHash> hash_model(const std::string& directory) {
+  std::vector<FileHash> hashes;
+  const auto add = [&](const MappedFile& file) {
+    hashes.push_back({file.path().substr(directory.size() + 1), xxh64(file.text())});
+  };
+  for (const char* name :
+       {"config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "added_tokens.json",
+        "special_tokens_map.json", "modules.json", "1_Pooling/config.json"}) {
+    const std::string path = fmt::format("{}/{}", directory, name);
+    if (file_exists(path)) add(MappedFile::open(path));
+  }
+  if (!tensor_files_present(directory)) return hashes;
+  for (const MappedFile& file : open_tensor_files(directory).files) add(file);
+  return hashes;
 }
 
 }  // namespace bert

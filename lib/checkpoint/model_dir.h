@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,16 @@ namespace bert {
 /// With an empty name: $BERT_MODEL, else the default model that comes with the toolkit.
 /// Throws Error(no_input) that says what to do. Never touches the network.
 BERT_API std::string resolve_model(const std::string& name);
+
+/// A file of a model directory and the xxh64 of its bytes.
+struct FileHash {
+  std::string name;
+  uint64_t hash = 0;
+};
+
+/// What decides rows besides options: config.json, the tokenizer's files, those that say how
+/// sentences are pooled, and the weights, as far as the directory has them. Reads all of them.
+BERT_API std::vector<FileHash> hash_model(const std::string& directory);
 
 /// sentence-transformers' modules.json and the files it names; defaults if there is none.
 struct BERT_API SentenceModules {

@@ -199,6 +199,10 @@ std::vector<NonFinite> Weights::non_finite() const {
   return found;
 }
 
+void Weights::hold() const {
+  for (MappedFile& file : state_->source.files) file.hold();
+}
+
 const std::string& Weights::path() const { return state_->source.path; }
 
 }  // namespace bert

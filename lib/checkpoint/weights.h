@@ -83,6 +83,9 @@ class BERT_API Weights {
   std::string canonical(const TensorView& tensor) const;
   /// Tensors with elements that are no finite numbers. Reads every weight, at memory speed.
   std::vector<NonFinite> non_finite() const;
+  /// From now on the files may change: their bytes are copied in memory, where they stay.
+  /// What was found, a Linear too, holds on. Throws Error(no_memory).
+  void hold() const;
   /// The file the weights come from (the index, when sharded).
   const std::string& path() const;
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -63,6 +64,23 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::hold() {
+  if (data_ == nullptr) return;
+  const auto fail = [this] { throw Error::from_errno(path_, "cannot be held in memory", errno); };
+  void* const mapping = const_cast<std::byte*>(data_);
+  void* const copy =
+      ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) fail();
+  std::memcpy(copy, mapping, size_);
+  ::mprotect(copy, size_, PROT_READ);
+  if (::mremap(copy, size_, size_, MREMAP_MAYMOVE | MREMAP_FIXED, mapping) == MAP_FAILED) {
+    const int error_number = errno;
+    ::munmap(copy, size_);
+    errno = error_number;
+    fail();
+  }
 }
 
 bool file_exists(const std::string& path) {

@@ -22,6 +22,10 @@ class BERT_API MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
+  /// From now on the file may change or shrink: its bytes are copied, and the copy takes the
+  /// mapping's place at the same address. Throws Error(no_memory).
+  void hold();
+
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }

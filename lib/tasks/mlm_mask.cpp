@@ -76,21 +76,25 @@ void MlmMaskWorker::hide_token(size_t position) {
       {position, MaskKind::mask, text_.encoding.input_ids[position], tokenizer_.mask_id()});
 }
 
-/// Hides the tokens that share a byte with [begin, end).
-void MlmMaskWorker::hide(size_t begin, size_t end) {
-  for (size_t i = text_.front; i < text_.encoding.size() - text_.back; ++i) {
-    const Offset& bytes = text_.encoding.offsets[i];
-    if (bytes.begin < end && begin < bytes.end) hide_token(i);
+/// Hides the tokens that share a byte with [begin, end). `from`: the first token to look at, which
+/// moves on to the first that may share one with a later span.
+void MlmMaskWorker::hide(size_t begin, size_t end, size_t& from) {
+  const size_t last = text_.encoding.size() - text_.back;
+  const std::vector<Offset>& offsets = text_.encoding.offsets;
+  while (from < last && offsets[from].end <= begin) ++from;
+  for (size_t i = from; i < last && offsets[i].begin < end; ++i) {
+    if (begin < offsets[i].end) hide_token(i);
   }
 }
 
 void MlmMaskWorker::choose_match(const Record& record) {
   const std::string_view text = record.text;
+  size_t token = text_.front;
   for (size_t from = 0; from < text.size();) {
     regmatch_t match{static_cast<regoff_t>(from), static_cast<regoff_t>(text.size())};
     if (regexec(regex_.get(), text.data(), 1, &match, REG_STARTEND) != 0) return;
     const auto begin = static_cast<size_t>(match.rm_so), end = static_cast<size_t>(match.rm_eo);
-    hide(begin, end);
+    hide(begin, end, token);
     from = std::max(end, begin + 1);
   }
 }
@@ -112,7 +116,8 @@ void MlmMaskWorker::choose_spans(const Record& record) {
     spans.push_back(*span);
   }
   std::sort(spans.begin(), spans.end());
-  for (const auto& [begin, end] : spans) hide(begin, end);
+  size_t token = text_.front;
+  for (const auto& [begin, end] : spans) hide(begin, end, token);
 }
 
 void MlmMaskWorker::write_each(const Record& record, Rows& rows) {
@@ -165,20 +170,29 @@ size_t MlmMaskWorker::append_random(std::string& text, const MaskedToken& token,
   return start;
 }
 
-/// Where the chosen tokens are among the tokens of the masked text.
+/// Where the chosen tokens are among those of the masked text, as the next tool will read it: the
+/// last that begins no later, of those that are not cut off.
 void MlmMaskWorker::find_indices(Row& row) {
   if (tokens_) {
     for (const MaskedToken& token : chosen_) row.indices.push_back(token.position - text_.front);
     return;
   }
-  again_.encoding.clear();
-  tokenizer_.encode(row.text, options_.encode, again_.encoding, scratch_);
-  size_t t = text_.front;
-  const auto& offsets = again_.encoding.offsets;
-  for (const size_t start : row.starts) {
-    while (t + 1 < offsets.size() - text_.back && offsets[t + 1].begin <= start) ++t;
-    row.indices.push_back(t - text_.front);
-  }
+  const size_t added = text_.front + text_.back, limit = options_.encode.max_length;
+  const size_t room = limit > 0 ? limit - added : SIZE_MAX;
+  size_t seen = 0;
+  const auto find = [&](std::span<const Piece> pieces) {
+    for (const Piece& piece : pieces) {
+      if (seen == room) return false;
+      while (row.indices.size() < row.starts.size() &&
+             row.starts[row.indices.size()] < piece.offset.begin) {
+        row.indices.push_back(std::max<size_t>(seen, 1) - 1);
+      }
+      ++seen;
+    }
+    return row.indices.size() < row.starts.size();
+  };
+  tokenizer_.for_each_piece(row.text, options_.encode.literal, scratch_, find);
+  row.indices.resize(row.starts.size(), std::max<size_t>(seen, 1) - 1);
 }
 
 void MlmMaskWorker::write(const Record& record, Rows& rows) {

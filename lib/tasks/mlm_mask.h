@@ -50,7 +50,7 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   void choose(const Record& record);
   void choose_match(const Record& record);
   void choose_spans(const Record& record);
-  void hide(size_t begin, size_t end);
+  void hide(size_t begin, size_t end, size_t& from);
   void hide_token(size_t position);
   void write_each(const Record& record, Rows& rows);
   void write(const Record& record, Rows& rows);
@@ -64,7 +64,6 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   const MlmMaskOptions mask_;
   std::unique_ptr<regex_t, FreeRegex> regex_;
   TokenizedText text_;
-  TokenizedText again_;  ///< the masked text as the next tool will read it
   std::vector<MaskedToken> chosen_;
 };
 

@@ -229,15 +229,23 @@ void Tokenizer::encode(std::string_view text, const EncodeOptions& options, Enco
                        Scratch& scratch) const {
   Scratch::State& buffers = prepare(scratch);
   out.clear();
-  const size_t limit = content_limit(options, added_tokens_single());
-  out.replaced_bytes = collect(text, options.literal, limit, buffers, buffers.first);
-  std::span<const Piece> pieces = buffers.first;
-  if (pieces.size() > limit) {
-    if (options.truncation == Truncation::only_second) throw_no_second_text();
-    out.dropped = pieces.size() - limit;
-    pieces = pieces.first(limit);
-  }
-  assemble(pieces, nullptr, options.add_special_tokens, out);
+  size_t room = content_limit(options, added_tokens_single());
+  // Pieces go straight to the encoding: a text may have many millions.
+  const auto append = [&](std::span<const Piece> portion) {
+    const size_t kept = std::min(portion.size(), room);
+    for (const Piece& piece : portion.first(kept)) {
+      out.push(piece.id, 0, piece.offset, false, piece.word);
+    }
+    room -= kept;
+    out.dropped = portion.size() - kept;
+    return out.dropped == 0;
+  };
+  const size_t portion = room < kNoLimit ? room + 1 : kNoLimit;
+  if (options.add_special_tokens) out.push(state_->cls_id, 0, {}, true, -1);
+  const size_t replaced = run(text, options.literal, portion, buffers, append);
+  if (options.add_special_tokens) out.push(state_->sep_id, 0, {}, true, -1);
+  out.replaced_bytes = replaced;
+  if (out.dropped > 0 && options.truncation == Truncation::only_second) throw_no_second_text();
 }
 
 void Tokenizer::encode_pair(std::string_view text, std::string_view text_pair,

@@ -51,4 +51,14 @@ for t in "${tools[@]}"; do
   wait
   expect "$t: rows around the 64 MB record" "$(wc -l <"$work/out")" 4002
 done
+
+# A line of 16 MB, four bytes a token, with the truth about each mask.
+start mlm-mask -j 1 --labels
+cat "$work/in" >&9
+first=$(peak 2000)
+(yes 'cat' | tr '\n' ' ' | head -c $((16 << 20)); echo) >&9
+second=$(peak 2001)
+exec 9>&-
+wait
+expect "mlm-mask --labels: 16 MB of words from $first to $second kB: at most 20 x" "$((second - first < 20 * 16384))" 1
 finish

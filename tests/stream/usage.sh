@@ -101,18 +101,27 @@ print(len(rows), [r["record"] for r in rows] == list(range(1, len(rows) + 1)))' 
   expect "$t -v" "$(grep -c "$t: 30 records in .* s, .* records/s" "$work/err")" 1
 done
 
-# L20: the weights are cut while they are mapped.
-cp -r "$models/st-mean" "$work/model"
-mkfifo "$work/fifo"
-embed -m "$work/model" <"$work/fifo" >"$work/out" 2>"$work/err" &
-exec 9>"$work/fifo"
-head -3 "$work/in" >&9
-for _ in {1..200}; do [ "$(wc -l <"$work/out")" -eq 3 ] && break; sleep 0.05; done
-truncate -s 100 "$work/model/model.safetensors"
-cat "$work/in" "$work/in" >&9
-exec 9>&-
-wait $!
-expect "weights cut while mapped: status" $? 74
+# L20: the weights are cut while they are in use, mapped or (--no-mmap) copied.
+# cut_while_used [OPTION]: embed gets three lines, then 60 more with its weights gone; leaves $status
+cut_while_used() {
+  rm -rf "$work/model" "$work/fifo"
+  cp -r "$models/st-dense" "$work/model"
+  mkfifo "$work/fifo"
+  embed -m "$work/model" "$@" <"$work/fifo" >"$work/out" 2>"$work/err" &
+  exec 9>"$work/fifo"
+  head -3 "$work/in" >&9
+  for _ in {1..200}; do [ "$(wc -l <"$work/out")" -eq 3 ] && break; sleep 0.05; done
+  find "$work/model" -name '*.safetensors' -exec truncate -s 100 {} +
+  cat "$work/in" "$work/in" >&9
+  exec 9>&-
+  wait $!
+  status=$?
+}
+cut_while_used
+expect "weights cut while mapped: status" $status 74
 expect "weights cut while mapped: message" "$(cat "$work/err")" "embed: a mapped model file was changed while in use"
 expect "weights cut while mapped: rows before are out" "$(wc -l <"$work/out")" 3
+cut_while_used --no-mmap
+expect "weights cut, --no-mmap: status" "$status $(cat "$work/err")" "0 "
+equal "weights cut, --no-mmap" "$work/out" <(head -3 "$work/in" | cat - "$work/in" "$work/in" | embed -m "$models/st-dense")
 finish

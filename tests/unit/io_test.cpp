@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,19 @@ TEST_CASE("Error: where, what, and the status of errno") {
   CHECK(Error::from_errno("f", "", EACCES).kind() == Error::Kind::permission);
   CHECK(Error::from_errno("f", "", EMFILE).kind() == Error::Kind::no_memory);
   CHECK(Error::from_errno("f", "", EIO).kind() == Error::Kind::io);
+}
+
+TEST_CASE("MappedFile: what is held in memory does not change with the file") {
+  const test::TemporaryFile file("content");
+  MappedFile mapped = MappedFile::open(file.path());
+  const std::string_view text = mapped.text();
+  mapped.hold();
+  std::ofstream(file.path(), std::ios::trunc) << "x";
+  CHECK(text == "content");
+  CHECK(mapped.text().data() == text.data());
+  MappedFile empty = MappedFile::open(test::TemporaryFile("").path());
+  empty.hold();
+  CHECK(empty.size() == 0);
 }
 
 TEST_CASE("MappedFile: regular files only") {

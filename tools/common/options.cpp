@@ -12,6 +12,30 @@
 #include "common/run.h"
 
 namespace bert::tools {
+namespace {
+
+/// Options that change no row (or, the model, stand for files whose hashes say more).
+const std::set<std::string_view> kNoMatter = {
+    "help",    "version",  "model", "jobs",  "max-batch-tokens",
+    "no-mmap", "progress", "meta",  "quiet", "verbose"};
+
+/// As a shell would read it, on one line.
+std::string quoted(const std::string& value) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:/@%";
+  if (!value.empty() && value.find_first_not_of(kPlain) == std::string::npos) return value;
+  std::string out = "'";
+  for (const char c : printable(value, 0)) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+}  // namespace
 
 ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_(default_overflow) {
   app.add_option("-m,--model", model_,
@@ -43,6 +67,7 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
                  "tokens computed at once (default: 512; never changes a row)")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N");
+  app.add_flag("--no-mmap", no_mmap_, "copy the weights in memory: their files may change");
 }
 
 const std::string& ModelOptions::directory() const {
@@ -58,6 +83,7 @@ Tokenizer ModelOptions::open_tokenizer() const {
 
 Model ModelOptions::open_model(const std::string& task) const {
   Model model = Model::open(directory(), precision_, {head_, task});
+  settle(model.weights());
   if (strict_) {
     for (const NonFinite& tensor : model.weights().non_finite()) {
       throw Error(Error::Kind::data, model.weights().path(), tensor.text());
@@ -117,7 +143,7 @@ void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer,
   }
 }
 
-RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : kind_(kind) {
+RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : app_(app), kind_(kind) {
   stream_.texts = texts;
   app.add_option("FILE", stream_.files, "files of records; '-' or none: standard input")
       ->type_name("");
@@ -139,7 +165,7 @@ RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : kind_(kind) {
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
   app.add_flag("--progress", progress_, "show progress on stderr, also where it is no terminal");
-  app.add_flag("--meta", meta_, "begin with a '#' line: version, model, options");
+  app.add_flag("--meta", meta_, "begin with a '#' line: version, hashes of the model, options");
   app.add_flag_callback(
       "-q,--quiet", [] { set_quiet(true); }, "errors only on stderr");
   app.add_flag("-v,--verbose", verbose_, "say more on stderr");
@@ -163,8 +189,30 @@ void RowOptions::split_fields() {
   }
 }
 
-int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker,
-                    const std::string& meta) {
+/// "mlm-mask (bertutils) 0.1.0 config.json=0123456789abcdef ... --seed=12345": what decides the
+/// rows, and nothing else.
+std::string RowOptions::meta() const {
+  std::string line = app_.get_name() + " (bertutils) " BERT_VERSION;
+  const CLI::Option* model = app_.get_option("--model");
+  for (const FileHash& file :
+       hash_model(resolve_model(model->empty() ? "" : model->results()[0]))) {
+    line += fmt::format(" {}={:016x}", file.name, file.hash);
+  }
+  for (const CLI::Option* option : app_.get_options()) {
+    const std::string name = option->get_single_name();
+    if (option->get_positional() || kNoMatter.contains(name)) continue;
+    if (option->get_expected_max() == 0) {
+      if (option->count() > 0) line += " --" + name;
+    } else if (option->count() > 0) {
+      for (const std::string& value : option->results()) line += " --" + name + "=" + quoted(value);
+    } else if (!option->get_default_str().empty()) {
+      line += " --" + name + "=" + quoted(option->get_default_str());
+    }
+  }
+  return line;
+}
+
+int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker) {
   split_fields();
   stream_.terminator = nul_ ? '\0' : '\n';
   stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
@@ -179,7 +227,7 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker,
   if (progress.shown()) {
     stream_.progress = [&](uint64_t records, uint64_t bytes) { progress.update(records, bytes); };
   }
-  if (meta_) print(fmt::format("# bertutils {} {}{}", BERT_VERSION, meta, stream_.terminator));
+  if (meta_) print(fmt::format("# {}{}", meta(), stream_.terminator));
   counts_ = bert::stream(stream_, make_worker);
   progress.finish();
   report(counts_, max_length_);

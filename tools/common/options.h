@@ -17,7 +17,7 @@ namespace bert::tools {
 
 /// Options of tools that read a model: one spelling for all.
 ///   -m --model, --head, --max-seq-length, --overflow, --stride, --strict, --literal, --dtype,
-///   --max-batch-tokens
+///   --max-batch-tokens, --no-mmap
 class ModelOptions {
  public:
   ModelOptions(CLI::App& app, Overflow default_overflow);
@@ -27,6 +27,10 @@ class ModelOptions {
   Tokenizer open_tokenizer() const;
   /// With the head that --head names, else the model's for this task (HeadChoice::task).
   Model open_model(const std::string& task = "") const;
+  /// What every weight that is opened goes through: --no-mmap.
+  void settle(const Weights& weights) const {
+    if (no_mmap_) weights.hold();
+  }
   /// The options of a task; max_length is the least of what user, tokenizer and position table
   /// allow. `module_limit`: the sentence module's max_seq_length, if the tool heeds it.
   void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
@@ -47,6 +51,7 @@ class ModelOptions {
   Precision precision_ = Precision::f32;
   bool strict_ = false;
   bool literal_ = false;
+  bool no_mmap_ = false;
 };
 
 /// Options of tools that turn records into rows:
@@ -61,9 +66,8 @@ class RowOptions {
   /// Sets what the row options say of a task; call it after ModelOptions::fill.
   void fill(TaskOptions& options);
   /// Runs the stream and reports what was cut or not UTF-8 in one line on stderr. Returns the exit
-  /// status. `meta` is what --meta prints besides tool and version ("model=DIR dtype=f32").
-  int run(const std::function<std::unique_ptr<Worker>()>& make_worker,
-          const std::string& meta = "");
+  /// status.
+  int run(const std::function<std::unique_ptr<Worker>()>& make_worker);
   /// The stream's options: for what a tool adds (texts, extra fields, output names, chunk size).
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
@@ -79,11 +83,17 @@ class RowOptions {
     drop_number();
     drop_line();
   }
+  /// For output that is no text, where a line has no place. Throws Error(usage) for --meta.
+  void refuse_meta() const {
+    if (meta_) throw Error(Error::Kind::usage, "--meta", "wants an output of lines");
+  }
   const Counts& counts() const { return counts_; }
 
  private:
   void split_fields();
+  std::string meta() const;
 
+  const CLI::App& app_;
   StreamOptions stream_;
   CLI::Option* fields_option_;
   std::string fields_;
