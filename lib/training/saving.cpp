@@ -165,7 +165,7 @@ ModelFiles ModelFiles::make(const std::string& directory, const Config& config,
   ConfigMembers members = head_members(head_config(config, objective));
   members.emplace_back("model_type", json_string(config.model_type));
   members.emplace_back("dtype", "\"float32\"");
-  for (const char* gone : {"torch_dtype", "num_labels", "bertutils_heads"}) {
+  for (const char* gone : {"torch_dtype", "num_labels", "bertutils_heads", "quantization_config"}) {
     members.emplace_back(gone, "");
   }
   made.files = tokenizer_files(directory);
