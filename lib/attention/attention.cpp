@@ -10,14 +10,15 @@ namespace bert {
 AttentionWeights AttentionWeights::load(const Config& config, const Weights& weights,
                                         const std::string& prefix, Precision precision) {
   const size_t width = config.hidden_size;
-  std::vector<WeightRef> matrices;
+  std::vector<std::string> matrices;
   std::vector<float> bias;
   for (const char* name : {"query", "key", "value"}) {
-    matrices.push_back(weights.matrix(prefix + name + ".weight", width, width));
+    matrices.push_back(prefix + name + ".weight");
     const std::vector<float> b = weights.floats(prefix + name + ".bias", {width});
     bias.insert(bias.end(), b.begin(), b.end());
   }
-  return {Linear(matrices, std::move(bias), precision), config.num_attention_heads};
+  return {weights.linear(matrices, width, width, std::move(bias), precision),
+          config.num_attention_heads};
 }
 
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,

@@ -15,8 +15,7 @@ constexpr size_t kRowsAtOnce = 128;
 AddNorm AddNorm::load(const Config& config, const Weights& weights, const std::string& prefix,
                       size_t in_features, Precision precision) {
   const size_t width = config.hidden_size;
-  return {Linear(weights.matrix(prefix + "dense.weight", width, in_features),
-                 weights.floats(prefix + "dense.bias", {width}), precision),
+  return {weights.linear(prefix + "dense", width, in_features, precision),
           weights.floats(prefix + "LayerNorm.weight", {width}),
           weights.floats(prefix + "LayerNorm.bias", {width}), config.layer_norm_eps};
 }
@@ -33,10 +32,8 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
   layer.attention_ = AttentionWeights::load(config, weights, prefix + "attention.self.", precision);
   layer.attention_output_ =
       AddNorm::load(config, weights, prefix + "attention.output.", config.hidden_size, precision);
-  layer.intermediate_ = Linear(
-      weights.matrix(prefix + "intermediate.dense.weight", config.intermediate_size,
-                     config.hidden_size),
-      weights.floats(prefix + "intermediate.dense.bias", {config.intermediate_size}), precision);
+  layer.intermediate_ = weights.linear(prefix + "intermediate.dense", config.intermediate_size,
+                                       config.hidden_size, precision);
   layer.output_ =
       AddNorm::load(config, weights, prefix + "output.", config.intermediate_size, precision);
   layer.hidden_act_ = config.hidden_act;

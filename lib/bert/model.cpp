@@ -23,8 +23,10 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-Model Model::open(const std::string& directory, Precision precision, const HeadChoice& head) {
+Model Model::open(const std::string& directory, std::optional<Precision> wanted,
+                  const HeadChoice& head) {
   auto [config, weights, name] = Checkpoint::open(directory, head);
+  const Precision precision = wanted.value_or(weights.precision());
   Embedding embedding = Embedding::load(config, weights, precision);
   std::vector<Layer> layers;
   for (size_t i = 0; i < config.num_hidden_layers; ++i) {
@@ -33,8 +35,7 @@ Model Model::open(const std::string& directory, Precision precision, const HeadC
   Linear pooler;
   if (weights.find("pooler.dense.weight")) {
     // The pooler is one row a sequence and feeds decisions: it stays f32 in every precision.
-    pooler = Linear(weights.matrix("pooler.dense.weight", config.hidden_size, config.hidden_size),
-                    weights.floats("pooler.dense.bias", {config.hidden_size}), Precision::f32);
+    pooler = weights.linear("pooler.dense", config.hidden_size, config.hidden_size, Precision::f32);
   }
   Model model;
   model.state_.reset(new State{directory, std::move(config), std::move(weights), precision,
@@ -47,7 +48,6 @@ const Weights& Model::weights() const { return state_->weights; }
 Precision Model::precision() const { return state_->precision; }
 const std::string& Model::directory() const { return state_->directory; }
 bool Model::has_pooler() const { return static_cast<bool>(state_->pooler); }
-WeightRef Model::word_table() const { return state_->embedding.word_table(); }
 void Model::word_vector(int32_t id, std::span<float> out) const {
   state_->embedding.word_vector(id, out);
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,9 +29,9 @@ struct Observers {
 /// Thread rule: const after open(); forward may run in many threads, each with its own Workspace.
 class BERT_API Model {
  public:
-  /// Opens config.json and the weights of `directory`, with this head of it. Throws Error naming
-  /// file and reason.
-  static Model open(const std::string& directory, Precision precision = Precision::f32,
+  /// Opens config.json and the weights of `directory`, with this head of it, to be computed with in
+  /// this precision, or else in that it was quantized to. Throws Error naming file and reason.
+  static Model open(const std::string& directory, std::optional<Precision> precision = {},
                     const HeadChoice& head = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
@@ -57,7 +58,6 @@ class BERT_API Model {
 
   /// The static vector of a word piece, [E].
   void word_vector(int32_t id, std::span<float> out) const;
-  WeightRef word_table() const;
 
  private:
   Model();

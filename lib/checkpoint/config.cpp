@@ -133,8 +133,12 @@ void refuse_variants(const Json& root) {
       refuse(*value, "\"absolute\": relative positions are not supported");
     }
   }
-  if (const auto value = find(root, {"quantization_config"})) {
-    throw Error(Error::Kind::unsupported, value->where(), "quantized weights are not supported");
+  const auto value = find(root, {"quantization_config"});
+  const auto method = value && value->is_object() ? value->find("quant_method") : std::nullopt;
+  const bool ours = method && method->is_string() && method->as_string() == "bertutils";
+  if (value && !ours) {
+    throw Error(Error::Kind::unsupported, value->where(),
+                "weights that others quantized are not supported");
   }
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <charconv>
+#include <map>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,9 +28,73 @@ bool entry_exists(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0;
 }
 
+/// A whole number of at most `limit` at the start of `text`, which it loses; 0 if there is none.
+size_t take_number(std::string_view& text, size_t limit) {
+  size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value > limit) return 0;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return value;
+}
+
+/// "int8 1152 384": precision, rows and columns of a matrix in kernel order.
+void read_blocked(const std::string& path, std::string_view text, TensorView& view) {
+  constexpr std::pair<std::string_view, Precision> kPrecisions[] = {{"int8 ", Precision::int8},
+                                                                    {"bf16 ", Precision::bf16}};
+  const std::string whole(text);
+  for (const auto& [word, precision] : kPrecisions) {
+    if (!text.starts_with(word)) continue;
+    text.remove_prefix(word.size());
+    view.blocked = precision;
+    break;
+  }
+  const size_t bytes = view.elements() * dtype_size(view.dtype);
+  const size_t out = take_number(text, 1u << 27);
+  if (text.starts_with(' ')) text.remove_prefix(1);
+  const size_t in = take_number(text, 1u << 20);
+  if (!view.blocked || out == 0 || in == 0 || !text.empty()) {
+    throw Error(
+        Error::Kind::data, path,
+        fmt::format("metadata of tensor {}: found \"{}\", wants int8 or bf16, rows, columns",
+                    printable(view.name), printable(whole)));
+  }
+  if (view.dtype != DType::u8 || bytes != blocked_bytes(*view.blocked, out, in)) {
+    throw Error(Error::Kind::data, path,
+                fmt::format("tensor {}: {} bytes of {}, wants {} of U8 for {}",
+                            printable(view.name), bytes, dtype_name(view.dtype),
+                            blocked_bytes(*view.blocked, out, in), printable(whole)));
+  }
+  view.shape = {out, in};
+  view.all_rows = out;
+}
+
+/// Finds what `quantize` wrote: the metadata of the file name each such matrix.
+void mark_blocked(const std::string& path, const std::map<std::string, std::string>& metadata,
+                  std::span<TensorView> tensors) {
+  const auto layout = metadata.find(std::string(kLayoutKey));
+  if (layout == metadata.end()) return;
+  if (layout->second != std::to_string(kBlockedLayout)) {
+    throw Error(Error::Kind::unsupported, path,
+                fmt::format("its matrices have layout {}, wants {}; quantize the model again",
+                            printable(layout->second), kBlockedLayout));
+  }
+  std::optional<Precision> precision;
+  for (TensorView& tensor : tensors) {
+    const auto found = metadata.find(std::string(kBlockedKey) + tensor.name);
+    if (found == metadata.end()) continue;
+    read_blocked(path, found->second, tensor);
+    if (precision && precision != tensor.blocked) {
+      throw Error(Error::Kind::data, path, "has int8 and bf16 matrices, wants one of them");
+    }
+    precision = tensor.blocked;
+  }
+}
+
 void append_safetensors(const std::string& path, TensorFiles& out) {
   const MappedFile& file = out.files.emplace_back(MappedFile::open(path));
-  for (SafetensorsEntry& entry : read_safetensors(file.bytes(), path)) {
+  const size_t before = out.tensors.size();
+  std::map<std::string, std::string> metadata;
+  for (SafetensorsEntry& entry : read_safetensors(file.bytes(), path, &metadata)) {
     TensorView view;
     view.dtype = dtype_from_name(entry.dtype, path, entry.name);
     view.name = std::move(entry.name);
@@ -35,6 +102,7 @@ void append_safetensors(const std::string& path, TensorFiles& out) {
     view.data = entry.bytes.data();
     out.tensors.push_back(std::move(view));
   }
+  mark_blocked(path, metadata, std::span(out.tensors).subspan(before));
 }
 
 void append_pickle(const std::string& path, TensorFiles& out) {

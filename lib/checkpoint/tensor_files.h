@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/weights.h"
@@ -17,6 +18,11 @@ struct TensorFiles {
   std::list<std::vector<std::byte>> copies;  ///< of what the files do not hold in order
   std::vector<TensorView> tensors;
 };
+
+/// Metadata of a file with matrices in kernel order: the version of their layout, and for each,
+/// before its name, what it is: "int8 1152 384".
+inline constexpr std::string_view kLayoutKey = "bertutils_layout";
+inline constexpr std::string_view kBlockedKey = "blocked.";
 
 /// See Weights::present.
 bool tensor_files_present(const std::string& directory);

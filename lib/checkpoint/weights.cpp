@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <list>
+#include <map>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -19,6 +23,9 @@ struct Weights::State {
   NameRules rules;
   std::unordered_map<std::string, const TensorView*> by_name;  // canonical
   std::string head;                                            // "heads.NAME." or empty
+  std::list<TensorView> parts;                                 // of query_key_value
+  std::mutex mutex;
+  std::map<const TensorView*, std::vector<float>> unblocked;  // by matrix(), on first need
 
   const TensorView* find(std::string_view name) const {
     if (!head.empty()) {
@@ -29,6 +36,8 @@ struct Weights::State {
     return found == by_name.end() ? nullptr : found->second;
   }
   void index_names();
+  void add_name(std::string name, const TensorView& tensor);
+  void add_parts(const std::string& name, const TensorView& tensor);
   void settle_ties(bool tied);
 };
 
@@ -38,10 +47,11 @@ constexpr std::string_view kWords = "embeddings.word_embeddings.weight";
 constexpr std::string_view kDecoder = "cls.predictions.decoder.weight";
 constexpr std::string_view kDecoderBias = "cls.predictions.decoder.bias";
 constexpr std::string_view kBias = "cls.predictions.bias";
+constexpr std::string_view kJoined = "attention.self.query_key_value.weight";
 
 bool same_content(const TensorView& a, const TensorView& b) {
-  return a.dtype == b.dtype && a.shape == b.shape &&
-         (a.data == b.data || std::memcmp(a.data, b.data, a.elements() * dtype_size(a.dtype)) == 0);
+  return a.dtype == b.dtype && a.shape == b.shape && a.blocked == b.blocked &&
+         (a.data == b.data || std::memcmp(a.data, b.data, a.bytes().size()) == 0);
 }
 
 /// Elements of a float tensor that are NaN or infinite: those whose exponent bits are all ones.
@@ -57,7 +67,19 @@ size_t count_non_finite(const TensorView& tensor, Bits exponent) {
   return count;
 }
 
+size_t count_non_finite_rows(const TensorView& tensor) {
+  std::vector<float> row(tensor.shape[1]);
+  size_t count = 0;
+  for (size_t i = 0; i < tensor.shape[0]; ++i) {
+    tensor.row(i, row);
+    count += static_cast<size_t>(
+        std::count_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); }));
+  }
+  return count;
+}
+
 size_t count_non_finite(const TensorView& tensor) {
+  if (tensor.blocked) return count_non_finite_rows(tensor);
   switch (tensor.dtype) {
     case DType::f64:
       return count_non_finite<uint64_t>(tensor, 0x7FF0000000000000u);
@@ -80,6 +102,28 @@ size_t TensorView::elements() const {
   return count;
 }
 
+std::span<const std::byte> TensorView::bytes() const {
+  const size_t size =
+      blocked ? blocked_bytes(*blocked, all_rows, shape[1]) : elements() * dtype_size(dtype);
+  return {data, size};
+}
+
+void TensorView::row(size_t index, std::span<float> out) const {
+  if (blocked) return unblock_row(blocked_ref(), first_row + index, out);
+  to_float(dtype, data + index * shape[1] * dtype_size(dtype), out);
+}
+
+std::vector<float> TensorView::floats() const {
+  std::vector<float> values(elements());
+  if (blocked) {
+    const size_t in = shape[1];
+    for (size_t i = 0; i < shape[0]; ++i) row(i, std::span(values).subspan(i * in, in));
+  } else {
+    to_float(dtype, data, values);
+  }
+  return values;
+}
+
 std::string NonFinite::text() const {
   return fmt::format("tensor {}: {} elements are NaN or infinite", printable(tensor), count);
 }
@@ -93,12 +137,35 @@ void Weights::State::index_names() {
   }
   by_name.reserve(source.tensors.size());
   for (const TensorView& tensor : source.tensors) {
-    const auto [entry, is_new] = by_name.try_emplace(canonical_name(tensor.name, rules), &tensor);
-    if (!is_new) {
-      throw Error(Error::Kind::data, source.path,
-                  fmt::format("tensors {} and {} are two of one kind",
-                              printable(entry->second->name), printable(tensor.name)));
-    }
+    const std::string name = canonical_name(tensor.name, rules);
+    add_name(name, tensor);
+    if (tensor.blocked && name.ends_with(kJoined)) add_parts(name, tensor);
+  }
+}
+
+void Weights::State::add_name(std::string name, const TensorView& tensor) {
+  const auto [entry, is_new] = by_name.try_emplace(std::move(name), &tensor);
+  if (!is_new) {
+    throw Error(Error::Kind::data, source.path,
+                fmt::format("tensors {} and {} are two of one kind", printable(entry->second->name),
+                            printable(tensor.name)));
+  }
+}
+
+void Weights::State::add_parts(const std::string& name, const TensorView& tensor) {
+  constexpr std::string_view kName = "query_key_value.weight";
+  const size_t rows = tensor.shape[0] / 3;
+  if (tensor.shape[0] != 3 * rows) {
+    throw Error(Error::Kind::data, source.path,
+                fmt::format("tensor {} is {}, wants a multiple of 3 rows", printable(tensor.name),
+                            shape_text(tensor.shape)));
+  }
+  for (const char* part : {"query.weight", "key.weight", "value.weight"}) {
+    TensorView& view = parts.emplace_back(tensor);
+    view.name.replace(view.name.rfind(kName), kName.size(), part);
+    view.first_row = (parts.size() - 1) % 3 * rows;
+    view.shape[0] = rows;
+    add_name(name.substr(0, name.size() - kName.size()) + part, view);
   }
 }
 
@@ -160,7 +227,7 @@ const TensorView& Weights::require(std::string_view name, std::span<const size_t
                 fmt::format("tensor {} is {}, wants {}", printable(tensor->name, 200),
                             shape_text(tensor->shape), shape_text(wanted)));
   }
-  if (!is_float(tensor->dtype)) {
+  if (!tensor->is_weight()) {
     throw Error(Error::Kind::data, path(),
                 fmt::format("tensor {} is {}, wants F32, F16, BF16 or F64",
                             printable(tensor->name, 200), dtype_name(tensor->dtype)));
@@ -170,15 +237,45 @@ const TensorView& Weights::require(std::string_view name, std::span<const size_t
 
 std::vector<float> Weights::floats(std::string_view name,
                                    std::initializer_list<size_t> shape) const {
-  const TensorView& tensor = require(name, shape);
-  std::vector<float> values(tensor.elements());
-  to_float(tensor.dtype, tensor.data, values);
-  return values;
+  return require(name, shape).floats();
 }
 
 WeightRef Weights::matrix(std::string_view name, size_t out, size_t in) const {
   const TensorView& tensor = require(name, {out, in});
-  return {tensor.data, tensor.dtype, out, in};
+  if (!tensor.blocked) return {tensor.data, tensor.dtype, out, in};
+  const std::lock_guard lock(state_->mutex);
+  std::vector<float>& values = state_->unblocked[&tensor];
+  if (values.empty()) values = tensor.floats();
+  return {reinterpret_cast<const std::byte*>(values.data()), DType::f32, out, in};
+}
+
+Linear Weights::linear(const std::string& name, size_t out, size_t in, Precision precision) const {
+  const std::string weight = name + ".weight";
+  return linear({&weight, 1}, out, in, floats(name + ".bias", {out}), precision);
+}
+
+Linear Weights::linear(std::span<const std::string> names, size_t out, size_t in,
+                       std::vector<float> bias, Precision precision) const {
+  // As the file has it, where it has just these, side by side.
+  const TensorView& first = require(names[0], {out, in});
+  bool as_is = first.blocked == precision;
+  for (size_t i = 0; i < names.size() && as_is; ++i) {
+    const TensorView& tensor = require(names[i], {out, in});
+    as_is = tensor.data == first.data && tensor.first_row == i * out && tensor.blocked == precision;
+  }
+  if (as_is && first.all_rows == names.size() * out) {
+    return Linear(BlockedRef{first.data, precision, names.size() * out, in}, std::move(bias));
+  }
+  std::vector<WeightRef> matrices;
+  for (const std::string& name : names) matrices.push_back(matrix(name, out, in));
+  return Linear(matrices, std::move(bias), precision);
+}
+
+Precision Weights::precision() const {
+  for (const TensorView& tensor : state_->source.tensors) {
+    if (tensor.blocked) return *tensor.blocked;
+  }
+  return Precision::f32;
 }
 
 std::vector<const TensorView*> Weights::tensors() const {

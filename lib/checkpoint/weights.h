@@ -16,13 +16,29 @@
 namespace bert {
 
 /// A tensor where the file holds it. `data` may be unaligned; it lives as long as its Weights.
-struct TensorView {
+///
+/// A matrix that `quantize` wrote is in kernel order (ops/linear.h): `blocked` says which, `shape`
+/// is that of the matrix. Query, key and value of a layer are one such matrix; each of them is a
+/// view of its rows from `first_row` on.
+struct BERT_API TensorView {
   std::string name;  ///< as the file spells it
   DType dtype = DType::f32;
   std::vector<size_t> shape;
   const std::byte* data = nullptr;
+  std::optional<Precision> blocked;
+  size_t first_row = 0;
+  size_t all_rows = 0;  ///< of the blocked matrix
 
   size_t elements() const;
+  /// A weight as models know it: of a float type, or blocked.
+  bool is_weight() const { return blocked || is_float(dtype); }
+  /// What the file holds of it. Not for a part of a blocked matrix.
+  std::span<const std::byte> bytes() const;
+  /// All of a weight.
+  std::vector<float> floats() const;
+  /// Row `index` of a matrix of weights, as floats.
+  void row(size_t index, std::span<float> out) const;
+  BlockedRef blocked_ref() const { return {data, *blocked, all_rows, shape[1]}; }
 };
 
 /// A tensor with NaN or infinite elements.
@@ -46,6 +62,7 @@ struct BERT_API NonFinite {
 ///   cls.predictions.bias, cls.seq_relationship,
 ///   classifier (a single layer), classifier.dense + classifier.out_proj (ELECTRA; DistilBERT's
 ///   pre_classifier + classifier too), qa_outputs, discriminator_predictions.*
+///   attention.self.query, .key, .value, which a quantized file has as one, query_key_value
 ///
 /// A tensor T of the head NAME is heads.NAME.T: with that head in use, T is it, or else the tensor
 /// that all heads share.
@@ -74,8 +91,16 @@ class BERT_API Weights {
   /// As require, converted to float.
   std::vector<float> floats(std::string_view canonical_name,
                             std::initializer_list<size_t> shape) const;
-  /// A matrix [out, in] for Linear.
+  /// A matrix [out, in] row by row, for Linear. A blocked one is made floats on first need.
   WeightRef matrix(std::string_view canonical_name, size_t out, size_t in) const;
+  /// The layer NAME.weight [out, in], NAME.bias [out].
+  Linear linear(const std::string& name, size_t out, size_t in, Precision precision) const;
+  /// Weights [out, in] each, side by side as one layer. What the file holds in the order of the
+  /// kernels for this precision is used as it is.
+  Linear linear(std::span<const std::string> names, size_t out, size_t in, std::vector<float> bias,
+                Precision precision) const;
+  /// What the directory was quantized to; f32 where it was not.
+  Precision precision() const;
 
   /// All tensors in file order, under their own names; for bert-info.
   std::vector<const TensorView*> tensors() const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,11 +18,21 @@ class BERT_API WeightsWriter {
   void add(std::string name, std::vector<size_t> shape, std::span<const float> values);
   /// As the tensor's file holds it.
   void add(const TensorView& tensor, std::string name);
+  /// Half precision: these values are not kept.
+  void add_f16(std::string name, std::vector<size_t> shape, std::span<const float> values);
+  /// Matrices side by side in kernel order (ops/linear.h); they are not kept.
+  void add_blocked(std::string name, std::span<const WeightRef> matrices, Precision precision);
   /// The file stands at `path`, whole or not at all.
   void write(const std::string& path) const;
 
  private:
+  void add_blocked(std::string name, Precision precision, size_t out, size_t in,
+                   std::span<const std::byte> bytes);
+
   std::vector<SafetensorsTensor> tensors_;
+  std::vector<SafetensorsTensor> blocked_;  ///< first in the file, where each is aligned
+  std::list<std::vector<std::byte>> made_;
+  std::map<std::string, std::string> metadata_;
 };
 
 }  // namespace bert

@@ -7,7 +7,7 @@ namespace bert {
 Embedding Embedding::load(const Config& config, const Weights& weights, Precision precision) {
   const size_t width = config.embedding_size;
   Embedding e;
-  e.word_ = weights.matrix("embeddings.word_embeddings.weight", config.vocab_size, width);
+  e.word_ = weights.require("embeddings.word_embeddings.weight", {config.vocab_size, width});
   e.position_ = weights.floats("embeddings.position_embeddings.weight",
                                {config.max_position_embeddings, width});
   if (config.type_vocab_size > 0) {
@@ -18,21 +18,18 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   e.norm_bias_ = weights.floats("embeddings.LayerNorm.bias", {width});
   e.eps_ = config.layer_norm_eps;
   if (width != config.hidden_size) {
-    e.projection_ =
-        Linear(weights.matrix("embeddings_project.weight", config.hidden_size, width),
-               weights.floats("embeddings_project.bias", {config.hidden_size}), precision);
+    e.projection_ = weights.linear("embeddings_project", config.hidden_size, width, precision);
   }
   return e;
 }
 
 void Embedding::word_vector(int32_t id, std::span<float> out) const {
-  const size_t row_bytes = word_.in * dtype_size(word_.dtype);
-  to_float(word_.dtype, word_.data + static_cast<size_t>(id) * row_bytes, out);
+  word_.row(static_cast<size_t>(id), out);
 }
 
 void Embedding::operator()(const PackedBatch& batch, Matrix output, Buffer& scratch,
                            LinearScratch& linear_scratch) const {
-  const size_t width = word_.in;
+  const size_t width = word_.shape[1];
   // sum [T, E]
   const Matrix sum = projection_ ? scratch.matrix(batch.tokens(), width) : output;
   for (size_t t = 0; t < batch.tokens(); ++t) {

@@ -29,11 +29,9 @@ class Embedding {
 
   /// The word vector of `id` alone, without position, token type or norm; out [E].
   void word_vector(int32_t id, std::span<float> out) const;
-  /// The word table [V, E] as a weight matrix: the tied decoder of the masked LM head.
-  WeightRef word_table() const { return word_; }
 
  private:
-  WeightRef word_;
+  TensorView word_;
   std::vector<float> position_;
   std::vector<float> token_type_;
   std::vector<float> norm_weight_, norm_bias_;

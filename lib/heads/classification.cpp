@@ -17,11 +17,6 @@ Normalization normalization_of(const Config& config) {
   return sigmoid ? Normalization::sigmoid : Normalization::softmax;
 }
 
-Linear load(const Weights& weights, const std::string& name, size_t out, size_t in) {
-  return Linear(weights.matrix(name + ".weight", out, in), weights.floats(name + ".bias", {out}),
-                Precision::f32);
-}
-
 /// Whether config.json says that `classifier` is for tokens or choices, where the tensors do not
 /// tell.
 bool is_other_classifier(const Config& config) {
@@ -43,13 +38,13 @@ Classifier Classifier::open(const Model& model) {
   c.regression_ = c.normalization_ == Normalization::none;
   const size_t width = config.hidden_size;
   if (weights.find("classifier.out_proj.weight")) {
-    c.dense_ = load(weights, "classifier.dense", width, width);
+    c.dense_ = weights.linear("classifier.dense", width, width, Precision::f32);
     c.dense_act_ = config.classifier_act;
-    c.output_ = load(weights, "classifier.out_proj", c.labels_.size(), width);
+    c.output_ = weights.linear("classifier.out_proj", c.labels_.size(), width, Precision::f32);
   } else if (weights.find("classifier.weight") && model.has_pooler() &&
              !is_other_classifier(config)) {
     c.pooler_ = true;
-    c.output_ = load(weights, "classifier", c.labels_.size(), width);
+    c.output_ = weights.linear("classifier", c.labels_.size(), width, Precision::f32);
   } else {
     throw Error(Error::Kind::data, weights.path(),
                 "no sequence classification head (classifier with its pooler) in this model; " +
@@ -69,7 +64,7 @@ Classifier Classifier::open_next_sentence(const Model& model) {
   c.model_ = &model;
   c.labels_ = {"IsNext", "NotNext"};
   c.pooler_ = true;
-  c.output_ = load(weights, "cls.seq_relationship", 2, model.config().hidden_size);
+  c.output_ = weights.linear("cls.seq_relationship", 2, model.config().hidden_size, Precision::f32);
   return c;
 }
 

@@ -20,8 +20,7 @@ MaskedLM MaskedLM::open(const Model& model) {
   const size_t width = config.embedding_size;  // E
   MaskedLM mlm;
   mlm.transform_ =
-      Linear(weights.matrix(head + "transform.dense.weight", width, config.hidden_size),
-             weights.floats(head + "transform.dense.bias", {width}), model.precision());
+      weights.linear(head + "transform.dense", width, config.hidden_size, model.precision());
   // ELECTRA's generator has gelu here whatever its blocks use (transformers,
   // ElectraGeneratorPredictions).
   mlm.act_ = config.model_type == "electra" ? Activation::gelu : config.hidden_act;
@@ -30,9 +29,10 @@ MaskedLM MaskedLM::open(const Model& model) {
   mlm.eps_ = config.layer_norm_eps;
   // Weights has settled what is tied: a decoder that is found is the head's own.
   const bool own = weights.find(head + "decoder.weight") || !config.tie_word_embeddings;
-  mlm.decoder_ = Linear(
-      own ? weights.matrix(head + "decoder.weight", config.vocab_size, width) : model.word_table(),
-      weights.floats(head + "bias", {config.vocab_size}), model.precision());
+  const std::string decoder = own ? head + "decoder.weight" : "embeddings.word_embeddings.weight";
+  mlm.decoder_ =
+      weights.linear({&decoder, 1}, config.vocab_size, width,
+                     weights.floats(head + "bias", {config.vocab_size}), model.precision());
   return mlm;
 }
 

@@ -15,8 +15,7 @@ QuestionAnswering QuestionAnswering::open(const Model& model) {
                     heads_that_work(model.config()));
   }
   QuestionAnswering qa;
-  qa.output_ = Linear(weights.matrix("qa_outputs.weight", 2, model.config().hidden_size),
-                      weights.floats("qa_outputs.bias", {2}), Precision::f32);
+  qa.output_ = weights.linear("qa_outputs", 2, model.config().hidden_size, Precision::f32);
   return qa;
 }
 

@@ -60,6 +60,8 @@ class HeaderReader {
     return tensors;
   }
 
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
  private:
   [[noreturn]] void refuse(const std::string& what) const {
     throw Error(Error::Kind::data, path_, what);
@@ -94,7 +96,8 @@ class HeaderReader {
 
   void add(std::string_view name, Json value) {
     if (name == "__metadata__") {
-      value.for_each_member([](std::string_view, Json text) { text.as_string(); });
+      value.for_each_member(
+          [&](std::string_view key, Json text) { metadata_.emplace(key, text.as_string()); });
       return;
     }
     HeaderEntry entry;
@@ -188,13 +191,18 @@ class HeaderReader {
   uint64_t header_bytes_ = 0;
   std::span<const std::byte> data_;
   std::vector<HeaderEntry> entries_;
+  std::map<std::string, std::string> metadata_;
 };
 
 }  // namespace
 
 std::vector<SafetensorsEntry> read_safetensors(std::span<const std::byte> file,
-                                               const std::string& path) {
-  return HeaderReader(file, path).read();
+                                               const std::string& path,
+                                               std::map<std::string, std::string>* metadata) {
+  HeaderReader reader(file, path);
+  std::vector<SafetensorsEntry> tensors = reader.read();
+  if (metadata) *metadata = reader.metadata();
+  return tensors;
 }
 
 bool checked_elements(std::span<const size_t> shape, uint64_t& elements) {

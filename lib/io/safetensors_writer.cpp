@@ -10,8 +10,16 @@
 
 namespace bert {
 
-void write_safetensors(OutputFile& file, std::span<const SafetensorsTensor> tensors) {
-  std::string header = R"({"__metadata__":{"format":"pt"})";
+void write_safetensors(OutputFile& file, std::span<const SafetensorsTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::string header = R"({"__metadata__":{"format":"pt")";
+  for (const auto& [key, value] : metadata) {
+    header += ',';
+    append_json_string(header, key);
+    header += ':';
+    append_json_string(header, value);
+  }
+  header += '}';
   uint64_t begin = 0;
   for (const SafetensorsTensor& tensor : tensors) {
     header += ',';
@@ -21,7 +29,7 @@ void write_safetensors(OutputFile& file, std::span<const SafetensorsTensor> tens
     begin += tensor.bytes.size();
   }
   header += '}';
-  header.resize((header.size() + 7) / 8 * 8, ' ');
+  header.resize((8 + header.size() + 63) / 64 * 64 - 8, ' ');
   std::array<std::byte, 8> length;
   for (size_t i = 0; i < 8; ++i) length[i] = static_cast<std::byte>(header.size() >> (8 * i));
   file.write(length);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +18,10 @@ struct SafetensorsTensor {
   std::span<const std::byte> bytes;
 };
 
-/// Writes a safetensors file (header, padded to 8 bytes, then the tensors in the order given).
-/// The metadata say {"format": "pt"}, without which transformers refuses a file.
-BERT_API void write_safetensors(OutputFile& file, std::span<const SafetensorsTensor> tensors);
+/// Writes a safetensors file (header, then the tensors in the order given, the first aligned to 64
+/// bytes). The metadata say {"format": "pt"}, without which transformers refuses a file, and these
+/// words.
+BERT_API void write_safetensors(OutputFile& file, std::span<const SafetensorsTensor> tensors,
+                                const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace bert

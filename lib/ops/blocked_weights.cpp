@@ -52,6 +52,37 @@ void block_weights(std::span<const WeightRef> weights, Precision precision, std:
   }
 }
 
+namespace {
+
+void unblock_int8(const std::byte* panel, size_t n, std::span<float> out) {
+  for (size_t k = 0; k < out.size(); k += kInt8Group) {
+    const size_t count = std::min(kInt8Group, out.size() - k);
+    float scale;
+    std::memcpy(&scale, panel + n * sizeof scale, sizeof scale);
+    panel += 8 * kPanel;
+    for (size_t i = 0; i < count; ++i) {
+      const std::byte value = panel[i / 4 * 4 * kPanel + 4 * n + i % 4];
+      out[k + i] = scale * static_cast<float>(static_cast<int8_t>(value));
+    }
+    panel += round_up(count, 4) * kPanel;
+  }
+}
+
+}  // namespace
+
+void unblock_row(const BlockedRef& blocked, size_t row, std::span<float> out) {
+  const std::byte* panel =
+      blocked.data + row / kPanel * bytes_of_panel(blocked.precision, blocked.in);
+  const size_t n = row % kPanel;
+  if (blocked.precision == Precision::int8) return unblock_int8(panel, n, out);
+  const bool half = blocked.precision == Precision::bf16;
+  for (size_t k = 0; k < out.size(); ++k) {
+    const std::byte* value = half ? panel + (k / 2 * 2 * kPanel + 2 * n + k % 2) * 2
+                                  : panel + (k * kPanel + n) * sizeof(float);
+    to_float(half ? DType::bf16 : DType::f32, value, {&out[k], 1});
+  }
+}
+
 BlockedWeights::BlockedWeights(std::span<const WeightRef> weights, Precision precision)
     : weights_(weights.begin(), weights.end()), in_(weights.front().in), precision_(precision) {
   bool mixed = false;

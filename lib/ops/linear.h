@@ -46,11 +46,16 @@ struct BlockedRef {
   size_t in = 0;   ///< K
 };
 
+/// The version of these layouts that a file names.
+constexpr int kBlockedLayout = 1;
+
 BERT_API size_t blocked_bytes(Precision precision, size_t out, size_t in);
 /// Writes matrices of the same K side by side in kernel order; out [blocked_bytes(...)], aligned
 /// to 64.
 BERT_API void block_weights(std::span<const WeightRef> weights, Precision precision,
                             std::byte* out);
+/// The weights [K] of one output, as floats.
+BERT_API void unblock_row(const BlockedRef& blocked, size_t row, std::span<float> out);
 
 /// Scratch of one thread for Linear; grown, never shrunk.
 struct LinearScratch {

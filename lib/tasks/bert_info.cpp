@@ -46,10 +46,12 @@ struct StoredParameter {
 
 std::vector<StoredParameter> stored_parameters(const Weights& weights, const Config& config) {
   std::vector<StoredParameter> list;
-  std::set<const std::byte*> seen;
+  std::set<std::pair<const std::byte*, size_t>> seen;
   const auto add = [&](const TensorView& tensor) {
-    if (!is_float(tensor.dtype) || tensor.elements() == 0 || !seen.insert(tensor.data).second)
+    if (!tensor.is_weight() || tensor.elements() == 0 ||
+        !seen.emplace(tensor.data, tensor.first_row).second) {
       return;
+    }
     list.push_back({tensor.name, weights.canonical(tensor), tensor.shape, tensor.elements()});
   };
   for (const Parameter& parameter : model_parameters(config)) {
@@ -88,7 +90,11 @@ std::string rounded(uint64_t count) {
 std::string dtypes_of(const Weights& weights) {
   std::set<std::string> names;
   for (const TensorView* tensor : weights.tensors()) {
-    if (is_float(tensor->dtype)) names.emplace(dtype_name(tensor->dtype));
+    if (tensor->blocked) {
+      names.emplace(*tensor->blocked == Precision::int8 ? "int8" : "bf16");
+    } else if (is_float(tensor->dtype)) {
+      names.emplace(dtype_name(tensor->dtype));
+    }
   }
   return fmt::format("{}", fmt::join(names, " "));
 }

@@ -176,7 +176,9 @@ ModelFiles files_of(const std::string& directory, const Config& config, Objectiv
   ConfigMembers members = head_members(head_config(config, objective));
   members.emplace_back("model_type", json_string(config.model_type));
   members.emplace_back("dtype", "\"float32\"");
-  for (const char* gone : {"torch_dtype", "num_labels"}) members.emplace_back(gone, "");
+  for (const char* gone : {"torch_dtype", "num_labels", "quantization_config"}) {
+    members.emplace_back(gone, "");
+  }
   members.emplace_back("bertutils_heads", std::move(heads));
   made.files = tokenizer_files(directory);
   made.files.emplace_back("config.json", edit_config(directory + "/config.json", members));

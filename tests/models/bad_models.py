@@ -169,6 +169,37 @@ def safetensors_cases():
     layout_cases(name)
 
 
+def quantized_cases():
+    name = "model.safetensors"
+    joined = "encoder.layer.0.attention.self.query_key_value.weight"
+
+    def file(**rest):
+        return weights(quantized(**rest))
+
+    good("Q01-int8", files=file(), same=False)
+    good("Q01-bf16", files=file(precision="bf16"), same=False)
+    good("Q01-unaligned", files=file(pad=8), same=False)
+    good("Q01-config", files=file() | {"config.json": json.dumps(config(
+        quantization_config={"quant_method": "bertutils", "dtype": "int8"}))}, same=False)
+    for layout in ["2", "0", "", "1.0", "\x1b[31m"]:
+        bad(f"Q02-layout-{layout!r}", [name, "layout", "wants 1"], 78, files=file(layout=layout))
+    for text in ["", "int8", "int4 13 8", "int8 13", "int8 13 8 8", "int8 0 8", "int8 13 0", "int8 -13 8", "int8  13 8",
+                 "int8 13 8 ", "int8 99999999999999999999 8", "int8 13 1048577", "int8 134217729 8", "f32 13 8",
+                 "int8 13\t8", "\x1b[31m"]:
+        bad(f"Q03-metadata-{text!r}", [name, "metadata of tensor", WORDS], files=file(changes={WORDS: text}))
+    for text in ["int8 17 8", "int8 13 9", "int8 134217728 1048576", "bf16 13 8"]:
+        bad(f"Q04-size-{text}", [name, WORDS, "bytes of U8"], files=file(changes={WORDS: text}))
+    bad("Q04-cut", [name, WORDS, "bytes of U8"], files=file(cut=1))
+    bad("Q04-type", [name, WORDS, "I8"], files=file(dtype="I8"))
+    bad("Q05-shape", [name, WORDS, "[16, 8]", "[13, 8]"], files=file(changes={WORDS: "int8 16 8"}))
+    bad("Q05-width", [name, WORDS, "[13, 7]", "[13, 8]"], files=file(changes={WORDS: "int8 13 7"}))
+    bad("Q05-thirds", [name, joined, "multiple of 3"], files=file(changes={joined: "int8 25 8"}))
+    bad("Q05-rows", [name, "query", "[9, 8]", "[8, 8]"], files=file(changes={joined: "int8 27 8"}))
+    bad("Q06-not-marked", [name, "tensor encoder.layer.0.attention.self.query.weight is missing"],
+        files=weights(quantized().replace(b"blocked." + joined.encode(), b"Blocked." + joined.encode())))
+    good("Q06-no-such-tensor", files=file(changes={"nothing": "int8 1 1"}), same=False)
+
+
 def resized(file):
     """A safetensors file whose header changed its length."""
     end = file.index(b"}}") + 2
@@ -539,6 +570,7 @@ def resource_cases():
 def collect():
     path_cases()
     safetensors_cases()
+    quantized_cases()
     unusual_cases()
     index_cases()
     config_cases()

@@ -10,6 +10,9 @@ VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "a", "b", "c", "d", 
 HIDDEN, HEADS, LAYERS, INTERMEDIATE, POSITIONS, TYPES = 8, 2, 2, 16, 16, 2
 
 
+WORDS = "embeddings.word_embeddings.weight"
+
+
 def config(**changes):
     values = {
         "model_type": "bert", "architectures": ["BertModel"], "vocab_size": len(VOCAB), "hidden_size": HIDDEN,
@@ -91,6 +94,31 @@ def safetensors(model, header=None, text=None, pad=8, data=None, length=None):
     if data is None:
         data = b"".join(entry[2] for entry in model.values())
     return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def blocked_bytes(precision, out, size):
+    """Bytes of a matrix in kernel order (bert-model(5), "Quantized directories")."""
+    panels = (out + 15) // 16
+    if precision == "bf16":
+        return panels * 16 * 2 * ((size + 1) // 2 * 2)
+    return panels * 16 * ((size + 63) // 64 * 8 + (size + 3) // 4 * 4)
+
+
+def quantized(changes=None, layout="1", dtype="U8", cut=0, pad=64, precision="int8"):
+    """What quantize writes, all its values 0. `changes`: of the metadata, by tensor."""
+    model, metadata = {}, {"format": "pt", "bertutils_layout": layout}
+    for name, (out, size) in [(WORDS, (len(VOCAB), HIDDEN))] + [
+            (f"encoder.layer.{i}.attention.self.query_key_value.weight", (3 * HIDDEN, HIDDEN)) for i in range(LAYERS)]:
+        data = bytes(blocked_bytes(precision, out, size) - (cut if name == WORDS else 0))
+        model[name] = (dtype, [len(data)], data)
+        metadata["blocked." + name] = f"{precision} {out} {size}"
+    for name, text in (changes or {}).items():
+        metadata["blocked." + name] = text
+    for name, entry in tensors().items():
+        if name != WORDS and not name.endswith(("query.weight", "key.weight", "value.weight")):
+            model[name] = entry
+    header = json.dumps({"__metadata__": metadata, **header_of(model)}).encode()
+    return safetensors(model, text=header + b" " * (-(8 + len(header)) % pad))
 
 
 # --- pytorch_model.bin -------------------------------------------------------------------------------

@@ -57,12 +57,12 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
   app.add_flag("--strict", strict_,
                "a cut text, invalid UTF-8 or a value that is no number is an error");
   app.add_flag("--literal", literal_, "a special token typed in the text stays text");
-  add_choice<Precision>(app, "--dtype", precision_,
-                        {{"auto", Precision::f32},
-                         {"f32", Precision::f32},
-                         {"bf16", Precision::bf16},
-                         {"int8", Precision::int8}},
-                        "precision of the matrix products");
+  add_choice<std::optional<Precision>>(app, "--dtype", precision_,
+                                       {{"auto", std::nullopt},
+                                        {"f32", Precision::f32},
+                                        {"bf16", Precision::bf16},
+                                        {"int8", Precision::int8}},
+                                       "precision of the matrix products (default: the model's)");
   app.add_option("--max-batch-tokens", max_batch_tokens_,
                  "tokens computed at once (default: 512; never changes a row)")
       ->check(CLI::Range(1, 1 << 20))

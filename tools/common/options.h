@@ -48,7 +48,7 @@ class ModelOptions {
   size_t max_batch_tokens_ = 512;
   std::optional<size_t> stride_;
   Overflow overflow_;
-  Precision precision_ = Precision::f32;
+  std::optional<Precision> precision_;
   bool strict_ = false;
   bool literal_ = false;
   bool no_mmap_ = false;

@@ -1,0 +1,204 @@
+// What `quantize` writes, beside what the precision computes without it.
+
+#include "tasks/quantize.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "checkpoint/checkpoint.h"
+#include "golden.h"
+#include "heads/classification.h"
+#include "heads/masked_lm.h"
+#include "heads/question_answering.h"
+#include "temporary.h"
+
+namespace bert {
+namespace {
+
+using test::Golden;
+using test::golden_model;
+
+/// A directory that goes with its object.
+class Folder {
+ public:
+  Folder() : path_((std::filesystem::temp_directory_path() / "bert-test-XXXXXX").string()) {
+    REQUIRE(mkdtemp(path_.data()) != nullptr);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+std::string written(const Folder& folder, const std::string& from, Precision precision,
+                    const std::string& head = "") {
+  static int count = 0;
+  QuantizeOptions options{from, folder / ("m" + std::to_string(++count)), precision, head};
+  quantize(options);
+  return options.output;
+}
+
+std::vector<float> copy(ConstMatrix m) {
+  std::vector<float> values;
+  for (size_t i = 0; i < m.rows; ++i) values.insert(values.end(), m.row(i), m.row(i) + m.cols);
+  return values;
+}
+
+PackedBatch batch_of(const std::string& golden_name) {
+  const Golden golden(golden_name);
+  std::vector<size_t> order(golden.sequences());
+  std::iota(order.begin(), order.end(), size_t{0});
+  return golden.batch(order);
+}
+
+/// Hidden states, and the logits of what head there is.
+std::vector<float> answers(const Model& model, const PackedBatch& batch) {
+  Workspace workspace;
+  const Matrix hidden = model.forward(batch, workspace);
+  std::vector<float> all = copy(hidden);
+  const auto add = [&](ConstMatrix logits) {
+    const std::vector<float> values = copy(logits);
+    all.insert(all.end(), values.begin(), values.end());
+  };
+  const Weights& w = model.weights();
+  if (w.find("cls.predictions.transform.dense.weight")) {
+    std::vector<size_t> rows(batch.tokens());
+    std::iota(rows.begin(), rows.end(), size_t{0});
+    add(MaskedLM::open(model).logits(hidden, rows, workspace));
+  }
+  if (w.find("qa_outputs.weight")) add(QuestionAnswering::open(model).logits(hidden, workspace));
+  if (has_plain_head(model.config(), w, "text-classification")) {
+    add(Classifier::open(model).logits(batch, hidden, workspace));
+  }
+  return all;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::string content(const std::string& path) { return std::string(MappedFile::open(path).text()); }
+
+}  // namespace
+
+TEST_CASE("unblock_row gives what block_weights took, and blocked again it is the same") {
+  std::mt19937 random(7);
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    for (const auto& [out, in] : {std::pair<size_t, size_t>{1, 1},
+                                  {16, 64},
+                                  {17, 65},
+                                  {40, 24},
+                                  {3, 127},
+                                  {33, 129},
+                                  {100, 384}}) {
+      CAPTURE(static_cast<int>(precision));
+      CAPTURE(out);
+      CAPTURE(in);
+      std::vector<float> values(out * in), back(out * in);
+      for (float& x : values) x = std::normal_distribution<float>()(random);
+      const size_t bytes = blocked_bytes(precision, out, in);
+      std::vector<std::byte> once(bytes), twice(bytes);
+      const auto block = [&](const std::vector<float>& from, std::vector<std::byte>& to) {
+        const WeightRef weight{reinterpret_cast<const std::byte*>(from.data()), DType::f32, out,
+                               in};
+        block_weights({&weight, 1}, precision, to.data());
+      };
+      block(values, once);
+      const double error = precision == Precision::f32    ? 0
+                           : precision == Precision::bf16 ? 1. / 256
+                                                          : 5. / 254;
+      bool near = true;
+      for (size_t i = 0; i < out; ++i) {
+        unblock_row({once.data(), precision, out, in}, i, std::span(back).subspan(i * in, in));
+        for (size_t k = i * in; k < (i + 1) * in; ++k) {
+          const double size = precision == Precision::int8 ? 1 : std::abs(values[k]);
+          near &= std::abs(back[k] - values[k]) <= error * size;
+        }
+      }
+      CHECK(near);
+      block(back, twice);
+      CHECK(once == twice);
+    }
+  }
+}
+
+TEST_CASE("a quantized directory computes what the precision computes of its values, to the bit") {
+  const Folder folder;
+  for (const std::string name : {"tiny-bert", "odd", "untied", "electra-mlm", "distilbert-mlm",
+                                 "tiny-multilabel", "float16", "pickle", "head-size-33"}) {
+    for (const Precision precision : {Precision::int8, Precision::bf16}) {
+      CAPTURE(name);
+      CAPTURE(static_cast<int>(precision));
+      const PackedBatch batch = batch_of(name);
+      const std::string small = written(folder, golden_model(name), precision);
+      const std::string plain = written(folder, small, Precision::f32);
+      const Model quantized = Model::open(small);
+      CHECK(quantized.precision() == precision);
+      CHECK(same_bits(answers(quantized, batch), answers(Model::open(plain, precision), batch)));
+      CHECK(same_bits(answers(Model::open(small, Precision::f32), batch),
+                      answers(Model::open(plain), batch)));
+      // Quantized once more it is the same file.
+      for (const std::string& from : {small, plain}) {
+        CHECK(content(written(folder, from, precision) + "/model.safetensors") ==
+              content(small + "/model.safetensors"));
+      }
+    }
+  }
+}
+
+TEST_CASE("f32 of a directory that is not quantized has its values") {
+  const Folder folder;
+  for (const std::string name :
+       {"tiny-bert", "untied", "electra-qa", "distilbert-qa", "sharded", "tiny-cross-encoder"}) {
+    CAPTURE(name);
+    const PackedBatch batch = batch_of(name);
+    CHECK(
+        same_bits(answers(Model::open(written(folder, golden_model(name), Precision::f32)), batch),
+                  answers(Model::open(golden_model(name)), batch)));
+  }
+}
+
+TEST_CASE("named heads stay in a quantized directory, and come out of it as models") {
+  const Folder folder;
+  const std::string small = written(folder, golden_model("tiny-heads"), Precision::int8);
+  const std::string plain = written(folder, small, Precision::f32);
+  for (const std::string head : {"sentiment", "topic", "ner", "qa"}) {
+    CAPTURE(head);
+    const PackedBatch batch = batch_of("tiny-heads." + head);
+    const auto wanted = answers(Model::open(plain, Precision::f32, {head, ""}), batch);
+    CHECK(same_bits(answers(Model::open(small, Precision::f32, {head, ""}), batch), wanted));
+    CHECK(same_bits(answers(Model::open(small, Precision::int8, {head, ""}), batch),
+                    answers(Model::open(plain, Precision::int8, {head, ""}), batch)));
+
+    const std::string alone = written(folder, small, Precision::f32, head);
+    const Checkpoint checkpoint = Checkpoint::open(alone);
+    CHECK(checkpoint.config.heads.empty());
+    CHECK(checkpoint.config.labels == Checkpoint::open(small, {head, ""}).config.labels);
+    for (const TensorView* tensor : checkpoint.weights.tensors()) {
+      CHECK(!tensor->name.starts_with("heads."));
+      CHECK(!tensor->name.starts_with("cls."));
+    }
+    const Model model = Model::open(alone);
+    Workspace a, b;
+    const Model from = Model::open(small, Precision::f32, {head, ""});
+    CHECK(same_bits(copy(model.forward(batch, a)), copy(from.forward(batch, b))));
+  }
+}
+
+TEST_CASE("quantize refuses to write over a model, and a head that is not there") {
+  const Folder folder;
+  QuantizeOptions options{golden_model("tiny-bert"), folder / "m", Precision::int8};
+  quantize(options);
+  CHECK_THROWS_AS(quantize(options), Error);
+  options.overwrite = true;
+  CHECK_NOTHROW(quantize(options));
+  options.head = "none";
+  CHECK_THROWS_AS(quantize(options), Error);
+}
+
+}  // namespace bert

@@ -1,0 +1,52 @@
+// quantize - make a model directory smaller and faster, or a head one of its own. See quantize.1.
+#include "tasks/quantize.h"
+
+#include <fmt/format.h>
+
+#include "base/cpu.h"
+#include "checkpoint/model_dir.h"
+#include "common/options.h"
+#include "common/run.h"
+
+using namespace bert;
+
+int main(int argc, char** argv) {
+  CLI::App app{"Write a model directory in the order and precision that the tools compute with."};
+  QuantizeOptions options;
+  CompareOptions compare;
+  compare.threads = allowed_cpus();
+  app.add_option("-m,--model", options.model,
+                 "model directory or name (else $BERT_MODEL, else the default)")
+      ->type_name("DIR");
+  app.add_option("-o,--output", options.output, "directory to write")->required()->type_name("DIR");
+  tools::add_choice<Precision>(
+      app, "--dtype", options.precision,
+      {{"int8", Precision::int8}, {"bf16", Precision::bf16}, {"f32", Precision::f32}},
+      "what its matrices become (default: int8)");
+  app.add_option("--head", options.head, "only this named head, as the directory's own")
+      ->type_name("NAME");
+  app.add_flag("--overwrite", options.overwrite, "replace the model that stands there");
+  app.add_option("--check", compare.files, "then say how alike both answer to the lines of files")
+      ->type_name("FILE");
+  app.add_option("-j,--jobs", compare.threads, "threads of --check (default: the CPUs allowed)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+
+  return tools::run(app, argc, argv, [&] {
+    options.model = resolve_model(options.model);
+    quantize(options);
+    if (compare.files.empty()) return 0;
+    compare.original = options.model;
+    compare.other = options.output;
+    compare.head = options.head;
+    Rows rows;
+    for (const Agreement& agreement : compare_models(compare)) {
+      rows.field(agreement.what)
+          .field(fmt::format("{:.6f}", agreement.value))
+          .field(static_cast<uint64_t>(agreement.count));
+      rows.end();
+    }
+    tools::print(rows.bytes());
+    return 0;
+  });
+}
