@@ -30,8 +30,8 @@ TokenClassifier TokenClassifier::open(const Model& model) {
   }
   TokenClassifier c;
   c.labels_ = model.config().labels;
-  c.output_ = weights.linear("classifier", c.labels_.size(), model.config().hidden_size,
-                             Precision::f32);
+  c.output_ =
+      weights.linear("classifier", c.labels_.size(), model.config().hidden_size, Precision::f32);
   return c;
 }
 
