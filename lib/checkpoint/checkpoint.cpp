@@ -60,14 +60,21 @@ std::vector<std::string> architectures_of(const Config& config, const NamedHead&
 }  // namespace
 
 bool has_plain_head(const Config& config, const Weights& weights, std::string_view task) {
-  const bool per_token =
-      !config.architectures.empty() && config.architectures[0].ends_with("ForTokenClassification");
+  const auto is = [&](std::string_view ending) {
+    return std::any_of(config.architectures.begin(), config.architectures.end(),
+                       [&](const std::string& name) { return name.ends_with(ending); });
+  };
   const bool classifier = weights.find("classifier.weight") != nullptr;
+  const bool pooler = weights.find("pooler.dense.weight") != nullptr;
+  const bool for_tokens = is("ForTokenClassification"), for_choices = is("ForMultipleChoice");
   if (task == "text-classification") {
     return weights.find("classifier.out_proj.weight") ||
-           (classifier && !per_token && weights.find("pooler.dense.weight"));
+           (classifier && pooler && !for_tokens && !for_choices);
   }
-  if (task == "token-classification") return classifier && per_token;
+  if (task == "token-classification") {
+    const bool bare = !pooler && !for_choices && !is("ForSequenceClassification");
+    return classifier && (for_tokens || bare);
+  }
   if (task == "question-answering") return weights.find("qa_outputs.weight") != nullptr;
   if (task == "fill-mask") return weights.find("cls.predictions.transform.dense.weight") != nullptr;
   if (task == "next-sentence-prediction") {

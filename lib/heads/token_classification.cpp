@@ -31,8 +31,7 @@ TokenClassifier TokenClassifier::open(const Model& model) {
   TokenClassifier c;
   c.labels_ = model.config().labels;
   c.output_ =
-      Linear(weights.matrix("classifier.weight", c.labels_.size(), model.config().hidden_size),
-             weights.floats("classifier.bias", {c.labels_.size()}), Precision::f32);
+      weights.linear("classifier", c.labels_.size(), model.config().hidden_size, Precision::f32);
   return c;
 }
 

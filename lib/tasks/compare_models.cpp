@@ -11,6 +11,7 @@
 #include "heads/masked_lm.h"
 #include "heads/pooling.h"
 #include "heads/question_answering.h"
+#include "heads/token_classification.h"
 #include "io/record_reader.h"
 #include "tasks/quantize.h"
 #include "tokenizer/tokenizer.h"
@@ -47,6 +48,7 @@ class Comparison {
     }
     compare_head("", "text-classification");
     compare_head("", "question-answering");
+    compare_head("", "token-classification");
     for (const NamedHead& head : config_.heads) compare_head(head.name, head.task);
     return results_;
   }
@@ -205,12 +207,10 @@ class Comparison {
 
   /// The best label of every token.
   std::vector<Answer> token_labels(const Model& model) {
-    const Linear head = model.weights().linear("classifier", model.config().labels.size(),
-                                               model.config().hidden_size, Precision::f32);
+    const TokenClassifier head = TokenClassifier::open(model);
     std::vector<Answer> all(lines_.size());
     for_each_line(model, lines_, [&](size_t i, ConstMatrix tokens) {
-      const Matrix logits = workspace_.logits.matrix(tokens.rows, head.out_features());
-      head(tokens, logits, Activation::none, workspace_.linear);
+      const Matrix logits = head.logits(tokens, workspace_);
       for (size_t t = 0; t < logits.rows; ++t) {
         all[i].push_back(static_cast<float>(largest({logits.row(t), logits.cols})));
       }

@@ -141,10 +141,12 @@ class Quantizer {
 
   void add_blocked(const std::string& name, const std::vector<std::string>& parts) {
     const TensorView* whole = weights().find(name);
-    if (whole && whole->blocked == options_.precision && whole->first_row == 0 &&
-        whole->all_rows == whole->shape[0]) {
-      return writer_.add(*whole, name);
-    }
+    const bool as_is = whole && whole->blocked == options_.precision &&
+                       std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
+                         const TensorView* tensor = weights().find(part);
+                         return tensor && tensor->data == whole->data;
+                       });
+    if (as_is) return writer_.add(*whole, name);
     std::vector<WeightRef> matrices;
     for (const std::string& part : parts) {
       const TensorView* tensor = weights().find(part);
@@ -153,9 +155,9 @@ class Quantizer {
                     fmt::format("tensor {} is missing or no matrix", part));
       }
       matrices.push_back(weights().matrix(part, tensor->shape[0], tensor->shape[1]));
-      if (matrices.back().in != matrices.front().in) {
+      if (tensor->shape != weights().find(parts[0])->shape) {
         throw Error(Error::Kind::data, weights().path(),
-                    fmt::format("tensor {} is of another width than its neighbours", part));
+                    fmt::format("tensor {} is of another shape than its neighbours", part));
       }
     }
     writer_.add_blocked(name, matrices, options_.precision);

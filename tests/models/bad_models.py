@@ -187,10 +187,11 @@ def quantized_cases():
                  "int8 13 8 ", "int8 99999999999999999999 8", "int8 13 1048577", "int8 134217729 8", "f32 13 8",
                  "int8 13\t8", "\x1b[31m"]:
         bad(f"Q03-metadata-{text!r}", [name, "metadata of tensor", WORDS], files=file(changes={WORDS: text}))
-    for text in ["int8 17 8", "int8 13 9", "int8 134217728 1048576", "bf16 13 8"]:
+    for text in ["int8 17 8", "int8 13 9", "int8 134217728 1048576"]:
         bad(f"Q04-size-{text}", [name, WORDS, "bytes of U8"], files=file(changes={WORDS: text}))
     bad("Q04-cut", [name, WORDS, "bytes of U8"], files=file(cut=1))
     bad("Q04-type", [name, WORDS, "I8"], files=file(dtype="I8"))
+    bad("Q04-mixed", [name, "int8 and bf16"], files=file(changes={WORDS: "bf16 13 8"}))
     bad("Q05-shape", [name, WORDS, "[16, 8]", "[13, 8]"], files=file(changes={WORDS: "int8 16 8"}))
     bad("Q05-width", [name, WORDS, "[13, 7]", "[13, 8]"], files=file(changes={WORDS: "int8 13 7"}))
     bad("Q05-thirds", [name, joined, "multiple of 3"], files=file(changes={joined: "int8 25 8"}))

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "golden.h"
 #include "heads/classification.h"
@@ -38,7 +39,7 @@ class Folder {
 std::string written(const Folder& folder, const std::string& from, Precision precision,
                     const std::string& head = "") {
   static int count = 0;
-  QuantizeOptions options{from, folder / ("m" + std::to_string(++count)), precision, head};
+  QuantizeOptions options{from, folder / ("m" + std::to_string(++count)), precision, head, false};
   quantize(options);
   return options.output;
 }
@@ -192,7 +193,9 @@ TEST_CASE("named heads stay in a quantized directory, and come out of it as mode
 
 TEST_CASE("quantize refuses to write over a model, and a head that is not there") {
   const Folder folder;
-  QuantizeOptions options{golden_model("tiny-bert"), folder / "m", Precision::int8};
+  QuantizeOptions options;
+  options.model = golden_model("tiny-bert");
+  options.output = folder / "m";
   quantize(options);
   CHECK_THROWS_AS(quantize(options), Error);
   options.overwrite = true;
