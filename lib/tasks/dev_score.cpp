@@ -55,20 +55,21 @@ DevScore score_texts(Learner& learner, const ExampleSet& set, size_t head) {
   const std::string& problem = learner.heads()[head].config.problem_type;
   std::vector<double> gold, predicted;
   double right = 0, found = 0, wanted = 0;
-  const Tally tally = for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
-    if (problem == "regression") {
-      gold.push_back(static_cast<double>(e.values[0]));
-      predicted.push_back(static_cast<double>(logits.data[0]));
-    } else if (problem == "multi_label_classification") {
-      for (size_t c = 0; c < logits.cols; ++c) {
-        found += logits.data[c] > 0;
-        wanted += e.values[c] > 0;
-        right += logits.data[c] > 0 && e.values[c] > 0;
-      }
-    } else {
-      right += best(logits.data, logits.cols) == static_cast<size_t>(e.label);
-    }
-  });
+  const Tally tally =
+      for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
+        if (problem == "regression") {
+          gold.push_back(static_cast<double>(e.values[0]));
+          predicted.push_back(static_cast<double>(logits.data[0]));
+        } else if (problem == "multi_label_classification") {
+          for (size_t c = 0; c < logits.cols; ++c) {
+            found += logits.data[c] > 0;
+            wanted += e.values[c] > 0;
+            right += logits.data[c] > 0 && e.values[c] > 0;
+          }
+        } else {
+          right += best(logits.data, logits.cols) == static_cast<size_t>(e.label);
+        }
+      });
   result.loss = tally.loss();
   if (problem == "regression") {
     result.name = "spearman";
@@ -96,15 +97,16 @@ DevScore score_entities(Learner& learner, const ExampleSet& set, size_t head) {
     gold.clear();
     predicted.clear();
   };
-  const Tally tally = for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
-    if (e.origin != origin) close_sentence();
-    origin = e.origin;
-    for (size_t t = 0; t < e.token_labels.size(); ++t) {
-      if (e.token_labels[t] == training::kIgnored) continue;
-      gold.push_back(labels[static_cast<size_t>(e.token_labels[t])]);
-      predicted.push_back(labels[best(logits.row(t), logits.cols)]);
-    }
-  });
+  const Tally tally =
+      for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
+        if (e.origin != origin) close_sentence();
+        origin = e.origin;
+        for (size_t t = 0; t < e.token_labels.size(); ++t) {
+          if (e.token_labels[t] == training::kIgnored) continue;
+          gold.push_back(labels[static_cast<size_t>(e.token_labels[t])]);
+          predicted.push_back(labels[best(logits.row(t), logits.cols)]);
+        }
+      });
   close_sentence();
   result.loss = tally.loss();
   result.value = metrics.f1();
@@ -121,21 +123,22 @@ DevScore score_answers(Learner& learner, const ExampleSet& set, size_t head) {
                                     [](const Question& q) { return q.answers.empty(); });
   std::vector<float> starts, ends;
   std::vector<uint8_t> allowed;
-  const Tally tally = for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
-    Answer& answer = answers[e.origin];
-    starts.clear(), ends.clear(), allowed.clear();
-    for (size_t t = 0; t < logits.rows; ++t) {
-      starts.push_back(logits.row(t)[0]);
-      ends.push_back(logits.row(t)[1]);
-      allowed.push_back(e.offsets[t].end > e.offsets[t].begin);
-    }
-    answer.null_score = std::min(answer.null_score, starts[0] + ends[0]);
-    const std::vector<Span> spans = best_spans(starts, ends, allowed, 1, 30);
-    if (spans.empty() || spans[0].score <= answer.score) return;
-    answer.score = spans[0].score;
-    const size_t begin = e.offsets[spans[0].start].begin, end = e.offsets[spans[0].end].end;
-    answer.text = set.questions[e.origin].context.substr(begin, end - begin);
-  });
+  const Tally tally =
+      for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
+        Answer& answer = answers[e.origin];
+        starts.clear(), ends.clear(), allowed.clear();
+        for (size_t t = 0; t < logits.rows; ++t) {
+          starts.push_back(logits.row(t)[0]);
+          ends.push_back(logits.row(t)[1]);
+          allowed.push_back(e.offsets[t].end > e.offsets[t].begin);
+        }
+        answer.null_score = std::min(answer.null_score, starts[0] + ends[0]);
+        const std::vector<Span> spans = best_spans(starts, ends, allowed, 1, 30);
+        if (spans.empty() || spans[0].score <= answer.score) return;
+        answer.score = spans[0].score;
+        const size_t begin = e.offsets[spans[0].start].begin, end = e.offsets[spans[0].end].end;
+        answer.text = set.questions[e.origin].context.substr(begin, end - begin);
+      });
   DevScore result{tally.loss(), "answer_f1", 0};
   for (size_t i = 0; i < answers.size(); ++i) {
     const bool none = may_lack && answers[i].null_score > answers[i].score;
