@@ -2,6 +2,7 @@
 # Which layer's vectors know names best? F1 of the entities that a linear classifier finds in frozen features: layers,
 # width, F1. (Devlin et al. 2019, table 7, get more by a BiLSTM and weighted sums.) Some thousand sentences are enough.
 # test needs: liblinear-train
+# test model: layers-24
 # test arguments: train.conll train.conll
 # usage: ner-layers.sh TRAIN.conll DEV.conll   (apt install liblinear-tools)
 set -euo pipefail
