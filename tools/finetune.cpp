@@ -69,7 +69,7 @@ void add(CLI::App& app, Options& o) {
       ->type_name("N");
 }
 
-void settle(Options& o, const tools::TrainingOptions& training) {
+void settle(Options& o) {
   FinetuneOptions& f = o.finetune;
   f.model = resolve_model(o.model);
   f.train.texts = o.pair ? 2 : 1;
@@ -87,14 +87,6 @@ void settle(Options& o, const tools::TrainingOptions& training) {
       }
     }
   }
-  f.learner = training.learner();
-  f.dropout = training.dropout;
-  f.output = training.output;
-  f.batch_size = training.batch_size;
-  f.warmup_ratio = training.warmup;
-  f.save_every = training.save_every;
-  f.resume = training.resume;
-  f.overwrite = training.overwrite;
 }
 
 }  // namespace
@@ -106,15 +98,7 @@ int main(int argc, char** argv) {
   tools::TrainingOptions training(app);
 
   return tools::run(app, argc, argv, [&] {
-    settle(options, training);
-    FinetuneOptions& f = options.finetune;
-    f.stop = &tools::TrainingOptions::stop_signal();
-    f.on_step = [&](const training::StepReport& report) { training.show(report); };
-    f.on_notice = tools::notice;
-    f.on_row = [](const std::string& row) { tools::print(row + "\n"); };
-    const bool done = finetune(f);
-    training.report_end();
-    if (!done) tools::TrainingOptions::end_by_signal();
-    return 0;
+    settle(options);
+    return training.train(options.finetune, finetune);
   });
 }

@@ -23,20 +23,6 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     options.model = resolve_model(model);
-    options.learner = training.learner();
-    options.dropout = training.dropout;
-    options.output = training.output;
-    options.warmup_ratio = training.warmup;
-    options.save_every = training.save_every;
-    options.resume = training.resume;
-    options.overwrite = training.overwrite;
-    options.stop = &tools::TrainingOptions::stop_signal();
-    options.on_step = [&](const training::StepReport& report) { training.show(report); };
-    options.on_notice = tools::notice;
-    options.on_row = [](const std::string& row) { tools::print(row + "\n"); };
-    const bool done = finetune_tasks(options);
-    training.report_end();
-    if (!done) tools::TrainingOptions::end_by_signal();
-    return 0;
+    return training.train(options, finetune_tasks);
   });
 }

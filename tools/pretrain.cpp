@@ -55,21 +55,6 @@ int main(int argc, char** argv) {
     for (const std::string& head : heads) {
       (head == "mlm" ? options.add_mlm : options.add_nsp) = true;
     }
-    options.learner = training.learner();
-    options.dropout = training.dropout;
-    options.output = training.output;
-    options.batch_size = training.batch_size;
-    options.warmup_ratio = training.warmup;
-    if (training.save_every > 0) options.save_every = training.save_every;
-    options.resume = training.resume;
-    options.overwrite = training.overwrite;
-    options.stop = &tools::TrainingOptions::stop_signal();
-    options.on_step = [&](const bert::training::StepReport& report) { training.show(report); };
-    options.on_notice = tools::notice;
-    options.on_row = [](const std::string& row) { tools::print(row + "\n"); };
-    const bool done = pretrain(options);
-    training.report_end();
-    if (!done) tools::TrainingOptions::end_by_signal();
-    return 0;
+    return training.train(options, pretrain);
   });
 }

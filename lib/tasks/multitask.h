@@ -23,7 +23,7 @@ struct MultitaskOptions {
   double dropout = 0.1;
   double warmup_ratio = 0.1;
   bool resume = false, overwrite = false;
-  uint64_t save_every = 0;
+  uint64_t save_every = 1000;
   const std::atomic<int>* stop = nullptr;
   std::function<void(const training::StepReport&)> on_step;
   std::function<void(const std::string&)> on_notice;

@@ -488,7 +488,8 @@ TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite d
     const double down = loss();
     hidden.values[i] = old;
     const double slope = 0.5 * (up - down) / (2 * static_cast<double>(step));
-    CHECK(static_cast<double>(d_hidden.values[i]) == doctest::Approx(slope).epsilon(5e-3).scale(0.01));
+    CHECK(static_cast<double>(d_hidden.values[i]) ==
+          doctest::Approx(slope).epsilon(5e-3).scale(0.01));
   }
 }
 

@@ -20,11 +20,11 @@ extern "C" void on_signal(int number) { signal_number = number; }
 }  // namespace
 
 TrainingOptions::TrainingOptions(CLI::App& app, bool batches) {
-  app.add_option("--output", output, "directory to write the model to")
+  app.add_option("--output", output_, "directory to write the model to")
       ->required()
       ->type_name("DIR");
   if (batches) {
-    app.add_option("--batch-size", batch_size, "sequences in a step (default: 32)")
+    app.add_option("--batch-size", batch_size_, "sequences in a step (default: 32)")
         ->check(CLI::Range(1, 1 << 20))
         ->type_name("N");
   }
@@ -35,7 +35,7 @@ TrainingOptions::TrainingOptions(CLI::App& app, bool batches) {
                                   {"cosine", training::Schedule::cosine},
                                   {"constant", training::Schedule::constant}},
                                  "how the learning rate falls");
-  app.add_option("--warmup", warmup, "part of the steps in which it rises (default: 0.1)")
+  app.add_option("--warmup", warmup_, "part of the steps in which it rises (default: 0.1)")
       ->check(CLI::Range(0., 1.))
       ->type_name("X");
   app.add_option("--weight-decay", optimizer_.weight_decay, "of AdamW (default: 0.01)")
@@ -45,15 +45,15 @@ TrainingOptions::TrainingOptions(CLI::App& app, bool batches) {
                  "longer gradients are cut to this; 0: none are (default: 1)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("X");
-  app.add_option("--dropout", dropout, "rate of dropout (default: 0.1)")
+  app.add_option("--dropout", dropout_, "rate of dropout (default: 0.1)")
       ->check(CLI::Range(0., 0.9))
       ->type_name("X");
   app.add_option("--seed", seed_, "of everything that is drawn (default: 1)")->type_name("N");
   add_choice<bool>(app, "--dtype", bf16_, {{"f32", false}, {"bf16", true}},
                    "precision of the products with weights");
-  app.add_option("--save-steps", save_every, "steps between checkpoints")->type_name("N");
-  app.add_flag("--resume", resume, "go on from the newest checkpoint");
-  app.add_flag("--overwrite", overwrite, "begin anew where a model stands");
+  app.add_option("--save-steps", save_every_, "steps between checkpoints")->type_name("N");
+  app.add_flag("--resume", resume_, "go on from the newest checkpoint");
+  app.add_flag("--overwrite", overwrite_, "begin anew where a model stands");
   app.add_option("--max-batch-tokens", pass_tokens_,
                  "tokens a thread computes at once; bounds the memory (default: 2048)")
       ->check(CLI::Range(1, 1 << 20))

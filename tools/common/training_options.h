@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "common/run.h"
 #include "training/learner.h"
 #include "training/run.h"
 
@@ -19,24 +20,44 @@ class TrainingOptions {
   /// `batches`: with --batch-size.
   explicit TrainingOptions(CLI::App& app, bool batches = true);
 
-  training::LearnerOptions learner() const;
-  std::string output;
-  size_t batch_size = 32;
-  double warmup = 0.1;  ///< part of the steps
-  double dropout = 0.1;
-  uint64_t save_every = 0;
-  bool resume = false, overwrite = false;
+  /// Sets what all kinds of training share, trains, and reports speed and memory on stderr. Ends
+  /// the process by the signal (SIGTERM, SIGINT) that asked it to stop, once a checkpoint is saved.
+  template <typename Options>
+  int train(Options& options, bool (*train)(const Options&)) {
+    options.learner = learner();
+    options.dropout = dropout_;
+    options.output = output_;
+    if constexpr (requires { options.batch_size; }) options.batch_size = batch_size_;
+    options.warmup_ratio = warmup_;
+    if (save_every_ > 0) options.save_every = save_every_;
+    options.resume = resume_;
+    options.overwrite = overwrite_;
+    options.stop = &stop_signal();
+    options.on_step = [this](const training::StepReport& report) { show(report); };
+    options.on_notice = notice;
+    options.on_row = [](const std::string& row) { print(row + "\n"); };
+    const bool done = train(options);
+    report_end();
+    if (!done) end_by_signal();
+    return 0;
+  }
 
-  /// Becomes the number of the signal (SIGTERM, SIGINT) that asks the run to save and end.
+ private:
+  training::LearnerOptions learner() const;
+  /// Becomes the number of the signal that asks the run to save and end.
   static const std::atomic<int>& stop_signal();
   /// Ends this process by that signal, as if nobody had caught it.
   [[noreturn]] static void end_by_signal();
   /// The bar: step, loss, rate, time left.
   void show(const training::StepReport& report);
-  /// Speed and peak memory, on stderr.
   void report_end();
 
- private:
+  std::string output_;
+  size_t batch_size_ = 32;
+  double warmup_ = 0.1;  ///< part of the steps
+  double dropout_ = 0.1;
+  uint64_t save_every_ = 0;
+  bool resume_ = false, overwrite_ = false;
   training::OptimizerOptions optimizer_;
   uint64_t seed_ = 1;
   int jobs_ = 0;
