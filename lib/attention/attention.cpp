@@ -1,5 +1,6 @@
 #include "attention/attention.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -21,15 +22,36 @@ AttentionWeights AttentionWeights::load(const Config& config, const Weights& wei
           config.num_attention_heads};
 }
 
+namespace {
+
+/// The projections [T, 3H] of `hidden`, of each kind of row once. `rows` [T, H] is scratch.
+void project_kinds(const Linear& qkv, const AlikeTokens& alike, ConstMatrix hidden, Matrix rows,
+                   Matrix out, AttentionScratch& scratch, LinearScratch& linear_scratch) {
+  const Matrix kinds = scratch.kinds.matrix(alike.first.size(), out.cols);  // [U, 3H]
+  for (size_t u = 0; u < kinds.rows; ++u) {
+    std::copy_n(hidden.row(alike.first[u]), hidden.cols, rows.row(u));
+  }
+  qkv(rows.slice(0, kinds.rows), kinds, Activation::none, linear_scratch);
+  for (size_t t = 0; t < out.rows; ++t) {
+    std::copy_n(kinds.row(alike.kind[t]), out.cols, out.row(t));
+  }
+}
+
+}  // namespace
+
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
-                    const AttentionObserver* observer) {
+                    const AttentionObserver* observer, const AlikeTokens* alike) {
   const size_t width = hidden.cols;                              // H
   const size_t head_size = width / weights.num_attention_heads;  // D
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_size));
 
   const Matrix qkv = scratch.qkv.matrix(batch.tokens(), 3 * width);  // [T, 3H]
-  weights.qkv(hidden, qkv, Activation::none, linear_scratch);
+  if (alike) {
+    project_kinds(weights.qkv, *alike, hidden, context, qkv, scratch, linear_scratch);
+  } else {
+    weights.qkv(hidden, qkv, Activation::none, linear_scratch);
+  }
 
   attention(qkv, batch.cu_seq_lens, weights.num_attention_heads, scale, context, scratch.head,
             linear_scratch.team);

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "batch/alike.h"
 #include "batch/packed_batch.h"
 #include "checkpoint/config.h"
 #include "checkpoint/weights.h"
@@ -13,8 +14,9 @@ namespace bert {
 
 /// Buffers of one thread for self_attention.
 struct AttentionScratch {
-  Buffer qkv;   ///< [T, 3H]: query, key and value of every token side by side
-  Buffer head;  ///< one head of one sequence in kernel order
+  Buffer qkv;    ///< [T, 3H]: query, key and value of every token side by side
+  Buffer kinds;  ///< [U, 3H]: those of each kind of token
+  Buffer head;   ///< one head of one sequence in kernel order
   Buffer probabilities;
 };
 
@@ -42,9 +44,11 @@ using AttentionObserver =
 ///
 /// A token attends to its own sequence only (batch.cu_seq_lens), so there is no mask and no
 /// padding. Scores are scaled by 1 / sqrt(H / A), softmax in float. Nothing is thrown. One
-/// `scratch` per thread.
+/// `scratch` per thread. `alike`, of rows of `hidden` that are known to be equal, saves their
+/// projections and changes no bit.
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
-                    const AttentionObserver* observer = nullptr);
+                    const AttentionObserver* observer = nullptr,
+                    const AlikeTokens* alike = nullptr);
 
 }  // namespace bert

@@ -41,10 +41,10 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
 }
 
 void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
-                    const AttentionObserver* observer) const {
+                    const AttentionObserver* observer, const AlikeTokens* alike) const {
   const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
   self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear,
-                 observer);
+                 observer, alike);
   finish(context, hidden, workspace);
 }
 

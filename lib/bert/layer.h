@@ -30,9 +30,10 @@ class Layer {
   static Layer load(const Config& config, const Weights& weights, size_t index,
                     Precision precision);
 
-  /// hidden [T, H] -> hidden [T, H], in place. Thread rule: one workspace per thread.
+  /// hidden [T, H] -> hidden [T, H], in place. `alike`: rows that are known to be equal, or
+  /// nullptr. Thread rule: one workspace per thread.
   void forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
-               const AttentionObserver* observer) const;
+               const AttentionObserver* observer, const AlikeTokens* alike = nullptr) const;
   /// The rows of the same result that `rows` names (strictly ascending), bit-equal to those of
   /// forward: hidden [T, H] -> its first M rows, [M, H]. Only they pass through the add & norm and
   /// the feed-forward net, three quarters of a block's work.

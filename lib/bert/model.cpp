@@ -79,8 +79,11 @@ Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> row
       workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
   if (state_->layers.empty()) return keep_rows(hidden, rows);
+  workspace.alike.find(batch);
   for (size_t i = 0; i + 1 < state_->layers.size(); ++i) {
-    state_->layers[i].forward(batch, hidden, workspace, nullptr);
+    const bool share = i == 0 && workspace.alike.many();
+    state_->layers[i].forward(batch, hidden, workspace, nullptr,
+                              share ? &workspace.alike : nullptr);
   }
   return state_->layers.back().forward_rows(batch, hidden, rows, workspace);
 }

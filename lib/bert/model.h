@@ -47,7 +47,8 @@ class BERT_API Model {
   Matrix forward(const PackedBatch& batch, Workspace& workspace,
                  const Observers* observers = nullptr) const;
   /// Only the rows of that result that `rows` names (strictly ascending), [M, H], bit-equal to
-  /// forward's and cheaper: a head that reads a few rows leaves the others out of the last layer.
+  /// forward's and cheaper: a head that reads a few rows leaves the others out of the last layer,
+  /// and sequences that are copies but for some tokens share what the first layer projects.
   Matrix forward_rows(const PackedBatch& batch, std::span<const size_t> rows,
                       Workspace& workspace) const;
 

@@ -16,7 +16,8 @@ struct Workspace {
   Buffer pooled;        ///< [S, H]
   Buffer rows;          ///< rows that a head gathers, [M, H]
   Buffer rows2;
-  Buffer logits;  ///< [M, V] or [S, labels]
+  Buffer logits;      ///< [M, V] or [S, labels]
+  AlikeTokens alike;  ///< tokens that the first layer computes once
   AttentionScratch attention;
   LinearScratch linear;
 };

@@ -40,6 +40,7 @@ void MaskQueries::start(Use use) {
   use_ = std::move(use);
   batch_.clear();
   rows_.clear();
+  waiting_rows_ = 0;
   tags_.clear();
 }
 
@@ -55,21 +56,29 @@ void MaskQueries::ask(std::span<const int32_t> input_ids, std::span<const Wanted
 
 void MaskQueries::finish() {
   if (!batch_.empty()) flush();
+  if (waiting_rows_ > 0) project();
 }
 
 void MaskQueries::flush() {
   const Matrix hidden = model_.forward_rows(batch_, rows_, workspace_);  // [M, H]
-  std::iota(rows_.begin(), rows_.end(), size_t{0});
-  const size_t passes = (rows_.size() + kLogitRows - 1) / kLogitRows;
-  const size_t rows_a_pass = (rows_.size() + passes - 1) / passes;
-  for (size_t i = 0; i < rows_.size(); i += rows_a_pass) {
-    const size_t count = std::min(rows_a_pass, rows_.size() - i);
-    const Matrix logits = head_.logits(hidden, {rows_.data() + i, count}, workspace_);  // [B, V]
-    for (size_t r = 0; r < count; ++r) use_(tags_[i + r], {logits.row(r), logits.cols});
+  const Matrix waiting = waiting_.matrix(kLogitRows, hidden.cols);
+  for (size_t r = 0; r < hidden.rows; ++r) {
+    std::copy_n(hidden.row(r), hidden.cols, waiting.row(waiting_rows_++));
+    if (waiting_rows_ == kLogitRows) project();
   }
   batch_.clear();
   rows_.clear();
-  tags_.clear();
+}
+
+/// The logits of the rows that wait: of several batches, as each pass reads the whole decoder.
+void MaskQueries::project() {
+  const ConstMatrix hidden = waiting_.matrix(kLogitRows, model_.config().hidden_size);
+  indices_.resize(waiting_rows_);
+  std::iota(indices_.begin(), indices_.end(), size_t{0});
+  const Matrix logits = head_.logits(hidden, indices_, workspace_);  // [B, V]
+  for (size_t r = 0; r < logits.rows; ++r) use_(tags_[r], {logits.row(r), logits.cols});
+  tags_.erase(tags_.begin(), tags_.begin() + static_cast<ptrdiff_t>(waiting_rows_));
+  waiting_rows_ = 0;
 }
 
 void top_ids(std::span<const float> values, size_t k, size_t limit, std::vector<ScoredId>& out) {

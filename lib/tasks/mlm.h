@@ -42,6 +42,7 @@ class BERT_API MaskQueries {
 
  private:
   void flush();
+  void project();
 
   const Model& model_;
   const MaskedLM& head_;
@@ -51,7 +52,10 @@ class BERT_API MaskQueries {
   PackedBatch batch_;
   std::vector<int32_t> types_;
   std::vector<size_t> rows_;  ///< [M] in the batch, ascending
-  std::vector<size_t> tags_;  ///< [M]
+  Buffer waiting_;            ///< [kLogitRows, H] hidden states that wait for the decoder
+  size_t waiting_rows_ = 0;
+  std::vector<size_t> indices_;
+  std::vector<size_t> tags_;  ///< of the rows that wait, then of those in the batch
 };
 
 /// A vocabulary entry and its log probability.

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "batch/alike.h"
 #include "batch/packed_batch.h"
 
 namespace bert {
@@ -32,6 +33,28 @@ TEST_CASE("a cleared batch is as new") {
   batch.append(ids, types);
   CHECK(batch.cu_seq_lens == std::vector<size_t>{0, 2});
   CHECK(batch.position_ids == std::vector<int32_t>{0, 1});
+}
+
+TEST_CASE("alike tokens: those of the sequence before with the same id, type and position") {
+  PackedBatch batch;
+  const std::vector<int32_t> a{2, 7, 8, 3}, b{2, 4, 8, 3}, c{2, 7, 4, 3, 3}, types{0, 0, 0, 0, 0},
+      other_types{0, 0, 0, 0, 1};
+  const auto append = [&](const std::vector<int32_t>& ids, const std::vector<int32_t>& t) {
+    batch.append(ids, {t.data(), ids.size()});
+  };
+  append(a, types);
+  append(b, types);
+  append(c, types);
+  append(c, other_types);
+  AlikeTokens alike;
+  alike.find(batch);
+  CHECK(alike.kind == std::vector<size_t>{0, 1, 2, 3, 0, 4, 2, 3, 0, 5, 6, 3, 7, 0, 5, 6, 3, 8});
+  CHECK(alike.first == std::vector<size_t>{0, 1, 2, 3, 5, 9, 10, 12, 17});
+  CHECK(alike.many());
+  batch.clear();
+  append(a, types);
+  alike.find(batch);
+  CHECK_FALSE(alike.many());
 }
 
 }  // namespace bert
