@@ -87,23 +87,22 @@ ClassifyWorker::ClassifyWorker(const Tokenizer& tokenizer, const Model& model,
 }
 
 void ClassifyWorker::run(std::span<const Record> records, Rows& rows) {
-  std::exception_ptr error;
-  const size_t good = encode_good(records.size(), error, [&](size_t i) {
+  clear_encodings();
+  for (size_t i = 0; i < records.size(); ++i) {
     if (plan_.hypotheses.empty()) {
       encode(records[i], classify_.pair, i);
     } else {
       encode_hypotheses(records[i], i);
     }
-  });
-  compute_scores(good);
-  for (size_t i = 0; i < good; ++i) {
+  }
+  compute_scores(records.size());
+  for (size_t i = 0; i < records.size(); ++i) {
     const std::span<const float> scores(&scores_[i * plan_.labels.size()], plan_.labels.size());
     choose(scores);
     if (order_.empty()) note_non_finite(records[i]);
     evaluate(records[i], scores);
     write(records[i], scores, rows);
   }
-  if (error) std::rethrow_exception(error);
 }
 
 /// The record beside each hypothesis; counted as one record.

@@ -104,13 +104,12 @@ void MlmFillWorker::run(std::span<const Record> records, Rows& rows) {
   gaps_.clear();
   puzzles_.clear();
   items_.resize(std::max(items_.size(), records.size()));
-  std::exception_ptr error;
-  const size_t good = encode_good(records.size(), error, [&](size_t i) {
+  for (size_t i = 0; i < records.size(); ++i) {
     prepare(records[i], items_[i]);
     find_gaps(items_[i], i);
     read_truth(items_[i]);
-  });
-  for (size_t i = 0; i < good; ++i) add_puzzles(items_[i]);
+    add_puzzles(items_[i]);
+  }
   if (plan_.options.truth != FillTruth::none || !plan_.targets.empty()) {
     score_candidates();
   } else if (plan_.options.joint) {
@@ -120,8 +119,7 @@ void MlmFillWorker::run(std::span<const Record> records, Rows& rows) {
   } else {
     fill_independently();
   }
-  for (size_t i = 0; i < good; ++i) write(items_[i], rows);
-  if (error) std::rethrow_exception(error);
+  for (size_t i = 0; i < records.size(); ++i) write(items_[i], rows);
 }
 
 void MlmFillWorker::prepare(const Record& record, Item& item) {

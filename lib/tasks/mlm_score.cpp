@@ -93,26 +93,24 @@ void MlmScoreWorker::run(std::span<const Record> records, Rows& rows) {
   const size_t texts = pair ? 2 : 1;
   items_.resize(std::max(items_.size(), texts * records.size()));
   scores_.clear();
-  std::exception_ptr error;
-  const size_t good = encode_good(records.size(), error, [&](size_t i) {
+  for (size_t i = 0; i < records.size(); ++i) {
     prepare(records[i], records[i].text, items_[texts * i]);
     if (pair) prepare(records[i], records[i].text_pair, items_[texts * i + 1]);
-  });
+  }
   queries_.start([this](size_t tag, std::span<const float> logits) {
     TokenScore& score = scores_[tag];
     score.logprob =
         static_cast<double>(logits[static_cast<size_t>(score.id)]) - log_sum_exp(logits);
   });
-  for (size_t i = 0; i < texts * good; ++i) ask(items_[i]);
+  for (size_t i = 0; i < texts * records.size(); ++i) ask(items_[i]);
   queries_.finish();
-  for (size_t i = 0; i < good; ++i) {
+  for (size_t i = 0; i < records.size(); ++i) {
     if (pair) {
       write_pair(records[i], items_[2 * i], items_[2 * i + 1], rows);
     } else {
       write(records[i], items_[i], rows);
     }
   }
-  if (error) std::rethrow_exception(error);
 }
 
 void MlmScoreWorker::prepare(const Record& record, std::string_view text, Item& item) {

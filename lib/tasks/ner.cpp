@@ -29,16 +29,14 @@ NerWorker::NerWorker(const Tokenizer& tokenizer, const Model& model, const Token
 
 void NerWorker::run(std::span<const Record> records, Rows& rows) {
   if (sentences_.size() < records.size()) sentences_.resize(records.size());
-  std::exception_ptr error;
-  const size_t good =
-      encode_good(records.size(), error, [&](size_t i) { encode_sentence(records[i], i); });
+  clear_encodings();
+  for (size_t i = 0; i < records.size(); ++i) encode_sentence(records[i], i);
   compute_scores();
-  for (size_t i = 0; i < good; ++i) {
+  for (size_t i = 0; i < records.size(); ++i) {
     choose_labels(records[i], sentences_[i]);
     if (ner_.metrics) evaluate(sentences_[i]);
     write(records[i], sentences_[i], rows);
   }
-  if (error) std::rethrow_exception(error);
 }
 
 /// Fills all of the record's Sentence but scores and labels, and appends its encodings.

@@ -34,19 +34,18 @@ bool NspScoreWorker::has_pair(const Record& record) const {
 }
 
 void NspScoreWorker::run(std::span<const Record> records, Rows& rows) {
-  std::exception_ptr error;
-  const size_t good = encode_good(records.size(), error, [&](size_t i) {
+  clear_encodings();
+  for (size_t i = 0; i < records.size(); ++i) {
     if (has_pair(records[i])) encode(records[i], true, i);
-  });
-  scores_.assign(good, {});
+  }
+  scores_.assign(records.size(), {});
   for_each_batch([&](size_t first, const PackedBatch& batch, Matrix hidden) {
     const Matrix logits = next_sentence_.logits(batch, hidden, workspace_);  // [S, 2]
     for (size_t s = 0; s < logits.rows; ++s) {
       scores_[owners_[first + s]] = {true, logits.row(s)[0], logits.row(s)[1]};
     }
   });
-  for (size_t i = 0; i < good; ++i) write(records[i], scores_[i], rows);
-  if (error) std::rethrow_exception(error);
+  for (size_t i = 0; i < records.size(); ++i) write(records[i], scores_[i], rows);
 }
 
 void NspScoreWorker::write(const Record& record, const Score& score, Rows& rows) {

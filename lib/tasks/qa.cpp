@@ -115,12 +115,11 @@ void QaWorker::compute_logits() {
 
 void QaWorker::run(std::span<const Record> records, Rows& rows) {
   steps_.assign(records.size(), 0);
-  std::exception_ptr error;
-  const size_t good =
-      encode_good(records.size(), error, [&](size_t i) { encode_windows(records[i], i); });
+  clear_encodings();
+  for (size_t i = 0; i < records.size(); ++i) encode_windows(records[i], i);
   compute_logits();
   size_t window = 0, token = 0;
-  for (size_t i = 0; i < good; ++i) {
+  for (size_t i = 0; i < records.size(); ++i) {
     size_t last = window, tokens = 0;
     for (; last < owners_.size() && owners_[last] == i; ++last) tokens += encodings()[last].size();
     const std::string_view context = qa_.ranking ? records[i].text : records[i].text_pair;
@@ -136,7 +135,6 @@ void QaWorker::run(std::span<const Record> records, Rows& rows) {
     window = last;
     token += tokens;
   }
-  if (error) std::rethrow_exception(error);
 }
 
 bool QaWorker::is_null(const Answers& answers) const {

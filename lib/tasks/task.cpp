@@ -21,11 +21,6 @@ Encoding& TaskWorker::next_encoding(size_t owner) {
   return encoding;
 }
 
-void TaskWorker::drop_encodings_from(size_t owner) {
-  while (!owners_.empty() && owners_.back() >= owner) owners_.pop_back();
-  encoding_count_ = owners_.size();
-}
-
 void TaskWorker::encode(const Record& record, bool pair, size_t owner) {
   Encoding& encoding = next_encoding(owner);
   if (pair) {

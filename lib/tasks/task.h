@@ -1,6 +1,5 @@
 #pragma once
 
-#include <exception>
 #include <span>
 #include <vector>
 
@@ -48,22 +47,6 @@ class TaskWorker : public Worker {
   void encode(const Record& record, bool pair, size_t owner);
   /// Appends the windows of the record's text (or of text_pair beside text) with this stride.
   void encode_windows(const Record& record, bool pair, size_t stride, size_t owner);
-  /// Calls encode_one(i) for i in [0, count) up to the first that throws Error, which `error` then
-  /// holds; returns how many went well. Their rows are due before the error is rethrown.
-  template <typename EncodeOne>
-  size_t encode_good(size_t count, std::exception_ptr& error, EncodeOne encode_one) {
-    clear_encodings();
-    for (size_t i = 0; i < count; ++i) {
-      try {
-        encode_one(i);
-      } catch (const Error&) {
-        error = std::current_exception();
-        drop_encodings_from(i);
-        return i;
-      }
-    }
-    return count;
-  }
   /// Forgets the encodings of the last chunk; their memory is kept.
   void clear_encodings();
   /// One more encoding of the record `owner`, empty.
@@ -107,8 +90,6 @@ class TaskWorker : public Worker {
   std::vector<size_t> owners_;  ///< [encodings]: index of the record in the chunk
 
  private:
-  void drop_encodings_from(size_t owner);
-
   std::vector<Encoding> encodings_;  // the first encoding_count_ are in use
   size_t encoding_count_ = 0;
   std::vector<Encoding> windows_;
