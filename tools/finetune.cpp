@@ -40,8 +40,7 @@ void add(CLI::App& app, Options& o) {
   app.add_option("--train", f.train.files, "files with examples to learn from")
       ->required()
       ->type_name("FILE");
-  app.add_option("--dev", f.dev, "files with examples that choose the best epoch")
-      ->type_name("FILE");
+  app.add_option("--dev", f.dev, "examples that choose the best epoch")->type_name("FILE");
   app.add_option("-f,--field", o.fields, "fields of the text or texts (default: 1, or 1,2)")
       ->type_name("N[,M]");
   app.add_option("--label", f.train.label_field, "field of the label (default: the one after them)")
