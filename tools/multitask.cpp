@@ -11,6 +11,7 @@ using namespace bert;
 int main(int argc, char** argv) {
   CLI::App app{"Train one trunk for several tasks at once."};
   MultitaskOptions options;
+  options.save_every = 1000;
   std::string model;
   app.add_option("tasks", options.tasks, "list of the tasks")->required()->type_name("FILE");
   app.add_option("-m,--model", model, "model to start from (else $BERT_MODEL, else the default)")

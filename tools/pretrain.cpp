@@ -46,6 +46,7 @@ void add(CLI::App& app, PretrainOptions& o, std::vector<std::string>& heads) {
 int main(int argc, char** argv) {
   CLI::App app{"Train a model on plain text: masked LM and next sentence."};
   PretrainOptions options;
+  options.save_every = 1000;
   std::vector<std::string> heads;
   add(app, options, heads);
   tools::TrainingOptions training(app);

@@ -89,8 +89,7 @@ class Finetuning {
   }
 
   bool run() {
-    training::RunOptions run_options = this->run_options();
-    Run run(*learner_, files_, run_options);
+    Run run(*learner_, files_, run_options());
     best_ = noted(run, "best", -INFINITY);
     waiting_ = static_cast<size_t>(noted(run, "waiting", 0));
     resume_epoch(run);
@@ -161,7 +160,6 @@ class Finetuning {
   }
 
   void make_learner(Config config) {
-    training::LearnerOptions learner = options_.learner;
     training::HeadPlan head;
     head.objective = objective_of(options_.task);
     head.dropout = static_cast<float>(options_.dropout);
@@ -180,9 +178,7 @@ class Finetuning {
     steps_per_epoch_ = (train_.examples.size() + options_.batch_size - 1) / options_.batch_size;
     total_steps_ = static_cast<uint64_t>(
         std::ceil(options_.epochs * static_cast<double>(steps_per_epoch_) - 1e-9));
-    learner.optimizer.total_steps = total_steps_;
-    learner.optimizer.warmup_steps =
-        static_cast<uint64_t>(std::ceil(options_.warmup_ratio * static_cast<double>(total_steps_)));
+    const training::LearnerOptions learner = options_.learner_options(total_steps_);
     files_ = training::ModelFiles::make(options_.model, config, head.objective);
     if (!options_.head.empty()) {
       files_.add_head(options_.model, options_.head, config, head.objective);
@@ -202,28 +198,8 @@ class Finetuning {
   }
 
   training::RunOptions run_options() const {
-    const training::LearnerOptions& l = options_.learner;
-    training::RunOptions run;
-    run.directory = options_.output;
-    run.resume = options_.resume;
-    run.overwrite = options_.overwrite;
-    run.total_steps = total_steps_;
-    run.save_every = options_.save_every;
-    run.stop = options_.stop;
-    run.on_step = options_.on_step;
-    run.on_notice = options_.on_notice;
-    run.identity = {
-        {"task", std::to_string(static_cast<int>(options_.task))},
-        {"data", fmt::format("{:016x}", content_hash(train_))},
-        {"seed", std::to_string(l.seed)},
-        {"threads", std::to_string(l.threads)},
-        {"batch size", std::to_string(options_.batch_size)},
-        {"steps", std::to_string(total_steps_)},
-        {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
-        {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
-        {"dropout", fmt::format("{}", options_.dropout)},
-        {"dtype", l.bf16 ? "bf16" : "f32"},
-    };
+    training::RunOptions run = options_.run_options(std::to_string(static_cast<int>(options_.task)),
+                                                    content_hash(train_), total_steps_);
     if (!options_.head.empty()) run.identity["head"] = options_.head;
     return run;
   }

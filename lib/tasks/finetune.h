@@ -1,7 +1,5 @@
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,14 +7,11 @@
 #include "base/export.h"
 #include "tasks/examples.h"
 #include "tasks/supervised.h"
-#include "training/learner.h"
-#include "training/run.h"
+#include "tasks/training_job.h"
 
 namespace bert {
 
-struct FinetuneOptions {
-  std::string model;   ///< directory to start from
-  std::string output;  ///< directory to write
+struct FinetuneOptions : TrainingJob {
   FinetuneTask task = FinetuneTask::classify;
   std::string head;  ///< name of a head to add to a copy of the model; empty: a model of its own
   ExampleOptions train;             ///< files, fields and kind of labels
@@ -25,10 +20,6 @@ struct FinetuneOptions {
                                     ///< knows all that occur, else those that occur, sorted
   size_t max_length = 0;            ///< 0: the model's
   double epochs = 3;
-  size_t batch_size = 32;
-  training::LearnerOptions learner;
-  double dropout = 0.1;
-  double warmup_ratio = 0.1;
   std::vector<double> class_weights;    ///< empty: none
   bool balanced = false;                ///< class weights from the labels' frequencies
   std::optional<size_t> freeze_layers;  ///< the lowest blocks, and the embeddings, stay as they
@@ -36,13 +27,6 @@ struct FinetuneOptions {
   bool freeze_embeddings = false;
   double layer_decay = 1;  ///< the learning rate of each layer is that of the next times this
   size_t patience = 0;     ///< epochs without a better score before it ends; 0: never early
-  bool resume = false, overwrite = false;
-  uint64_t save_every = 0;
-  const std::atomic<int>* stop = nullptr;
-  std::function<void(const training::StepReport&)> on_step;
-  std::function<void(const std::string&)> on_notice;
-  /// After each epoch: a row of its numbers. The first row names them.
-  std::function<void(const std::string&)> on_row;
 };
 
 /// Trains a model for a task on labelled examples and writes it as a Hugging Face directory: the

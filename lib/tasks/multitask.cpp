@@ -172,10 +172,7 @@ class Multitask {
                                               options.learner.seed, options.dropout));
       heads.push_back(tasks_.back()->head());
     }
-    training::LearnerOptions learner = options.learner;
-    learner.optimizer.total_steps = options.steps;
-    learner.optimizer.warmup_steps =
-        static_cast<uint64_t>(std::ceil(options.warmup_ratio * static_cast<double>(options.steps)));
+    const training::LearnerOptions learner = options.learner_options(options.steps);
     files_ = training::ModelFiles::make(options.model, heads);
     const Weights weights = Weights::open(options.model, config);
     learner_ = std::make_unique<Learner>(std::move(heads), learner);
@@ -227,28 +224,9 @@ class Multitask {
   }
 
   training::RunOptions run_options() const {
-    const training::LearnerOptions& l = options_.learner;
-    training::RunOptions run;
-    run.directory = options_.output;
-    run.resume = options_.resume;
-    run.overwrite = options_.overwrite;
-    run.total_steps = options_.steps;
-    run.save_every = options_.save_every;
-    run.stop = options_.stop;
-    run.on_step = options_.on_step;
-    run.on_notice = options_.on_notice;
     uint64_t data = 0;
     for (const auto& task : tasks_) data = mix(data, task->examples());
-    run.identity = {{"task", "several"},
-                    {"data", fmt::format("{:016x}", data)},
-                    {"seed", std::to_string(l.seed)},
-                    {"threads", std::to_string(l.threads)},
-                    {"steps", std::to_string(options_.steps)},
-                    {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
-                    {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
-                    {"dropout", fmt::format("{}", options_.dropout)},
-                    {"dtype", l.bf16 ? "bf16" : "f32"}};
-    return run;
+    return options_.run_options("several", data, options_.steps);
   }
 
   const MultitaskOptions& options_;

@@ -263,10 +263,7 @@ class Pretraining {
     training::HeadPlan head;
     head.objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
     head.dropout = static_cast<float>(options_.dropout);
-    training::LearnerOptions learner = options_.learner;
-    learner.optimizer.total_steps = options_.steps;
-    learner.optimizer.warmup_steps = static_cast<uint64_t>(
-        std::ceil(options_.warmup_ratio * static_cast<double>(options_.steps)));
+    const training::LearnerOptions learner = options_.learner_options(options_.steps);
     files_ = training::ModelFiles::make(directory_, config, head.objective);
     std::optional<Weights> weights;
     if (!options_.model.empty()) weights.emplace(Weights::open(directory_, config));
@@ -312,32 +309,13 @@ class Pretraining {
   }
 
   training::RunOptions run_options() const {
-    const training::LearnerOptions& l = options_.learner;
-    training::RunOptions run;
-    run.directory = options_.output;
-    run.resume = options_.resume;
-    run.overwrite = options_.overwrite;
-    run.total_steps = options_.steps;
-    run.save_every = options_.save_every;
-    run.stop = options_.stop;
-    run.on_step = options_.on_step;
-    run.on_notice = options_.on_notice;
     uint64_t size = 0;
     for (const std::string& file : options_.data.files) {
       std::error_code ignored;
       size = mix(size, std::filesystem::file_size(file, ignored));
     }
-    run.identity = {{"task", "pretrain"},
-                    {"data", fmt::format("{:016x}", size)},
-                    {"seed", std::to_string(l.seed)},
-                    {"threads", std::to_string(l.threads)},
-                    {"batch size", std::to_string(options_.batch_size)},
-                    {"sequence", std::to_string(data_.max_length)},
-                    {"steps", std::to_string(options_.steps)},
-                    {"learning rate", fmt::format("{}", l.optimizer.learning_rate)},
-                    {"weight decay", fmt::format("{}", l.optimizer.weight_decay)},
-                    {"dropout", fmt::format("{}", options_.dropout)},
-                    {"dtype", l.bf16 ? "bf16" : "f32"}};
+    training::RunOptions run = options_.run_options("pretrain", size, options_.steps);
+    run.identity["sequence"] = std::to_string(data_.max_length);
     return run;
   }
 

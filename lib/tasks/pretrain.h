@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,9 +8,8 @@
 #include "base/export.h"
 #include "tasks/masking.h"
 #include "tasks/nsp_pairs.h"
+#include "tasks/training_job.h"
 #include "tokenizer/tokenizer.h"
-#include "training/learner.h"
-#include "training/run.h"
 
 namespace bert {
 
@@ -61,27 +59,16 @@ class PretrainingStream {
   std::vector<MaskedToken> chosen_;
 };
 
-struct PretrainOptions {
-  std::string model;                      ///< directory to start from; empty: from scratch
+/// An empty `model`: from scratch.
+struct PretrainOptions : TrainingJob {
   std::string config, vocab;              ///< from scratch: config.json and vocab.txt
   bool cased = false;                     ///< from scratch: the vocabulary is
   bool add_mlm = false, add_nsp = false;  ///< heads that may be drawn anew
-  std::string output;
   PretrainingStream::Options data;
   std::vector<std::string> dev;
   size_t dev_sequences = 512;
   uint64_t steps = 10000;
   uint64_t eval_every = 500;
-  size_t batch_size = 32;
-  double warmup_ratio = 0.1;
-  training::LearnerOptions learner;
-  double dropout = 0.1;
-  bool resume = false, overwrite = false;
-  uint64_t save_every = 1000;
-  const std::atomic<int>* stop = nullptr;
-  std::function<void(const training::StepReport&)> on_step;
-  std::function<void(const std::string&)> on_notice;
-  std::function<void(const std::string&)> on_row;
 };
 
 /// Trains masked LM and next sentence prediction on plain text (Devlin et al. 2019) and writes a

@@ -66,6 +66,26 @@ TrainingOptions::TrainingOptions(CLI::App& app, bool batches) {
       "-q,--quiet", [] { set_quiet(true); }, "no notices and no bar");
 }
 
+void TrainingOptions::fill(TrainingJob& job) {
+  job.learner = learner();
+  job.dropout = dropout_;
+  job.output = output_;
+  job.batch_size = batch_size_;
+  job.warmup_ratio = warmup_;
+  job.save_every = save_every_ > 0 ? save_every_ : job.save_every;
+  job.resume = resume_;
+  job.overwrite = overwrite_;
+  job.stop = &stop_signal();
+  job.on_step = [this](const training::StepReport& report) { show(report); };
+  job.on_notice = notice;
+  job.on_row = [](const std::string& row) { print(row + "\n"); };
+}
+
+void TrainingOptions::end(bool done) {
+  report_end();
+  if (!done) end_by_signal();
+}
+
 training::LearnerOptions TrainingOptions::learner() const {
   training::LearnerOptions options;
   options.optimizer = optimizer_;

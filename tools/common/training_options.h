@@ -5,9 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "common/run.h"
-#include "training/learner.h"
-#include "training/run.h"
+#include "tasks/training_job.h"
 
 namespace bert::tools {
 
@@ -24,25 +22,14 @@ class TrainingOptions {
   /// the process by the signal (SIGTERM, SIGINT) that asked it to stop, once a checkpoint is saved.
   template <typename Options>
   int train(Options& options, bool (*train)(const Options&)) {
-    options.learner = learner();
-    options.dropout = dropout_;
-    options.output = output_;
-    if constexpr (requires { options.batch_size; }) options.batch_size = batch_size_;
-    options.warmup_ratio = warmup_;
-    if (save_every_ > 0) options.save_every = save_every_;
-    options.resume = resume_;
-    options.overwrite = overwrite_;
-    options.stop = &stop_signal();
-    options.on_step = [this](const training::StepReport& report) { show(report); };
-    options.on_notice = notice;
-    options.on_row = [](const std::string& row) { print(row + "\n"); };
-    const bool done = train(options);
-    report_end();
-    if (!done) end_by_signal();
+    fill(options);
+    end(train(options));
     return 0;
   }
 
  private:
+  void fill(TrainingJob& job);
+  void end(bool done);
   training::LearnerOptions learner() const;
   /// Becomes the number of the signal that asks the run to save and end.
   static const std::atomic<int>& stop_signal();
