@@ -79,6 +79,31 @@ SPIN(spin_avx512, "avx512f", __m512, kChains, _mm512_fmadd_ps(x, x, s))
 SPIN(spin_bf16, "avx512f,avx512bf16", __m512, kChains,
      _mm512_dpbf16_ps(s, (__m512bh)x, (__m512bh)x))
 SPIN(spin_vnni, "avx512f,avx512vnni", __m512i, kChains, _mm512_dpbusd_epi32(s, x, x))
+
+/// Four tiles of sums, whatever they hold; INSTRUCTION adds to one of them.
+#define SPIN_TILES(NAME, ISA, INSTRUCTION)                \
+  __attribute__((target("amx-tile," ISA))) float NAME() { \
+    struct alignas(64) {                                  \
+      uint8_t head[16] = {1};                             \
+      uint16_t bytes[16] = {64, 64, 64, 64, 64, 64};      \
+      uint8_t rows[16] = {16, 16, 16, 16, 16, 16};        \
+    } config;                                             \
+    asm volatile("" : : "r"(&config) : "memory");         \
+    _tile_loadconfig(&config);                            \
+    _tile_zero(4);                                        \
+    _tile_zero(5);                                        \
+    for (int i = 0; i < kSteps; ++i) {                    \
+      INSTRUCTION(0, 4, 5);                               \
+      INSTRUCTION(1, 4, 5);                               \
+      INSTRUCTION(2, 4, 5);                               \
+      INSTRUCTION(3, 4, 5);                               \
+    }                                                     \
+    _tile_release();                                      \
+    return 0;                                             \
+  }
+SPIN_TILES(spin_bf16_tiles, "amx-bf16", _tile_dpbf16ps)
+SPIN_TILES(spin_int8_tiles, "amx-int8", _tile_dpbusd)
+constexpr double kTileOperations = 2. * 16 * 16 * 64;  // of int8, half as many of bf16
 #endif
 
 volatile double sink;
@@ -92,6 +117,10 @@ double peak(Precision precision) {
   if (cpu_isa() == Isa::plain) return NAN;
   if (cpu_isa() == Isa::avx2) {
     return precision == Precision::int8 ? NAN : rate(spin_avx2, 12. * kSteps * 16);
+  }
+  if (cpu_isa() == Isa::amx && precision != Precision::f32) {
+    return precision == Precision::int8 ? rate(spin_int8_tiles, 4 * kSteps * kTileOperations)
+                                        : rate(spin_bf16_tiles, 2 * kSteps * kTileOperations);
   }
   const double chains = double{kChains} * kSteps;
   if (precision == Precision::int8 && cpu_isa() == Isa::avx512_vnni) {
