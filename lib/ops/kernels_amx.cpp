@@ -136,7 +136,19 @@ struct BFloat16 {
     const char* b = static_cast<const char*>(t.b);
     zero_sums();
     size_t k = 0;
+    // Meanwhile comes what is needed next: a part of the panels after these, and the place of the
+    // result.
+    const size_t steps = t.k / kTileK + 1;
+    const size_t share = 2 * t.panel_stride * rows / t.rows / steps;
+    const char* ahead = b + 2 * t.panel_stride + 2 * t.panel_stride * row / t.rows;
+    size_t placed = 0;
     for (; k + kTileK <= t.k; k += kTileK) {
+      for (size_t i = 0; i < share; i += 64) _mm_prefetch(ahead + i, _MM_HINT_T1);
+      ahead += share;
+      for (const size_t end = smaller(rows, placed + rows / steps + 1); placed < end; ++placed) {
+        const float* c = t.c + (row + placed) * t.ldc;
+        for (size_t j = 0; j < NP; ++j) __builtin_prefetch(c + j * kPanel, 1);
+      }
       multiply_tiles<true, Tall, NP>(a, stride, b, t.panel_stride);
       a += kTileBytes;
       b += kTileRows * kTileBytes;
