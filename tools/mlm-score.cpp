@@ -78,7 +78,8 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     finish(options);
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model("fill-mask");
+    // The copies of a sentence with one token masked each.
+    const Model model = models.open_model("fill-mask", /*many_rows=*/true);
     const MaskedLM head = MaskedLM::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model);

@@ -24,9 +24,10 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 Model Model::open(const std::string& directory, std::optional<Precision> wanted,
-                  const HeadChoice& head) {
+                  const HeadChoice& head, bool many_rows) {
   auto [config, weights, name] = Checkpoint::open(directory, head);
-  const Precision precision = wanted.value_or(weights.precision());
+  Precision precision = wanted.value_or(weights.precision());
+  if (many_rows && precision == Precision::f32) precision = Precision::split;
   Embedding embedding = Embedding::load(config, weights, precision);
   std::vector<Layer> layers;
   for (size_t i = 0; i < config.num_hidden_layers; ++i) {

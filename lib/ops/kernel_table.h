@@ -97,6 +97,16 @@ struct KernelTable {
   void (*bf16_transpose)(const float* x, size_t stride, size_t k, size_t n, size_t ld,
                          uint16_t* out) = nullptr;
 
+  /// Products of floats by those of bf16, which tiles make many times faster than floats: each
+  /// float is the sum of three bf16 (8 bits of its 24 each), and of the nine products of such parts
+  /// the six that count are summed. nullptr: gemm_f32 is best.
+  ///
+  /// a holds rows of three parts, lda / 3 values each, a multiple of 32; b panels of floats as for
+  /// gemm_f32, blocked; scratch [split_scratch(k)] bytes, aligned to 64.
+  void (*gemm_split)(const GemmTask&, void* scratch) = nullptr;
+  /// x [k] to its three parts of `part` values each, filled up with zeros to a multiple of 32.
+  void (*split)(const float* x, size_t k, size_t part, uint16_t* out) = nullptr;
+
   size_t narrow_panels = 3;  ///< that gemm_bf16 and gemm_int8 compute best at once
 };
 
@@ -111,6 +121,8 @@ const KernelTable& kernels_avx512_vnni();
 const KernelTable& kernels_amx();
 
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+/// Bytes of two panels in parts.
+constexpr size_t split_scratch(size_t k) { return 2 * 3 * round_up(k, 32) * kPanel * 2; }
 
 constexpr size_t kQueryBlock = 32;
 constexpr size_t attention_scratch(size_t n, size_t d) {

@@ -17,6 +17,8 @@ constexpr size_t kMostGroup = 4;
 
 /// Bytes of x that stay in the second-level cache while the weights pass by.
 constexpr size_t kCachedRows = 384 * 1024;
+/// The same in parts, on CPUs with AMX: theirs has two megabytes.
+constexpr size_t kCachedParts = 1536 * 1024;
 
 /// Rows of every call of BLAS, the last call filled up with zeros. BLAS promises nothing about
 /// equal rows at different places; up to 8 every core of OpenBLAS was seen to treat them alike, at
@@ -39,9 +41,10 @@ struct Linear::State {
   std::vector<float> floats;
 
   State(std::span<const WeightRef> w, std::vector<float> b, Precision p)
-      : weights(w, p), precision(p), bias(std::move(b)) {
+      : weights(w, p == Precision::split ? Precision::f32 : p), precision(p), bias(std::move(b)) {
     pad_bias();
-    if (p == Precision::f32 && uses_blas()) store_for_blas(w);
+    if (p == Precision::split && !kernels().gemm_split) precision = Precision::f32;
+    if (precision == Precision::f32 && uses_blas()) store_for_blas(w);
   }
   State(const BlockedRef& blocked, std::vector<float> b)
       : weights(blocked), precision(blocked.precision), bias(std::move(b)) {
@@ -56,6 +59,11 @@ struct Linear::State {
   void run(const GemmTask& task, size_t first, size_t last, bool keep, float* scratch) const;
   void run_blas(ConstMatrix x, Matrix y, Activation act, ConstMatrix residual,
                 float* scratch) const;
+  size_t scratch_floats() const {
+    const size_t parts =
+        precision == Precision::split ? split_scratch(weights.in()) / sizeof(float) : 0;
+    return round_up(weights.scratch_floats(kMostGroup), 16) + parts;
+  }
   size_t blas_floats() const { return kBlasRows * (weights.in() + weights.out()); }
 };
 
@@ -114,6 +122,12 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
     task.a = quantized;
     task.lda = ld;
     task.a_scales = scales;
+  } else if (precision == Precision::split) {
+    const size_t part = row_stride(in * sizeof(uint16_t)) / sizeof(uint16_t);
+    auto* parts = reinterpret_cast<uint16_t*>(scratch.quantized.reserve(x.rows * 3 * part / 2));
+    for (size_t t = 0; t < x.rows; ++t) table.split(x.row(t), in, part, parts + t * 3 * part);
+    task.a = parts;
+    task.lda = 3 * part;
   } else if (precision == Precision::bf16) {
     const bool emulate = weights.emulates_bf16();
     const size_t ld = row_stride(in * sizeof(uint16_t)) / sizeof(uint16_t);
@@ -136,14 +150,17 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
 void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool keep,
                         float* scratch) const {
   const KernelTable& table = kernels();
-  const bool wide = precision == Precision::f32 || weights.emulates_bf16();
+  const bool split = precision == Precision::split;
+  const bool wide = !split && (precision == Precision::f32 || weights.emulates_bf16());
   const auto gemm = wide                           ? table.gemm_f32
                     : precision == Precision::int8 ? table.gemm_int8
                                                    : table.gemm_bf16;
   const size_t groups = pieces(last - first, wide ? kGroup : table.narrow_panels);
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
   const size_t row_bytes = task.lda * (wide ? 4 : precision == Precision::int8 ? 1 : 2);
-  const size_t block = keep ? std::max<size_t>(32, kCachedRows / row_bytes / 32 * 32) : task.rows;
+  const size_t cached = split ? kCachedParts : kCachedRows;
+  const size_t block = keep ? std::max<size_t>(32, cached / row_bytes / 32 * 32) : task.rows;
+  float* parts = scratch + round_up(weights.scratch_floats(kMostGroup), 16);
   for (size_t row = 0; row < task.rows; row += block) {
     for (size_t g = 0; g < groups; ++g) {
       const size_t p = first + (last - first) * g / groups;
@@ -159,7 +176,7 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
       part.c = task.c + row * task.ldc + p * kPanel;
       if (task.bias) part.bias = task.bias + p * kPanel;
       if (task.residual) part.residual = task.residual + row * task.ldr + p * kPanel;
-      gemm(part);
+      split ? table.gemm_split(part, parts) : gemm(part);
     }
   }
 }
@@ -222,7 +239,7 @@ void Linear::operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& 
   s.prepare(x, scratch, task);
 
   const bool keep = s.weights.keep();
-  const size_t part_floats = round_up(s.weights.scratch_floats(kMostGroup), 16);
+  const size_t part_floats = s.scratch_floats();
   float* panel = scratch.panel.reserve(parts * part_floats);
   const size_t panels = s.weights.panels();
   if (parts == 1) return s.run(task, 0, panels, keep, panel);

@@ -127,9 +127,9 @@ std::vector<float> chosen_rows(const std::vector<float>& logits, const std::vect
   return chosen;
 }
 
-void compare_with_reference(const std::string& name) {
+void compare_with_reference(const std::string& name, Precision precision) {
   const Golden golden(name);
-  const Model model = Model::open(golden_model(name), Precision::f32, {golden_head(name), ""});
+  const Model model = Model::open(golden_model(name), precision, {golden_head(name), ""});
   Workspace workspace;
   std::vector<float> layers, attention;
   const size_t layer_rows = golden.has("layers") ? golden.shape("layers")[1] : 0;
@@ -196,13 +196,19 @@ TEST_CASE("every golden model agrees with the reference in fp64") {
   const std::vector<std::string> names = fixtures();
   REQUIRE(names.size() >= 32);
   for (const std::string& name : names) {
-    SUBCASE(name.c_str()) { compare_with_reference(name); }
+    SUBCASE(name.c_str()) {
+      compare_with_reference(name, Precision::f32);
+      compare_with_reference(name, Precision::split);
+    }
   }
 }
 
 TEST_CASE("a sequence has the same bits alone, in company, and in another place") {
   for (const std::string& name : fixtures()) {
-    SUBCASE(name.c_str()) { compare_with_itself(name, Precision::f32); }
+    SUBCASE(name.c_str()) {
+      compare_with_itself(name, Precision::f32);
+      compare_with_itself(name, Precision::split);
+    }
   }
 }
 
@@ -229,7 +235,8 @@ TEST_CASE("bf16 and int8 have the same bits in all company, too, and stay near f
 }
 
 TEST_CASE("a team of threads gives the bits of one thread") {
-  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+  for (const Precision precision :
+       {Precision::f32, Precision::bf16, Precision::int8, Precision::split}) {
     for (const std::string name : {"tiny-bert", "head-size-32", "electra-mlm"}) {
       CAPTURE(name);
       CAPTURE(static_cast<int>(precision));

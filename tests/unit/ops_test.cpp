@@ -380,30 +380,36 @@ Floats naive_int8(const Floats& x, const Floats& w, size_t rows, size_t out, siz
   return y;
 }
 
-TEST_CASE("products of every length K, in bf16 and int8, with any number of rows") {
+TEST_CASE("products of every length K, in bf16, int8 and split, with any number of rows") {
   Random random;
   for (size_t in = 1; in <= 130; ++in) {
     const size_t out = in % 3 == 0 ? 70 : 5;
     const StoredWeight weight(DType::f32, out, in, random);
-    const Linear bf16(weight.ref, {}, Precision::bf16), int8(weight.ref, {}, Precision::int8);
+    const Linear bf16(weight.ref, {}, Precision::bf16), int8(weight.ref, {}, Precision::int8),
+        split(weight.ref, {}, Precision::split);
     for (size_t rows : {1, 16, 17, 32, 47}) {
       CAPTURE(in);
       CAPTURE(rows);
       const Floats x = random.floats(rows * in);
       CHECK(
           same_bits(apply(int8, x, Activation::none), naive_int8(x, weight.values, rows, out, in)));
-      const Floats y = apply(bf16, x, Activation::none);
-      double worst = 0;
+      const Floats y = apply(bf16, x, Activation::none), z = apply(split, x, Activation::none);
+      double worst = 0, worst_split = 0;
       for (size_t t = 0; t < rows; ++t) {
         for (size_t n = 0; n < out; ++n) {
-          double sum = 0;
+          double sum = 0, exact = 0;
           for (size_t k = 0; k < in; ++k) {
+            exact +=
+                static_cast<double>(x[t * in + k]) * static_cast<double>(weight.values[n * in + k]);
             sum += round_to_bf16(x[t * in + k]) * round_to_bf16(weight.values[n * in + k]);
           }
           worst = std::max(worst, std::abs(sum - static_cast<double>(y[t * out + n])));
+          worst_split =
+              std::max(worst_split, std::abs(exact - static_cast<double>(z[t * out + n])));
         }
       }
       CHECK(worst < 1e-5);
+      CHECK(worst_split < 2e-6);
     }
   }
 }

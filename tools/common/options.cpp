@@ -81,8 +81,8 @@ Tokenizer ModelOptions::open_tokenizer() const {
   return tokenizer;
 }
 
-Model ModelOptions::open_model(const std::string& task) const {
-  Model model = Model::open(directory(), precision_, {head_, task});
+Model ModelOptions::open_model(const std::string& task, bool many_rows) const {
+  Model model = Model::open(directory(), precision_, {head_, task}, many_rows);
   settle(model.weights());
   if (strict_) {
     for (const NonFinite& tensor : model.weights().non_finite()) {

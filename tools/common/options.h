@@ -26,7 +26,7 @@ class ModelOptions {
   const std::string& directory() const;
   Tokenizer open_tokenizer() const;
   /// With the head that --head names, else the model's for this task (HeadChoice::task).
-  Model open_model(const std::string& task = "") const;
+  Model open_model(const std::string& task = "", bool many_rows = false) const;
   /// What every weight that is opened goes through: --no-mmap.
   void settle(const Weights& weights) const {
     if (no_mmap_) weights.hold();
