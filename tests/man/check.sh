@@ -62,6 +62,7 @@ for pair in bert-base-uncased=tiny-bert bert-base-cased=tiny-bert my-bert=tiny-b
   all-MiniLM-L6-v2=st-mean; do
   ln -s "$root/tests/golden/${pair#*=}" "$data/${pair%=*}"
 done
+ln -s "$root/tests/golden/tiny-classifier" "$work/example/log-model"
 model_of() {
   case $1 in
     classify) echo my-classifier ;;
@@ -69,6 +70,7 @@ model_of() {
     ner) echo my-tagger ;;
     embed) echo my-sentence-model ;;
     bert-tools) echo bert-base-uncased ;;
+    README) ;; # the default model
     *) echo my-bert ;;
   esac
 }
