@@ -78,7 +78,6 @@ int main(int argc, char** argv) {
   tools::ModelOptions models(app, Overflow::cut);
   Options options;
   add(app, options);
-
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
     const Model model = models.open_model("text-classification");
@@ -89,9 +88,8 @@ int main(int argc, char** argv) {
     models.fill(task, tokenizer, model);
     rows.fill(task);
     if (!plan.hypotheses.empty()) task.encode.truncation = Truncation::only_first;
-
     ClassifyOptions& classify = options.classify;
-    const CLI::Option* fields = app.get_option("--fields");
+    const auto* fields = app.get_option("--fields");
     classify.pair |=
         fields->count() > 0 && fields->as<std::string>().find(',') != std::string::npos;
     if (classify.pair && !plan.hypotheses.empty()) {
@@ -106,6 +104,8 @@ int main(int argc, char** argv) {
         throw Error(Error::Kind::usage, "--gold", "wants a model with labels or with one value");
       }
       rows.stream().extra_fields = {options.gold};
+      const bool whole = !classify.pair && fields->count() == 0;  // the line, label and all
+      if (whole) rows.stream().fields = {options.gold == "1" ? "2" : "1"};
       if (plan.labels.size() == 1) classify.value_metrics = &value_metrics;
       if (plan.labels.size() > 1) classify.label_metrics = &label_metrics;
     }

@@ -37,6 +37,8 @@ void add(CLI::App& app, Options& o) {
   auto* conll = app.add_flag_callback(
       "--conll", [&ner] { ner.output = NerOutput::columns; },
       "write one row per word with its label, an empty one after each record");
+  app.add_option("--threshold", ner.threshold, "only entities of at least this score")
+      ->type_name("X");
   app.add_flag("--chars", o.chars, "start and end count code points");
   app.add_flag("--gold", o.gold,
                "the last column is the true label: report precision, recall, F1 on stderr")

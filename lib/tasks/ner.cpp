@@ -186,7 +186,7 @@ std::vector<NerWorker::Entity> NerWorker::entities(const Sentence& s) const {
     include_marks(s.text, e.begin, e.end);
     for (size_t i = span.begin; i < span.end; ++i) e.score += s.labels[i].score;
     e.score /= static_cast<double>(span.end - span.begin);
-    found.push_back(e);
+    if (e.score >= ner_.threshold) found.push_back(e);
   }
   return found;
 }

@@ -25,6 +25,7 @@ struct NerOptions {
   Aggregation aggregation = Aggregation::first;
   NerInput input = NerInput::text;
   NerOutput output = NerOutput::rows;
+  double threshold = 0;              ///< entities of a lower score are left out of rows and marks
   EntityMetrics* metrics = nullptr;  ///< of columns: hears of their last, the true labels
 };
 
