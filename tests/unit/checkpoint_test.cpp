@@ -16,6 +16,7 @@
 #include "checkpoint/parameters.h"
 #include "checkpoint/pickle.h"
 #include "checkpoint/weights.h"
+#include "temporary.h"
 
 using namespace bert;
 namespace fs = std::filesystem;
@@ -56,26 +57,7 @@ class Environment {
   bool had_;
 };
 
-/// An empty directory, gone with its object.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() : path_((fs::temp_directory_path() / "bert-test-XXXXXX").string()) {
-    REQUIRE(mkdtemp(path_.data()) != nullptr);
-  }
-  ~TemporaryDirectory() { fs::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-  void add(const std::string& file, const std::string& content = "{}") const {
-    const fs::path path = fs::path(path_) / file;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << content;
-  }
-
- private:
-  std::string path_;
-};
+using test::TemporaryDirectory;
 
 }  // namespace
 

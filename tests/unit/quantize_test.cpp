@@ -22,19 +22,7 @@ namespace {
 
 using test::Golden;
 using test::golden_model;
-
-/// A directory that goes with its object.
-class Folder {
- public:
-  Folder() : path_((std::filesystem::temp_directory_path() / "bert-test-XXXXXX").string()) {
-    REQUIRE(mkdtemp(path_.data()) != nullptr);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using Folder = test::TemporaryDirectory;
 
 std::string written(const Folder& folder, const std::string& from, Precision precision,
                     const std::string& head = "") {

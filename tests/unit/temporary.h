@@ -36,4 +36,27 @@ class TemporaryFile {
   std::string path_;
 };
 
+/// A directory, gone with its object and all that is in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory()
+      : path_((std::filesystem::temp_directory_path() / "bert-test-XXXXXX").string()) {
+    REQUIRE(mkdtemp(path_.data()) != nullptr);
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  void add(const std::string& file, const std::string& content = "{}") const {
+    const std::filesystem::path path = std::filesystem::path(path_) / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << content;
+  }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace bert::test
