@@ -13,7 +13,7 @@ inline void product(const float* a, size_t lda, size_t rows, const float* b, siz
         if (count == 3) run = tile_of<3, false>(height, TileRows{});
       }
       run(a + row * lda, lda, b + first * panel_floats, panel_floats, step, k,
-          c + row * ldc + first * kPanel, ldc, false);
+          c + row * ldc + first * kPanel, ldc, false, {reinterpret_cast<const char*>(b), 0});
     });
   });
 }

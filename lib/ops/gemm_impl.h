@@ -2,13 +2,20 @@
 
 /// The sums over K are cut into runs of at most this length, of equal size, added at the end:
 /// shorter chains round less, and the cut depends on K alone.
-constexpr size_t kMaxChain = 256;
+constexpr size_t kMaxChain = 192;
+
+/// Where the panels lie that follow, and how much of them each step along K fetches: many rows
+/// together fetch them all, evenly, since memory is slower than the products.
+struct Ahead {
+  const char* next = nullptr;
+  size_t step = 0;
+};
 
 /// c[MR, NP * 16] (+)= a[MR, k] b[k, NP * 16], one chain of multiply-adds per element.
-/// Ahead fetches the panels that follow, for the first rows to meet b.
-template <size_t MR, size_t NP, bool Ahead>
+/// Alone: no other rows meet b, and each step fetches a row of each of the panels that follow.
+template <size_t MR, size_t NP, bool Alone>
 void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, size_t step,
-              size_t k, float* c, size_t ldc, bool accumulate) {
+              size_t k, float* c, size_t ldc, bool accumulate, Ahead ahead) {
   constexpr size_t NV = NP * kVecsPerPanel;
   Vec sum[MR][NV];
   UNROLL for (size_t r = 0; r < MR; ++r) {
@@ -18,10 +25,14 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
     Vec w[NV];
     UNROLL for (size_t j = 0; j < NV; ++j) {
       w[j] = load(b + j / kVecsPerPanel * panel_floats + j % kVecsPerPanel * kLanes);
-      if constexpr (Ahead) {
+      if constexpr (Alone) {
         __builtin_prefetch(b + (NP + j / kVecsPerPanel) * panel_floats + j % kVecsPerPanel * kLanes,
                            0, 2);
       }
+    }
+    if constexpr (!Alone) {
+      __builtin_prefetch(ahead.next, 0, 2);
+      ahead.next += ahead.step;
     }
     UNROLL for (size_t r = 0; r < MR; ++r) {
       const Vec x = set1(a[r * lda + i]);
@@ -38,12 +49,12 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
 }
 
 using TileF32 = void (*)(const float*, size_t, const float*, size_t, size_t, size_t, float*, size_t,
-                         bool);
+                         bool, Ahead);
 
-/// tile_f32<rows, NP, Ahead> by the number of rows.
-template <size_t NP, bool Ahead, size_t... R>
+/// tile_f32<rows, NP, Alone> by the number of rows.
+template <size_t NP, bool Alone, size_t... R>
 inline TileF32 tile_of(size_t rows, Rows<R...>) {
-  static constexpr TileF32 kTiles[] = {tile_f32<R, NP, Ahead>...};
+  static constexpr TileF32 kTiles[] = {tile_f32<R, NP, Alone>...};
   return kTiles[rows - 1];
 }
 
@@ -107,18 +118,26 @@ inline GemmTask panels_of(const GemmTask& t, size_t first, size_t panels) {
   return part;
 }
 
-/// How a product is computed tile by tile: run<MR, NP>(t, row, tile) leaves the sums of MR rows.
+/// How the sums of some rows come about: run<NP>(t, row, rows, tile, all) leaves them in `tile`.
 struct F32 {
   using AllRows = TileRows;
+  static constexpr size_t kTiles = 4;  ///< that meet a run of K while its panels are in cache
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...> all) {
     const float* a = static_cast<const float*>(t.a) + row * t.lda;
     const float* b = static_cast<const float*>(t.b);
-    const TileF32 run_tile =
-        row == 0 ? tile_of<NP, true>(rows, all) : tile_of<NP, false>(rows, all);
+    const size_t panels = NP * t.panel_stride;
+    const bool alone = t.rows <= sizeof...(R);
+    const size_t step = panels * sizeof...(R) / t.rows / t.k + 1;
+    const char* next = static_cast<const char*>(t.b) + panels + panels * row / t.rows;
     in_pieces(t.k, kMaxChain, [&](size_t k, size_t count) {
-      run_tile(a + k, t.lda, b + k * t.step, t.panel_stride / sizeof(float), t.step, count, tile,
-               NP * kPanel, k > 0);
+      in_pieces(rows, sizeof...(R), [&](size_t r, size_t height) {
+        const TileF32 run_tile =
+            alone ? tile_of<NP, true>(height, all) : tile_of<NP, false>(height, all);
+        run_tile(a + r * t.lda + k, t.lda, b + k * t.step, t.panel_stride / sizeof(float), t.step,
+                 count, tile + r * NP * kPanel, NP * kPanel, k > 0, {next, step});
+        next += count * step;
+      });
     });
   }
 };
@@ -127,6 +146,7 @@ struct F32 {
 template <typename K>
 struct Whole {
   using AllRows = typename K::AllRows;
+  static constexpr size_t kTiles = 1;
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...>) {
     using Run = void (*)(const GemmTask&, size_t, float*);
@@ -137,8 +157,9 @@ struct Whole {
 
 template <typename K, size_t NP, size_t... R>
 void gemm_panels(const GemmTask& t, Rows<R...> all) {
-  alignas(64) float tile[sizeof...(R) * NP * kPanel];
-  in_pieces(t.rows, sizeof...(R), [&](size_t row, size_t rows) {
+  constexpr size_t kRows = K::kTiles * sizeof...(R);
+  alignas(64) float tile[kRows * NP * kPanel];
+  in_pieces(t.rows, kRows, [&](size_t row, size_t rows) {
     K::template run<NP>(t, row, rows, tile, all);
     epilogue(t, tile, row, rows, NP * kPanel);
   });

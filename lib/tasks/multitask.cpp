@@ -44,6 +44,7 @@ class Task {
       data.files = line_.train.files;
       data.max_length = limit;
       data.masking.seed = seed;
+      data.masking.mlm_probability = line_.mlm_probability;
       stream_.emplace(tokenizer, data);
       read_held_out(tokenizer, data);
       return;
@@ -144,6 +145,7 @@ class Task {
     if (line_.dev.empty()) return;
     constexpr size_t kSequences = 256;
     data.files = line_.dev;
+    data.masking = {};
     data.masking.seed = 1;  // whatever the run's: two runs compare
     PretrainingStream(tokenizer, data).next(kSequences, held_out_);
   }

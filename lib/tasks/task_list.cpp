@@ -80,6 +80,8 @@ class LineParser {
       task.max_length = static_cast<size_t>(number(word, value, 8));
     } else if (key == "weight") {
       task.weight = static_cast<float>(number(word, value, 0));
+    } else if (key == "probability") {
+      task.mlm_probability = number(word, value, 0);
     } else if (key == "dropout") {
       task.dropout = number(word, value, 0);
     } else if (key == "teacher") {
@@ -100,8 +102,8 @@ class LineParser {
       task.train.kind = LabelKind::several;
     } else {
       fail(
-          fmt::format("found '{}', wants batch=, length=, weight=, dropout=, teacher=, labels=, "
-                      "fields=, label=, pair, header, regression or multi-label",
+          fmt::format("found '{}', wants batch=, length=, weight=, dropout=, probability=, teacher=, "
+                      "labels=, fields=, label=, pair, header, regression or multi-label",
                       printable(word)));
     }
   }

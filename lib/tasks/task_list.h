@@ -19,6 +19,7 @@ struct TaskLine {
   size_t batch_size = 16;
   size_t max_length = 128;
   float weight = 1;
+  double mlm_probability = 0.15;    ///< mlm: a token is to be predicted
   double dropout = -1;              ///< below 0: the run's
   std::string teacher;              ///< vectors: the model whose vectors are learned
   std::vector<std::string> labels;  ///< in the order of their ids; empty: as found
