@@ -19,7 +19,7 @@ AttentionWeights AttentionWeights::load(const Config& config, const Weights& wei
     bias.insert(bias.end(), b.begin(), b.end());
   }
   return {weights.linear(matrices, width, width, std::move(bias), precision),
-          config.num_attention_heads};
+          config.num_attention_heads, precision == Precision::bf16 || precision == Precision::int8};
 }
 
 namespace {
@@ -54,7 +54,7 @@ void self_attention(const AttentionWeights& weights, const PackedBatch& batch, C
   }
 
   attention(qkv, batch.cu_seq_lens, weights.num_attention_heads, scale, context, scratch.head,
-            linear_scratch.team);
+            linear_scratch.team, weights.narrow);
   if (!observer) return;
 
   for (size_t s = 0; s < batch.sequences(); ++s) {

@@ -26,6 +26,7 @@ struct AttentionScratch {
 struct AttentionWeights {
   Linear qkv;  ///< [3H, H]
   size_t num_attention_heads = 0;
+  bool narrow = false;  ///< of less precision than float: so may be queries, keys and values
 
   /// `prefix` is "encoder.layer.N.attention.self.".
   static AttentionWeights load(const Config& config, const Weights& weights,

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "base/cpu.h"
 #include "base/team.h"
 #include "ops/kernel_table.h"
 
 namespace bert {
 namespace {
+
+constexpr size_t kNarrowFrom = 64;  // tokens, where rounding begins to pay (measured)
 
 AttentionTask task_of(ConstMatrix q, ConstMatrix k, float scale) {
   AttentionTask task;
@@ -34,7 +37,8 @@ void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Ma
 }
 
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
-               Matrix out, Buffer& scratch, Team* team) {
+               Matrix out, Buffer& scratch, Team* team, bool narrow) {
+  narrow = narrow && cpu_bf16() && kernels().attention_bf16;
   const size_t width = out.cols;   // H
   const size_t d = width / heads;  // D
   const size_t sequences = cu_seq_lens.size() - 1;
@@ -43,7 +47,8 @@ void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t head
     longest = std::max(longest, cu_seq_lens[s + 1] - cu_seq_lens[s]);
   }
   const size_t parts = team ? static_cast<size_t>(team->size()) : 1;
-  const size_t part_floats = round_up(attention_scratch(longest, d), 16);
+  const size_t part_floats =
+      round_up(std::max(attention_scratch(longest, d), attention_bf16_scratch(longest, d)), 16);
   float* const floats = scratch.reserve(parts * part_floats);
   const auto run = [&](size_t part) {
     for (size_t item = part; item < sequences * heads; item += parts) {
@@ -57,7 +62,7 @@ void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t head
       task.out = out.row(begin) + item % heads * d;
       task.out_stride = out.stride;
       task.scratch = floats + part * part_floats;
-      kernels().attention(task);
+      (narrow && n >= kNarrowFrom ? kernels().attention_bf16 : kernels().attention)(task);
     }
   };
   if (parts == 1) return run(0);

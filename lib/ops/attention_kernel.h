@@ -23,8 +23,9 @@ void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Ma
 ///
 ///   qkv [T, 3H], queries, keys and values of all heads side by side     out [T, H]
 ///   sequence s is rows [cu_seq_lens[s], cu_seq_lens[s + 1])
+///   narrow: operands may be rounded to bf16, where the CPU multiplies those faster
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
-               Matrix out, Buffer& scratch, Team* team = nullptr);
+               Matrix out, Buffer& scratch, Team* team = nullptr, bool narrow = false);
 
 /// The same, and the probabilities [n, n] besides (for `attend` and for tests).
 void attention_head_probabilities(ConstMatrix q, ConstMatrix k, float scale, Matrix probabilities);

@@ -52,3 +52,65 @@ void bf16_transpose_impl(const float* x, size_t stride, size_t k, size_t n, size
     }
   }
 }
+
+/// n floats of a row and zeros behind them, up to a multiple of 32.
+inline void bf16_padded(const float* x, size_t n, uint16_t* out) {
+  for (size_t i = 0; i < n; i += 32) {
+    _mm512_storeu_si512(out + i, bf16_of_32(x + i, smaller(32, n - i)));
+  }
+}
+
+/// attention_impl with products of bf16: queries, keys, values and probabilities are rounded, sums
+/// and softmax are float.
+template <void (*Gemm)(const GemmTask&)>
+void attention_bf16_impl(const AttentionTask& t) {
+  const size_t n16 = round_up(t.n, kPanel), n32 = round_up(t.n, 32);
+  const size_t d16 = round_up(t.d, kPanel), d32 = round_up(t.d, 32);
+  float* scores = t.scratch;  // [kQueryBlock, n16]
+  float* sums = scores + kQueryBlock * n16;
+  float* rows_out = sums + kQueryBlock;  // [kQueryBlock, d16]
+  auto* keys =
+      reinterpret_cast<uint16_t*>(rows_out + kQueryBlock * d16);  // [n16 / 16][d32 / 2][16][2]
+  uint16_t* values = keys + n16 * d32;                            // [d16 / 16][n32 / 2][16][2]
+  uint16_t* queries = values + d16 * n32;                         // [kQueryBlock, d32]
+  uint16_t* chances = queries + kQueryBlock * d32;                // [kQueryBlock, n32]
+  __builtin_memset(keys, 0, (n16 * d32 + d16 * n32) * sizeof(uint16_t));
+  for (size_t i = 0; i < t.n; i += kPanel) {
+    bf16_rows_impl(t.k + i * t.k_stride, t.k_stride, smaller(kPanel, t.n - i), t.d, keys + i * d32);
+  }
+  for (size_t j = 0; j < t.d; j += kPanel) {
+    bf16_columns_impl(t.v + j, t.v_stride, t.n, smaller(kPanel, t.d - j), values + j * n32);
+  }
+  // c [rows, cols] = a b, of whole panels
+  const auto product = [](const uint16_t* a, size_t k, const uint16_t* b, size_t rows, float* c,
+                          size_t cols) {
+    GemmTask task;
+    task.a = a;
+    task.lda = task.k = k;
+    task.b = b;
+    task.panel_stride = k * kPanel * sizeof(uint16_t);
+    task.rows = rows;
+    task.panels = cols / kPanel;
+    task.cols = task.ldc = cols;
+    task.c = c;
+    Gemm(task);
+  };
+  in_pieces(t.n, kQueryBlock, [&](size_t first, size_t rows) {
+    for (size_t r = 0; r < rows; ++r) {
+      bf16_padded(t.q + (first + r) * t.q_stride, t.d, queries + r * d32);
+    }
+    product(queries, d32, keys, rows, scores, n16);
+    for (size_t r = 0; r < rows; ++r) {
+      sums[r] = inverse_sum(exp_row(scores + r * n16, t.n, t.scale));
+      bf16_padded(scores + r * n16, t.n, chances + r * n32);
+    }
+    product(chances, n32, values, rows, rows_out, d16);
+    for (size_t r = 0; r < rows; ++r) {
+      const Vec factor = set1(sums[r]);
+      float* to = t.out + (first + r) * t.out_stride;
+      each(t.d, [&](size_t j, auto part) {
+        store_n(to + j, mul(load(rows_out + r * d16 + j), factor), part);
+      });
+    }
+  });
+}

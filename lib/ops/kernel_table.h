@@ -107,6 +107,9 @@ struct KernelTable {
   /// x [k] to its three parts of `part` values each, filled up with zeros to a multiple of 32.
   void (*split)(const float* x, size_t k, size_t part, uint16_t* out) = nullptr;
 
+  /// softmax(Q K^T) V of bf16 with sums of floats, where gemm_bf16 is; no probabilities.
+  void (*attention_bf16)(const AttentionTask&) = nullptr;
+
   size_t narrow_panels = 3;  ///< that gemm_bf16 and gemm_int8 compute best at once
 };
 
@@ -128,6 +131,11 @@ constexpr size_t kQueryBlock = 32;
 constexpr size_t attention_scratch(size_t n, size_t d) {
   return round_up(n, kPanel) * (d + kQueryBlock) + round_up(d, kPanel) * (n + kQueryBlock) +
          kQueryBlock;
+}
+/// The same for attention_bf16.
+constexpr size_t attention_bf16_scratch(size_t n, size_t d) {
+  const size_t n32 = round_up(n, 32), d32 = round_up(d, 32);
+  return kQueryBlock * (n32 + d32 + 1) + (2 * n32 * d32 + kQueryBlock * (n32 + d32)) / 2;
 }
 
 }  // namespace bert

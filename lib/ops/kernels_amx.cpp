@@ -383,6 +383,7 @@ const KernelTable& kernels_amx() {
     amx.gemm_split = gemm_split;
     amx.split = split_impl;
     amx.to_bf16 = bf16_row_impl;
+    amx.attention_bf16 = attention_bf16_impl<gemm_tiles<BFloat16>>;
     amx.narrow_panels = 4;
     return amx;
   }();

@@ -104,11 +104,15 @@ struct BFloat16 {
 }  // namespace
 
 const KernelTable& kernels_avx512_vnni() {
-  static const KernelTable table = {
-      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,     gemm<F32>,     gemm<Whole<BFloat16>>,
-      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<true>, to_float_impl, layer_norm_impl,
-      add_impl,          activate_impl,  softmax_impl,       dot_impl,      attention_impl,
-      bf16_columns_impl, bf16_rows_impl, bf16_transpose_impl};
+  static const KernelTable table = [] {
+    KernelTable vnni = {
+        pack_f32_impl,     pack_bf16_impl, pack_int8_impl,     gemm<F32>,     gemm<Whole<BFloat16>>,
+        gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<true>, to_float_impl, layer_norm_impl,
+        add_impl,          activate_impl,  softmax_impl,       dot_impl,      attention_impl,
+        bf16_columns_impl, bf16_rows_impl, bf16_transpose_impl};
+    vnni.attention_bf16 = attention_bf16_impl<gemm<Whole<BFloat16>>>;
+    return vnni;
+  }();
   return table;
 }
 

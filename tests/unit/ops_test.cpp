@@ -718,7 +718,14 @@ TEST_CASE("attention equals its twin for any length and head size") {
         task.probabilities = probabilities.data();
         task.probabilities_stride = n;
         target.table->attention(task);
-        double worst = 0;
+        Floats narrow(n * out_stride, 7.f);
+        const bool has_narrow = cpu_bf16() && target.table->attention_bf16;
+        if (has_narrow) {
+          task.out = narrow.data();
+          task.scratch = scratch.reserve(attention_bf16_scratch(n, d));
+          target.table->attention_bf16(task);
+        }
+        double worst = 0, worst_narrow = 0;
         for (size_t i = 0; i < n; ++i) {
           std::vector<double> p(n);
           double top = -1e300, sum = 0;
@@ -736,10 +743,13 @@ TEST_CASE("attention equals its twin for any length and head size") {
             double wanted = 0;
             for (size_t j = 0; j < n; ++j) wanted += p[j] / sum * qkv[j * stride + 2 * d + e];
             worst = std::max(worst, std::abs(out[i * out_stride + e] - wanted));
+            worst_narrow = std::max(worst_narrow, std::abs(narrow[i * out_stride + e] - wanted));
           }
           for (size_t e = d; e < out_stride; ++e) CHECK(out[i * out_stride + e] == 7.f);
+          for (size_t e = d; e < out_stride; ++e) CHECK(narrow[i * out_stride + e] == 7.f);
         }
         CHECK(worst < 5e-6);
+        if (has_narrow) CHECK(worst_narrow < 0.03);
       }
     }
   }
@@ -748,7 +758,7 @@ TEST_CASE("attention equals its twin for any length and head size") {
 TEST_CASE("attention over a batch is that of each head alone, to the bit, by every thread count") {
   Random random;
   const size_t heads = 3, d = 20, width = heads * d;
-  const std::vector<size_t> cu_seq_lens = {0, 7, 8, 58, 75};
+  const std::vector<size_t> cu_seq_lens = {0, 7, 8, 88, 105};
   const size_t tokens = cu_seq_lens.back();
   const Floats qkv = random.floats(tokens * 3 * width);
   Floats wanted(tokens * width);
@@ -762,13 +772,21 @@ TEST_CASE("attention over a batch is that of each head alone, to the bit, by eve
                      Matrix(wanted.data() + begin * width + head * d, n, d, width), scratch);
     }
   }
+  Floats narrow;
   for (int threads : {1, 2, 5}) {
     Team team(threads);
     Floats out(tokens * width);
     Buffer parts;
-    attention(ConstMatrix(qkv.data(), tokens, 3 * width), cu_seq_lens, heads, 0.2f,
-              Matrix(out.data(), tokens, width), parts, threads == 1 ? nullptr : &team);
+    const auto run = [&](bool is_narrow) {
+      attention(ConstMatrix(qkv.data(), tokens, 3 * width), cu_seq_lens, heads, 0.2f,
+                Matrix(out.data(), tokens, width), parts, threads == 1 ? nullptr : &team,
+                is_narrow);
+    };
+    run(false);
     CHECK(same_bits(out, wanted));
+    run(true);
+    if (threads == 1) narrow = out;
+    CHECK(same_bits(out, narrow));
   }
 }
 
