@@ -107,10 +107,21 @@ struct KernelTable {
   /// x [k] to its three parts of `part` values each, filled up with zeros to a multiple of 32.
   void (*split)(const float* x, size_t k, size_t part, uint16_t* out) = nullptr;
 
+  /// A panel [k] of the int8 layout to one of the bf16 layout, filled up to a multiple of 4 along
+  /// K, where gemm_bf16 is the faster one: tiles compute the sums of a group of int8 in no time,
+  /// and what follows each group takes many times longer. nullptr: gemm_int8 is best.
+  void (*int8_to_bf16)(const void* panel, size_t k, void* out) = nullptr;
+
   /// softmax(Q K^T) V of bf16 with sums of floats, where gemm_bf16 is; no probabilities.
   void (*attention_bf16)(const AttentionTask&) = nullptr;
 
-  size_t narrow_panels = 3;  ///< that gemm_bf16 and gemm_int8 compute best at once
+  /// Bytes of panels that gemm_bf16 takes best at once, as they stay in the second-level cache;
+  /// 0: three panels, as gemm_int8.
+  size_t narrow_bytes = 0;
+  /// Panels of `bytes` each for one call of gemm_bf16.
+  size_t narrow_panels(size_t bytes) const {
+    return narrow_bytes < 8 * bytes ? narrow_bytes == 0 ? 3 : 4 : narrow_bytes / bytes / 4 * 4;
+  }
 };
 
 /// The table of the best instruction set of this CPU (base/cpu.h), chosen once.
@@ -126,6 +137,8 @@ const KernelTable& kernels_amx();
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 /// Bytes of two panels in parts.
 constexpr size_t split_scratch(size_t k) { return 2 * 3 * round_up(k, 32) * kPanel * 2; }
+/// Bytes of a panel that int8_to_bf16 writes.
+constexpr size_t widened_panel(size_t k) { return round_up(k, 4) * kPanel * 2; }
 
 constexpr size_t kQueryBlock = 32;
 constexpr size_t attention_scratch(size_t n, size_t d) {

@@ -43,42 +43,32 @@ void configure(size_t rows) {
   _tile_loadconfig(&config);
 }
 
-// The numbers of tiles must stand in the source: g++ 12 makes text of them.
-#define BERT_MULTIPLY(sum, a, b) \
-  if constexpr (Bf16) {          \
-    _tile_dpbf16ps(sum, a, b);   \
-  } else {                       \
-    _tile_dpbusd(sum, a, b);     \
-  }
-
-/// sums += a b over one tile's length of K, in bf16 or of unsigned by signed bytes.
-/// Tall: two tiles of rows by at most two panels.
-template <bool Bf16, bool Tall, size_t NP>
+/// sums += a b over one tile's length of K. Tall: two tiles of rows by at most two panels.
+template <bool Tall, size_t NP>
 inline void multiply_tiles(const char* a, size_t a_stride, const char* b, size_t panel_stride) {
   _tile_loadd(4, a, a_stride);
   if constexpr (Tall) _tile_loadd(5, a + kTileRows * a_stride, a_stride);
   _tile_loadd(6, b, kTileBytes);
-  BERT_MULTIPLY(0, 4, 6)
+  _tile_dpbf16ps(0, 4, 6);
   if constexpr (Tall) {
-    BERT_MULTIPLY(2, 5, 6)
+    _tile_dpbf16ps(2, 5, 6);
   }
   if constexpr (NP >= 2) {
     _tile_loadd(7, b + panel_stride, kTileBytes);
-    BERT_MULTIPLY(1, 4, 7)
+    _tile_dpbf16ps(1, 4, 7);
     if constexpr (Tall) {
-      BERT_MULTIPLY(3, 5, 7)
+      _tile_dpbf16ps(3, 5, 7);
     }
   }
   if constexpr (!Tall && NP >= 3) {
     _tile_loadd(6, b + 2 * panel_stride, kTileBytes);
-    BERT_MULTIPLY(2, 4, 6)
+    _tile_dpbf16ps(2, 4, 6);
   }
   if constexpr (!Tall && NP >= 4) {
     _tile_loadd(7, b + 3 * panel_stride, kTileBytes);
-    BERT_MULTIPLY(3, 4, 7)
+    _tile_dpbf16ps(3, 4, 7);
   }
 }
-#undef BERT_MULTIPLY
 
 inline void zero_sums() {
   _tile_zero(0);
@@ -87,7 +77,7 @@ inline void zero_sums() {
   _tile_zero(3);
 }
 
-/// To [rows, NP * 16] floats or int32.
+/// To [rows, NP * 16] floats.
 template <bool Tall, size_t NP>
 inline void store_sums(void* out) {
   constexpr size_t kStride = NP * kTileBytes;
@@ -126,93 +116,66 @@ struct Tail {
   }
 };
 
-struct BFloat16 {
-  /// Sums of `rows` rows of t by its NP panels, then what follows them.
-  template <bool Tall, size_t NP>
-  static void block(const GemmTask& t, size_t row, size_t rows) {
-    alignas(64) float sums[2 * kTileRows * NP * kPanel];
-    const size_t stride = t.lda * sizeof(uint16_t);
-    const char* a = static_cast<const char*>(t.a) + row * stride;
-    const char* b = static_cast<const char*>(t.b);
-    zero_sums();
-    size_t k = 0;
-    // Meanwhile comes what is needed next: a part of the panels after these, and the place of the
-    // result.
-    const size_t steps = t.k / kTileK + 1;
-    const size_t share = 2 * t.panel_stride * rows / t.rows / steps;
-    const char* ahead = b + 2 * t.panel_stride + 2 * t.panel_stride * row / t.rows;
-    size_t placed = 0;
-    for (; k + kTileK <= t.k; k += kTileK) {
-      for (size_t i = 0; i < share; i += 64) _mm_prefetch(ahead + i, _MM_HINT_T1);
-      ahead += share;
-      for (const size_t end = smaller(rows, placed + rows / steps + 1); placed < end; ++placed) {
-        const float* c = t.c + (row + placed) * t.ldc;
-        for (size_t j = 0; j < NP; ++j) __builtin_prefetch(c + j * kPanel, 1);
-      }
-      multiply_tiles<true, Tall, NP>(a, stride, b, t.panel_stride);
-      a += kTileBytes;
-      b += kTileRows * kTileBytes;
-    }
-    if (k < t.k) {
-      const Tail tail(a, stride, rows, b, t.panel_stride, NP,
-                      round_up(t.k - k, 2) * sizeof(uint16_t));
-      multiply_tiles<true, Tall, NP>(tail.a, kTileBytes, tail.b, kTileRows * kTileBytes);
-    }
-    store_sums<Tall, NP>(sums);
-    epilogue(t, sums, row, rows, NP * kPanel);
+/// What follows the sums of a block. It is done row by row while tiles compute the next block,
+/// since vectors wait long for what tiles have just stored.
+struct Waiting {
+  GemmTask task;
+  const float* sums = nullptr;
+  size_t row = 0, rows = 0, done = 0;
+
+  void finish(size_t count) {
+    count = smaller(count, rows - done);
+    if (count == 0) return;
+    const size_t ld = task.panels * kPanel;
+    epilogue(task, sums + done * ld, row + done, count, ld);
+    done += count;
   }
 };
 
-struct Int8 {
-  /// A group along K is as long as a tile: its exact sums leave the tiles before the next begins.
-  template <bool Tall, size_t NP>
-  static void block(const GemmTask& t, size_t row, size_t rows) {
-    static_assert(kInt8Group == kTileBytes);
-    constexpr size_t kLd = NP * kPanel;
-    alignas(64) float totals[2 * kTileRows * kLd];
-    alignas(64) int32_t sums[2][2 * kTileRows * kLd];  // in turn, so that one may still be read
-    const char* a = static_cast<const char*>(t.a) + row * t.lda;
-    const char* b = static_cast<const char*>(t.b);
-    const Int8Scale* scales = t.a_scales + row * int8_groups(t.k);
-    for (size_t r = 0; r < rows * kLd; r += kLanes) store(totals + r, set1(0.f));
-    for (size_t k = 0; k < t.k; k += kInt8Group, a += kTileBytes, b += 128 + 1024, ++scales) {
-      const char* bytes = b + 128;
-      zero_sums();
-      if (k + kInt8Group <= t.k) {
-        multiply_tiles<false, Tall, NP>(a, t.lda, bytes, t.panel_stride);
-      } else {
-        const Tail tail(a, t.lda, rows, bytes, t.panel_stride, NP, round_up(t.k - k, 4));
-        multiply_tiles<false, Tall, NP>(tail.a, kTileBytes, tail.b, kTileRows * kTileBytes);
-      }
-      int32_t* group = sums[k / kInt8Group % 2];
-      store_sums<Tall, NP>(group);
-      add_group<NP>(group, b, t.panel_stride, scales, int8_groups(t.k), rows, totals);
-    }
-    epilogue(t, totals, row, rows, kLd);
+/// `sums` of `rows` rows of t by its NP panels.
+template <bool Tall, size_t NP>
+void bf16_block(const GemmTask& t, size_t row, size_t rows, float* sums, Waiting& before) {
+  const size_t stride = t.lda * sizeof(uint16_t);
+  const char* a = static_cast<const char*>(t.a) + row * stride;
+  const char* b = static_cast<const char*>(t.b);
+  const size_t share = before.rows * kTileK / t.k + 1;
+  zero_sums();
+  size_t k = 0;
+  for (; k + kTileK <= t.k; k += kTileK) {
+    multiply_tiles<Tall, NP>(a, stride, b, t.panel_stride);
+    before.finish(share);
+    a += kTileBytes;
+    b += kTileRows * kTileBytes;
   }
+  if (k < t.k) {
+    const Tail tail(a, stride, rows, b, t.panel_stride, NP,
+                    round_up(t.k - k, 2) * sizeof(uint16_t));
+    multiply_tiles<Tall, NP>(tail.a, kTileBytes, tail.b, kTileRows * kTileBytes);
+  }
+  store_sums<Tall, NP>(sums);
+  before.finish(before.rows);
+}
 
- private:
-  /// totals += one group's sums with their scales; the arithmetic of kernels_avx512_vnni.cpp.
-  template <size_t NP>
-  static void add_group(const int32_t* sums, const char* head, size_t panel_stride,
-                        const Int8Scale* scales, size_t groups, size_t rows, float* totals) {
-    Vec scale[NP], excess[NP];
-    UNROLL for (size_t j = 0; j < NP; ++j) {
-      scale[j] = _mm512_loadu_ps(head + j * panel_stride);
-      excess[j] = _mm512_cvtepi32_ps(_mm512_loadu_si512(head + j * panel_stride + 64));
-    }
-    for (size_t r = 0; r < rows; ++r) {
-      const Vec zero = set1(scales[r * groups].zero), own = set1(scales[r * groups].scale);
-      UNROLL for (size_t j = 0; j < NP; ++j) {
-        const size_t at = (r * NP + j) * kPanel;
-        // Exact: whole numbers below 2^24.
-        const Vec exact =
-            sub(_mm512_cvtepi32_ps(_mm512_load_si512(sums + at)), mul(excess[j], zero));
-        store(totals + at, add(load(totals + at), mul(mul(exact, scale[j]), own)));
+void int8_to_bf16_impl(const void* panel, size_t k, void* out) {
+  const char* from = static_cast<const char*>(panel);
+  char* to = static_cast<char*>(out);
+  for (size_t i = 0; i < k; i += kInt8Group) {
+    const Vec scale = _mm512_loadu_ps(from);
+    from += 128;
+    const size_t steps = (smaller(kInt8Group, k - i) + 3) / 4;
+    for (size_t s = 0; s < steps; ++s, from += 64, to += 128) {
+      const __m512i bytes = _mm512_loadu_si512(from);  // four steps of K in each lane
+      Vec w[4];
+      UNROLL for (int j = 0; j < 4; ++j) {
+        const auto left = static_cast<unsigned>(24 - 8 * j);
+        w[j] =
+            mul(_mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(bytes, left), 24)), scale);
       }
+      _mm512_storeu_si512(to, bf16_pairs(w[0], w[1]));
+      _mm512_storeu_si512(to + 64, bf16_pairs(w[2], w[3]));
     }
   }
-};
+}
 
 /// Weights are cut to their parts, activations rounded: the products that are left out then have
 /// either sign, and no sum leans to one side.
@@ -324,41 +287,47 @@ void gemm_split(const GemmTask& t, void* scratch) {
   _tile_release();
 }
 
-template <typename K, bool Tall>
-void block_of(const GemmTask& t, size_t row, size_t rows) {
-  if constexpr (!Tall) {
-    if (t.panels == 4) return K::template block<Tall, 4>(t, row, rows);
-    if (t.panels == 3) return K::template block<Tall, 3>(t, row, rows);
-  }
-  if (t.panels == 2) return K::template block<Tall, 2>(t, row, rows);
-  K::template block<Tall, 1>(t, row, rows);
-}
+/// The blocks of a product one after the other.
+class Blocks {
+ public:
+  ~Blocks() { waiting_.finish(waiting_.rows); }
 
-/// Calls use(part of t) for at most `most` panels at a time.
-template <typename F>
-inline void in_panels(const GemmTask& t, size_t most, F&& use) {
-  for (size_t first = 0; first < t.panels; first += most) {
-    use(panels_of(t, first, smaller(most, t.panels - first)));
+  /// Rows [row, row + rows) by all panels.
+  template <bool Tall>
+  void compute(const GemmTask& t, size_t row, size_t rows) {
+    constexpr size_t kMost = Tall ? 2 : 4;
+    for (size_t first = 0; first < t.panels; first += kMost) {
+      const GemmTask part = panels_of(t, first, smaller(kMost, t.panels - first));
+      float* sums = sums_[turn_];
+      turn_ = 1 - turn_;
+      if constexpr (!Tall) {
+        if (part.panels == 4) bf16_block<Tall, 4>(part, row, rows, sums, waiting_);
+        if (part.panels == 3) bf16_block<Tall, 3>(part, row, rows, sums, waiting_);
+      }
+      if (part.panels == 2) bf16_block<Tall, 2>(part, row, rows, sums, waiting_);
+      if (part.panels == 1) bf16_block<Tall, 1>(part, row, rows, sums, waiting_);
+      waiting_ = {part, sums, row, rows, 0};
+    }
   }
-}
 
-template <typename K>
-void gemm_tiles(const GemmTask& t) {
+ private:
+  alignas(64) float sums_[2][4 * kTileRows * kPanel];
+  int turn_ = 0;
+  Waiting waiting_;
+};
+
+void gemm_bf16(const GemmTask& t) {
   finish_stores(t.a);
+  Blocks blocks;
   constexpr size_t kTall = 2 * kTileRows;
-  const size_t tall = t.rows / kTall * kTall;
-  if (tall > 0) {
-    configure(kTall);
-    in_panels(t, 2, [&](const GemmTask& part) {
-      for (size_t row = 0; row < tall; row += kTall) block_of<K, true>(part, row, kTall);
-    });
-  }
-  if (const size_t rest = t.rows - tall; rest > kTileRows) {
-    configure(rest);
-    in_panels(t, 2, [&](const GemmTask& part) { block_of<K, true>(part, tall, rest); });
+  const size_t tall = t.rows / kTall * kTall, rest = t.rows - tall;
+  if (tall > 0) configure(kTall);
+  for (size_t row = 0; row < tall; row += kTall) blocks.compute<true>(t, row, kTall);
+  if (rest > 0) configure(rest);
+  if (rest > kTileRows) {
+    blocks.compute<true>(t, tall, rest);
   } else if (rest > 0) {
-    configure(rest);
-    in_panels(t, 4, [&](const GemmTask& part) { block_of<K, false>(part, tall, rest); });
+    blocks.compute<false>(t, tall, rest);
   }
   _tile_release();
 }
@@ -378,13 +347,13 @@ void bf16_row_impl(const float* x, size_t k, uint16_t* out) {
 const KernelTable& kernels_amx() {
   static const KernelTable table = [] {
     KernelTable amx = kernels_avx512_vnni();
-    amx.gemm_bf16 = gemm_tiles<BFloat16>;
-    amx.gemm_int8 = gemm_tiles<Int8>;
+    amx.gemm_bf16 = gemm_bf16;
+    amx.int8_to_bf16 = int8_to_bf16_impl;
     amx.gemm_split = gemm_split;
     amx.split = split_impl;
     amx.to_bf16 = bf16_row_impl;
-    amx.attention_bf16 = attention_bf16_impl<gemm_tiles<BFloat16>>;
-    amx.narrow_panels = 4;
+    amx.attention_bf16 = attention_bf16_impl<gemm_bf16>;
+    amx.narrow_bytes = 512 * 1024;
     return amx;
   }();
   return table;

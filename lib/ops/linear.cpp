@@ -31,6 +31,18 @@ size_t row_stride(size_t bytes) { return (round_up(bytes, 64) / 64 | 1) * 64; }
 
 size_t pieces(size_t n, size_t most) { return (n + most - 1) / most; }
 
+/// Panels of int8 to panels of bf16 in `made`.
+void widen(GemmTask& part, float* made) {
+  const size_t stride = widened_panel(part.k);
+  auto* to = reinterpret_cast<std::byte*>(made);
+  for (size_t p = 0; p < part.panels; ++p) {
+    kernels().int8_to_bf16(static_cast<const std::byte*>(part.b) + p * part.panel_stride, part.k,
+                           to + p * stride);
+  }
+  part.b = to;
+  part.panel_stride = stride;
+}
+
 }  // namespace
 
 struct Linear::State {
@@ -59,11 +71,28 @@ struct Linear::State {
   void run(const GemmTask& task, size_t first, size_t last, bool keep, float* scratch) const;
   void run_blas(ConstMatrix x, Matrix y, Activation act, ConstMatrix residual,
                 float* scratch) const;
-  size_t scratch_floats() const {
-    const size_t parts =
-        precision == Precision::split ? split_scratch(weights.in()) / sizeof(float) : 0;
-    return round_up(weights.scratch_floats(kMostGroup), 16) + parts;
+  /// For panels that are not kept.
+  size_t panel_floats() const {
+    return round_up(weights.scratch_floats(std::max(kMostGroup, group(true))), 16);
   }
+  size_t scratch_floats() const {
+    const size_t made = precision == Precision::split ? split_scratch(weights.in())
+                        : widens()                    ? group(true) * widened_panel(weights.in())
+                                                      : 0;
+    return panel_floats() + made / sizeof(float);
+  }
+  /// Floats are multiplied.
+  bool wide() const { return precision == Precision::f32 || weights.emulates_bf16(); }
+  /// Bytes are.
+  bool bytes() const { return precision == Precision::int8 && !widens(); }
+  /// Panels that are computed at once.
+  size_t group(bool keep) const {
+    if (wide() || bytes()) return kGroup;
+    if (precision == Precision::split || !keep) return kMostGroup;
+    return kernels().narrow_panels(widens() ? widened_panel(weights.in()) : weights.panel_bytes());
+  }
+  /// int8 that is computed as bf16.
+  bool widens() const { return precision == Precision::int8 && kernels().int8_to_bf16; }
   size_t blas_floats() const { return kBlasRows * (weights.in() + weights.out()); }
 };
 
@@ -109,7 +138,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
   const size_t in = weights.in();
   task.a = x.data;
   task.lda = x.stride;
-  if (precision == Precision::int8) {
+  if (precision == Precision::int8 && !widens()) {
     const size_t ld = row_stride(in);
     const size_t groups = int8_groups(in);
     const size_t scale_floats = x.rows * groups * sizeof(Int8Scale) / sizeof(float);
@@ -128,7 +157,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
     for (size_t t = 0; t < x.rows; ++t) table.split(x.row(t), in, part, parts + t * 3 * part);
     task.a = parts;
     task.lda = 3 * part;
-  } else if (precision == Precision::bf16) {
+  } else if (precision != Precision::f32) {
     const bool emulate = weights.emulates_bf16();
     const size_t ld = row_stride(in * sizeof(uint16_t)) / sizeof(uint16_t);
     float* floats_of_x = scratch.quantized.reserve(emulate ? x.rows * in + ld : x.rows * ld / 2);
@@ -151,16 +180,13 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
                         float* scratch) const {
   const KernelTable& table = kernels();
   const bool split = precision == Precision::split;
-  const bool wide = !split && (precision == Precision::f32 || weights.emulates_bf16());
-  const auto gemm = wide                           ? table.gemm_f32
-                    : precision == Precision::int8 ? table.gemm_int8
-                                                   : table.gemm_bf16;
-  const size_t groups = pieces(last - first, wide ? kGroup : table.narrow_panels);
+  const auto gemm = wide() ? table.gemm_f32 : bytes() ? table.gemm_int8 : table.gemm_bf16;
+  const size_t groups = pieces(last - first, group(keep));
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
-  const size_t row_bytes = task.lda * (wide ? 4 : precision == Precision::int8 ? 1 : 2);
+  const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? 1 : 2);
   const size_t cached = split ? kCachedParts : kCachedRows;
   const size_t block = keep ? std::max<size_t>(32, cached / row_bytes / 32 * 32) : task.rows;
-  float* parts = scratch + round_up(weights.scratch_floats(kMostGroup), 16);
+  float* made = scratch + panel_floats();
   for (size_t row = 0; row < task.rows; row += block) {
     for (size_t g = 0; g < groups; ++g) {
       const size_t p = first + (last - first) * g / groups;
@@ -176,7 +202,8 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
       part.c = task.c + row * task.ldc + p * kPanel;
       if (task.bias) part.bias = task.bias + p * kPanel;
       if (task.residual) part.residual = task.residual + row * task.ldr + p * kPanel;
-      split ? table.gemm_split(part, parts) : gemm(part);
+      if (widens()) widen(part, made);
+      split ? table.gemm_split(part, made) : gemm(part);
     }
   }
 }

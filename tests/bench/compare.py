@@ -138,15 +138,17 @@ def start(arguments, precision, paths):
 
 
 def check(contenders):
-    """Every contender computes the same model: cosine of the mean vectors of 8 lines with ours."""
+    """Those that compute the same model: cosine of the mean vectors of 8 lines with ours."""
+    same = []
     vectors = {c.name: np.array(c.ask("check").split(), np.float64) for c in contenders}
     ours = vectors["ours"]
     for name, other in vectors.items():
         cosine = float(ours @ other / np.linalg.norm(ours) / np.linalg.norm(other))
-        if cosine < 0.98:
-            sys.exit(f"{name} computes something else: cosine {cosine:.4f}")
         if name != "ours":
-            print(f"# {name}: cosine with ours {cosine:.6f}")
+            print(f"# {name}: cosine with ours {cosine:.6f}" + (", too far to be compared" if cosine < 0.98 else ""))
+        if cosine >= 0.98:
+            same.append(name)
+    return [c for c in contenders if c.name in same]
 
 
 def measure(contenders, sets, rounds):
@@ -211,8 +213,8 @@ def main():
         if peak:
             print(f"# {precision}: measured peak {peak / 1e9:.0f} GOP/s")
         contenders = start(arguments, precision, paths)
-        check(contenders)
-        report(arguments, precision, sets, measure(contenders, sets, arguments.rounds), contenders, peak)
+        same = check(contenders)
+        report(arguments, precision, sets, measure(same, sets, arguments.rounds), same, peak)
         for contender in contenders:
             contender.close()
 

@@ -380,6 +380,39 @@ Floats naive_int8(const Floats& x, const Floats& w, size_t rows, size_t out, siz
   return y;
 }
 
+/// int8 weights by bf16 activations, as CPUs compute them whose tiles are faster at that.
+std::vector<double> naive_widened(const Floats& x, const Floats& w, size_t rows, size_t out,
+                                  size_t in) {
+  std::vector<double> y(rows * out);
+  for (size_t n = 0; n < out; ++n) {
+    for (size_t first = 0; first < in; first += 64) {
+      const float* b = w.data() + n * in;
+      const size_t last = std::min(in, first + 64);
+      float largest = 0;
+      for (size_t k = first; k < last; ++k) largest = std::max(largest, std::abs(b[k]));
+      for (size_t k = first; k < last && largest > 0; ++k) {
+        const double value =
+            round_to_bf16(std::nearbyint(b[k] * (127.f / largest)) * (largest / 127.f));
+        for (size_t t = 0; t < rows; ++t) y[t * out + n] += round_to_bf16(x[t * in + k]) * value;
+      }
+    }
+  }
+  return y;
+}
+
+/// Whether products of int8 are what they should be on this CPU.
+bool int8_is_right(const Floats& y, const Floats& x, const Floats& w, size_t rows, size_t out,
+                   size_t in) {
+  if (!kernels().int8_to_bf16) return same_bits(y, naive_int8(x, w, rows, out, in));
+  const std::vector<double> wanted = naive_widened(x, w, rows, out, in);
+  double size = 0;  // of the largest sum there can be
+  for (const float v : x) size = std::max(size, std::abs(double{v}));
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (std::abs(double{y[i]} - wanted[i]) > 1e-5 * std::max(1., size * 10)) return false;
+  }
+  return true;
+}
+
 TEST_CASE("products of every length K, in bf16, int8 and split, with any number of rows") {
   Random random;
   for (size_t in = 1; in <= 130; ++in) {
@@ -391,8 +424,7 @@ TEST_CASE("products of every length K, in bf16, int8 and split, with any number 
       CAPTURE(in);
       CAPTURE(rows);
       const Floats x = random.floats(rows * in);
-      CHECK(
-          same_bits(apply(int8, x, Activation::none), naive_int8(x, weight.values, rows, out, in)));
+      CHECK(int8_is_right(apply(int8, x, Activation::none), x, weight.values, rows, out, in));
       const Floats y = apply(bf16, x, Activation::none), z = apply(split, x, Activation::none);
       double worst = 0, worst_split = 0;
       for (size_t t = 0; t < rows; ++t) {
@@ -414,7 +446,7 @@ TEST_CASE("products of every length K, in bf16, int8 and split, with any number 
   }
 }
 
-TEST_CASE("int8 products are exact: equal to the bit to their naive twin") {
+TEST_CASE("int8 products equal their naive twin, to the bit where bytes are multiplied") {
   Random random;
   for (int round = 0; round < 20; ++round) {
     const size_t in = random.between(1, 400), out = random.between(1, 100),
@@ -428,7 +460,7 @@ TEST_CASE("int8 products are exact: equal to the bit to their naive twin") {
     // The largest products of the largest sum: nothing may saturate.
     if (round % 4 == 1) std::fill(x.begin(), x.end(), -3.f);
     const Floats y = apply(Linear(weight.ref, {}, Precision::int8), x, Activation::none);
-    CHECK(same_bits(y, naive_int8(x, weight.values, rows, out, in)));
+    CHECK(int8_is_right(y, x, weight.values, rows, out, in));
   }
 }
 
