@@ -4,7 +4,7 @@
     env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE python tools.py --build BUILD --model DIR --text FILE [WHAT...]
 
 WHAT: start embed tokenize pll (default: all). Every line is the median of --rounds runs that take turns, with the
-lowest and highest; peak memory is that of the process (ru_maxrss), without pages it shares with others' maps.
+lowest and highest; peak memory is that of the process, mapped files included (ru_maxrss).
 """
 
 import argparse
@@ -82,21 +82,32 @@ print(time.perf_counter() - begin, *scores)
 """
 
 
+# Linux counts a process' memory before exec to it, so a small one starts the measured one.
+LAUNCHER = """
+import os, sys, time
+begin = time.perf_counter()
+pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+print(time.perf_counter() - begin, status, usage.ru_maxrss / 1024, file=os.fdopen(int(sys.argv[1]), 'w'))
+"""
+
+
 def run(command, text, variables=None):
     """Seconds, stdout and peak megabytes of one process."""
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile("w+") as measured:
         given.write(text)
         given.seek(0)
-        begin = time.perf_counter()
-        process = subprocess.Popen(
-            list(map(str, command)), stdin=given, stdout=out, stderr=subprocess.DEVNULL, env={**os.environ, **(variables or {})}
+        subprocess.run(
+            [sys.executable, "-IS", "-c", LAUNCHER, str(measured.fileno()), *map(str, command)],
+            stdin=given, stdout=out, stderr=subprocess.DEVNULL, pass_fds=[measured.fileno()],
+            env={**os.environ, **(variables or {})}, check=True,
         )
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - begin
+        measured.seek(0)
+        seconds, status, megabytes = map(float, measured.read().split())
         if status:
-            raise RuntimeError(f"{command[0]} ended with {os.waitstatus_to_exitcode(status)}")
+            raise RuntimeError(f"{command[0]} ended with {os.waitstatus_to_exitcode(int(status))}")
         out.seek(0)
-        return seconds, out.read(), usage.ru_maxrss / 1024
+        return seconds, out.read(), megabytes
 
 
 def take_turns(contenders, text, rounds):
