@@ -101,10 +101,10 @@ class LineParser {
     } else if (word == "multi-label") {
       task.train.kind = LabelKind::several;
     } else {
-      fail(
-          fmt::format("found '{}', wants batch=, length=, weight=, dropout=, probability=, teacher=, "
-                      "labels=, fields=, label=, pair, header, regression or multi-label",
-                      printable(word)));
+      fail(fmt::format(
+          "found '{}', wants batch=, length=, weight=, dropout=, probability=, teacher=, "
+          "labels=, fields=, label=, pair, header, regression or multi-label",
+          printable(word)));
     }
   }
 
