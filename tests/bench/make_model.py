@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A model of a known size with random weights and a masked LM head, for measuring speed where no weights are at hand.
 
-    make_model.py minilm|base|large VOCAB_TXT DIR
+    make_model.py tiny|minilm|base|large VOCAB_TXT DIR
 """
 
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-SIZES = {"minilm": (384, 6, 12), "base": (768, 12, 12), "large": (1024, 24, 16)}
+SIZES = {"tiny": (128, 2, 2), "minilm": (384, 6, 12), "base": (768, 12, 12), "large": (1024, 24, 16)}
 
 
 def main():
