@@ -100,7 +100,7 @@ Precision precision_of(std::string_view name) {
 }
 
 int run(std::vector<std::string> arguments) {
-  size_t batch_tokens = 2048;  // the tools' default
+  size_t batch_tokens = 512;  // the tools' default
   if (arguments.size() > 2 && arguments[0] == "-b") {
     batch_tokens = std::stoul(arguments[1]);
     arguments.erase(arguments.begin(), arguments.begin() + 2);
