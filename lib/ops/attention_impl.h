@@ -32,6 +32,19 @@ void copy_panels(const float* v, size_t stride, size_t n, size_t d, float* out) 
   }
 }
 
+/// Rows [first, first + rows) of t.out, from whole panels and one factor a row.
+inline void write_rows(const AttentionTask& t, size_t first, size_t rows, const float* from,
+                       const float* factors) {
+  const size_t d16 = round_up(t.d, kPanel);
+  for (size_t r = 0; r < rows; ++r) {
+    const Vec factor = set1(factors[r]);
+    float* to = t.out + (first + r) * t.out_stride;
+    each(t.d, [&](size_t j, auto part) {
+      store_n(to + j, mul(load(from + r * d16 + j), factor), part);
+    });
+  }
+}
+
 void attention_impl(const AttentionTask& t) {
   const size_t n16 = round_up(t.n, kPanel);
   const size_t d16 = round_up(t.d, kPanel);
@@ -69,12 +82,6 @@ void attention_impl(const AttentionTask& t) {
     }
     if (!t.out) return;
     product(scores, n16, rows, v, v_panel, v_step, d16 / kPanel, t.n, rows_out, d16);
-    for (size_t r = 0; r < rows; ++r) {
-      const Vec factor = set1(sums[r]);
-      float* to = t.out + (first + r) * t.out_stride;
-      each(t.d, [&](size_t j, auto part) {
-        store_n(to + j, mul(load(rows_out + r * d16 + j), factor), part);
-      });
-    }
+    write_rows(t, first, rows, rows_out, sums);
   });
 }

@@ -60,6 +60,22 @@ inline void bf16_padded(const float* x, size_t n, uint16_t* out) {
   }
 }
 
+/// c [rows, cols] = a [rows, k] b, of whole panels.
+template <void (*Gemm)(const GemmTask&)>
+void bf16_product(const uint16_t* a, size_t k, const uint16_t* b, size_t rows, float* c,
+                  size_t cols) {
+  GemmTask task;
+  task.a = a;
+  task.lda = task.k = k;
+  task.b = b;
+  task.panel_stride = k * kPanel * sizeof(uint16_t);
+  task.rows = rows;
+  task.panels = cols / kPanel;
+  task.cols = task.ldc = cols;
+  task.c = c;
+  Gemm(task);
+}
+
 /// attention_impl with products of bf16: queries, keys, values and probabilities are rounded, sums
 /// and softmax are float.
 template <void (*Gemm)(const GemmTask&)>
@@ -81,36 +97,16 @@ void attention_bf16_impl(const AttentionTask& t) {
   for (size_t j = 0; j < t.d; j += kPanel) {
     bf16_columns_impl(t.v + j, t.v_stride, t.n, smaller(kPanel, t.d - j), values + j * n32);
   }
-  // c [rows, cols] = a b, of whole panels
-  const auto product = [](const uint16_t* a, size_t k, const uint16_t* b, size_t rows, float* c,
-                          size_t cols) {
-    GemmTask task;
-    task.a = a;
-    task.lda = task.k = k;
-    task.b = b;
-    task.panel_stride = k * kPanel * sizeof(uint16_t);
-    task.rows = rows;
-    task.panels = cols / kPanel;
-    task.cols = task.ldc = cols;
-    task.c = c;
-    Gemm(task);
-  };
   in_pieces(t.n, kQueryBlock, [&](size_t first, size_t rows) {
     for (size_t r = 0; r < rows; ++r) {
       bf16_padded(t.q + (first + r) * t.q_stride, t.d, queries + r * d32);
     }
-    product(queries, d32, keys, rows, scores, n16);
+    bf16_product<Gemm>(queries, d32, keys, rows, scores, n16);
     for (size_t r = 0; r < rows; ++r) {
       sums[r] = inverse_sum(exp_row(scores + r * n16, t.n, t.scale));
       bf16_padded(scores + r * n16, t.n, chances + r * n32);
     }
-    product(chances, n32, values, rows, rows_out, d16);
-    for (size_t r = 0; r < rows; ++r) {
-      const Vec factor = set1(sums[r]);
-      float* to = t.out + (first + r) * t.out_stride;
-      each(t.d, [&](size_t j, auto part) {
-        store_n(to + j, mul(load(rows_out + r * d16 + j), factor), part);
-      });
-    }
+    bf16_product<Gemm>(chances, n32, values, rows, rows_out, d16);
+    write_rows(t, first, rows, rows_out, sums);
   });
 }

@@ -1,7 +1,8 @@
 // Part of kernels_impl.h: products by panels of weights.
 
 /// The sums over K are cut into runs of at most this length, of equal size, added at the end:
-/// shorter chains round less, and the cut depends on K alone.
+/// shorter chains round less, and the cut depends on K alone. The panels of one run stay in the
+/// first-level cache.
 constexpr size_t kMaxChain = 192;
 
 /// Where the panels lie that follow, and how much of them each step along K fetches: many rows
@@ -121,7 +122,7 @@ inline GemmTask panels_of(const GemmTask& t, size_t first, size_t panels) {
 /// How the sums of some rows come about: run<NP>(t, row, rows, tile, all) leaves them in `tile`.
 struct F32 {
   using AllRows = TileRows;
-  static constexpr size_t kTiles = 4;  ///< that meet a run of K while its panels are in cache
+  static constexpr size_t kTilesAtOnce = 4;  ///< meet a run of K while its panels are in cache
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...> all) {
     const float* a = static_cast<const float*>(t.a) + row * t.lda;
@@ -146,7 +147,7 @@ struct F32 {
 template <typename K>
 struct Whole {
   using AllRows = typename K::AllRows;
-  static constexpr size_t kTiles = 1;
+  static constexpr size_t kTilesAtOnce = 1;
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...>) {
     using Run = void (*)(const GemmTask&, size_t, float*);
@@ -157,7 +158,7 @@ struct Whole {
 
 template <typename K, size_t NP, size_t... R>
 void gemm_panels(const GemmTask& t, Rows<R...> all) {
-  constexpr size_t kRows = K::kTiles * sizeof...(R);
+  constexpr size_t kRows = K::kTilesAtOnce * sizeof...(R);
   alignas(64) float tile[kRows * NP * kPanel];
   in_pieces(t.rows, kRows, [&](size_t row, size_t rows) {
     K::template run<NP>(t, row, rows, tile, all);

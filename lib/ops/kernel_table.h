@@ -118,14 +118,12 @@ struct KernelTable {
   /// Bytes of panels that gemm_bf16 takes best at once, as they stay in the second-level cache;
   /// 0: three panels, as gemm_int8.
   size_t narrow_bytes = 0;
-  /// Panels of `bytes` each for one call of gemm_bf16.
-  size_t narrow_panels(size_t bytes) const {
-    return narrow_bytes < 8 * bytes ? narrow_bytes == 0 ? 3 : 4 : narrow_bytes / bytes / 4 * 4;
-  }
 };
 
 /// The table of the best instruction set of this CPU (base/cpu.h), chosen once.
 const KernelTable& kernels();
+/// Panels of `bytes` each that its gemm_bf16 takes best at once.
+size_t narrow_group(size_t bytes);
 
 /// The table of one set; the CPU must be able to run it.
 const KernelTable& kernels_plain();

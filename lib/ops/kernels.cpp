@@ -44,6 +44,11 @@ const KernelTable& kernels() {
   return table;
 }
 
+size_t narrow_group(size_t bytes) {
+  const size_t most = kernels().narrow_bytes;
+  return most == 0 ? 3 : std::max<size_t>(4, most / bytes / 4 * 4);
+}
+
 void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
                 float eps, Matrix out) {
   const KernelTable& table = kernels();

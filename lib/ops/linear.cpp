@@ -11,9 +11,9 @@
 namespace bert {
 namespace {
 
-/// Panels that are computed together; one tile of floats is as wide.
+/// Panels that are computed together; one tile of floats is as wide. In parts they go by pairs.
 constexpr size_t kGroup = 3;
-constexpr size_t kMostGroup = 4;
+constexpr size_t kGroupInParts = 4;
 
 /// Bytes of x that stay in the second-level cache while the weights pass by.
 constexpr size_t kCachedRows = 384 * 1024;
@@ -71,28 +71,26 @@ struct Linear::State {
   void run(const GemmTask& task, size_t first, size_t last, bool keep, float* scratch) const;
   void run_blas(ConstMatrix x, Matrix y, Activation act, ConstMatrix residual,
                 float* scratch) const;
-  /// For panels that are not kept.
-  size_t panel_floats() const {
-    return round_up(weights.scratch_floats(std::max(kMostGroup, group(true))), 16);
+  /// Floats are multiplied.
+  bool wide() const { return precision == Precision::f32 || weights.emulates_bf16(); }
+  /// int8 that is computed as bf16.
+  bool widens() const { return precision == Precision::int8 && kernels().int8_to_bf16; }
+  /// Bytes are multiplied.
+  bool bytes() const { return precision == Precision::int8 && !widens(); }
+  /// Panels that are computed at once.
+  size_t group() const {
+    if (wide() || bytes()) return kGroup;
+    if (precision == Precision::split) return kGroupInParts;
+    return narrow_group(widens() ? widened_panel(weights.in()) : weights.panel_bytes());
   }
+  /// For panels that are not kept.
+  size_t panel_floats() const { return round_up(weights.scratch_floats(group()), 16); }
   size_t scratch_floats() const {
     const size_t made = precision == Precision::split ? split_scratch(weights.in())
-                        : widens()                    ? group(true) * widened_panel(weights.in())
+                        : widens()                    ? group() * widened_panel(weights.in())
                                                       : 0;
     return panel_floats() + made / sizeof(float);
   }
-  /// Floats are multiplied.
-  bool wide() const { return precision == Precision::f32 || weights.emulates_bf16(); }
-  /// Bytes are.
-  bool bytes() const { return precision == Precision::int8 && !widens(); }
-  /// Panels that are computed at once.
-  size_t group(bool keep) const {
-    if (wide() || bytes()) return kGroup;
-    if (precision == Precision::split || !keep) return kMostGroup;
-    return kernels().narrow_panels(widens() ? widened_panel(weights.in()) : weights.panel_bytes());
-  }
-  /// int8 that is computed as bf16.
-  bool widens() const { return precision == Precision::int8 && kernels().int8_to_bf16; }
   size_t blas_floats() const { return kBlasRows * (weights.in() + weights.out()); }
 };
 
@@ -138,7 +136,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
   const size_t in = weights.in();
   task.a = x.data;
   task.lda = x.stride;
-  if (precision == Precision::int8 && !widens()) {
+  if (bytes()) {
     const size_t ld = row_stride(in);
     const size_t groups = int8_groups(in);
     const size_t scale_floats = x.rows * groups * sizeof(Int8Scale) / sizeof(float);
@@ -181,7 +179,7 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
   const KernelTable& table = kernels();
   const bool split = precision == Precision::split;
   const auto gemm = wide() ? table.gemm_f32 : bytes() ? table.gemm_int8 : table.gemm_bf16;
-  const size_t groups = pieces(last - first, group(keep));
+  const size_t groups = pieces(last - first, group());
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
   const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? 1 : 2);
   const size_t cached = split ? kCachedParts : kCachedRows;

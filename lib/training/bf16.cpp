@@ -69,8 +69,7 @@ void Bf16Products::pack_columns(ConstMatrix b) {
 
 /// c = a_ b_ (+ bias) (+ c), in blocks of rows that stay in cache while the panels pass by.
 void Bf16Products::multiply(size_t rows, size_t k, const float* bias, Matrix c, bool add) {
-  const size_t ld = row_length(k), panels = panels_of(c.cols),
-               group = kernels().narrow_panels(panel_bytes(k));
+  const size_t ld = row_length(k), panels = panels_of(c.cols), group = narrow_group(panel_bytes(k));
   const auto* a = reinterpret_cast<const uint16_t*>(a_.data());
   const auto* b = reinterpret_cast<const std::byte*>(b_.data());
   // The kernel reads biases by whole panels.
