@@ -49,10 +49,10 @@ class TemporaryDirectory {
 
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  void add(const std::string& file, const std::string& content = "{}") const {
+  void add(const std::string& file, std::string_view content = "{}") const {
     const std::filesystem::path path = std::filesystem::path(path_) / file;
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << content;
+    std::ofstream(path, std::ios::binary) << content;
   }
 
  private:

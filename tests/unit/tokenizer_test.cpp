@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "io/json.h"
+#include "temporary.h"
 #include "tokenizer/wordpiece.h"
 
 using namespace bert;
@@ -175,22 +176,7 @@ Error::Kind kind_of(const std::function<void()>& f, const std::string& word) {
   return Error::Kind::internal;
 }
 
-/// A model directory with some files, gone with its object.
-class Directory {
- public:
-  Directory() : path_((std::filesystem::temp_directory_path() / "bert-dir-XXXXXX").string()) {
-    REQUIRE(mkdtemp(path_.data()) != nullptr);
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory& file(const std::string& name, std::string_view content) {
-    std::ofstream(path_ + "/" + name, std::ios::binary) << content;
-    return *this;
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using Directory = test::TemporaryDirectory;
 
 constexpr std::string_view kVocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\ncat\n";
 
@@ -362,9 +348,9 @@ TEST_CASE("truncation reports that tokens were dropped, and refuses what cannot 
 TEST_CASE("vocab.txt: the line number is the id, whatever stands there") {
   Directory directory;
   const std::string long_token(1 << 20, 'x');
-  directory.file("vocab.txt",
-                 "\xEF\xBB\xBF[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n\r\n\xE2\x80\xA8\nthe \nthe\n" +
-                     long_token + "\n##s\nc\0t"s + "\n[MASK]");
+  directory.add("vocab.txt",
+                "\xEF\xBB\xBF[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n\r\n\xE2\x80\xA8\nthe \nthe\n" +
+                    long_token + "\n##s\nc\0t"s + "\n[MASK]");
   const Tokenizer tokenizer = Tokenizer::open(directory.path());
   CHECK(tokenizer.vocab_size() == 12);
   CHECK(tokenizer.token_to_id("[PAD]") == 0);
@@ -384,7 +370,7 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
   const auto refuse = [](const std::string& name, std::string_view content,
                          const std::string& word) {
     Directory directory;
-    if (!name.empty()) directory.file(name, content);
+    if (!name.empty()) directory.add(name, content);
     CAPTURE(content);
     return kind_of([&] { Tokenizer::open(directory.path()); }, word);
   };
@@ -446,9 +432,9 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
 
 TEST_CASE("tokenizer_config.json: flags, names, lengths, classes") {
   Directory directory;
-  directory.file("vocab.txt", kVocab);
+  directory.add("vocab.txt", kVocab);
   const auto open = [&](std::string_view config) {
-    directory.file("tokenizer_config.json", config);
+    directory.add("tokenizer_config.json", config);
     return Tokenizer::open(directory.path());
   };
   CHECK(open("{}").model_max_length() == std::nullopt);
@@ -470,12 +456,13 @@ TEST_CASE("tokenizer_config.json: flags, names, lengths, classes") {
 
 TEST_CASE("tokenizer.json wins over vocab.txt, with a warning if they differ") {
   Directory directory;
-  directory.file("vocab.txt", kVocab).file("tokenizer.json", tokenizer_json(kModel));
+  directory.add("vocab.txt", kVocab);
+  directory.add("tokenizer.json", tokenizer_json(kModel));
   const Tokenizer tokenizer = Tokenizer::open(directory.path());
   CHECK(tokenizer.token_to_id("the") == 4);
   REQUIRE(tokenizer.warnings().size() == 1);
   CHECK(tokenizer.warnings()[0].find("line 5") != std::string::npos);
-  directory.file("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");
+  directory.add("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");
   CHECK(Tokenizer::open(directory.path()).warnings().empty());
 }
 
@@ -484,7 +471,7 @@ TEST_CASE("a scratch may outlive its tokenizer") {
   Tokenizer::Scratch scratch;
   Encoding found;
   for (const std::string before : {"", "x\n", "x\ny\n"}) {
-    directory.file("vocab.txt", before + std::string(kVocab));
+    directory.add("vocab.txt", before + std::string(kVocab));
     const Tokenizer tokenizer = Tokenizer::open(directory.path());
     tokenizer.encode("the cat", {}, found, scratch);
     CHECK(tokens_of(tokenizer, found) == std::vector<std::string>{"[CLS]", "the", "cat", "[SEP]"});
