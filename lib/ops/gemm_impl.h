@@ -5,16 +5,21 @@
 /// first-level cache.
 constexpr size_t kMaxChain = 192;
 
+/// Up to so many rows, the first tile of rows waits for memory, and fetches this many bytes ahead
+/// of where it reads. Farther, or into the second-level cache alone, was slower on CPUs with AMX.
+constexpr size_t kWaitingRows = 64;
+constexpr size_t kNear = 2048;
+
 /// Where the panels lie that follow, and how much of them each step along K fetches: many rows
-/// together fetch them all, evenly, since memory is slower than the products.
+/// together fetch them all, evenly.
 struct Ahead {
   const char* next = nullptr;
   size_t step = 0;
 };
 
 /// c[MR, NP * 16] (+)= a[MR, k] b[k, NP * 16], one chain of multiply-adds per element.
-/// Alone: no other rows meet b, and each step fetches a row of each of the panels that follow.
-template <size_t MR, size_t NP, bool Alone>
+/// Waits: for b, see kWaitingRows.
+template <size_t MR, size_t NP, bool Waits>
 void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, size_t step,
               size_t k, float* c, size_t ldc, bool accumulate, Ahead ahead) {
   constexpr size_t NV = NP * kVecsPerPanel;
@@ -25,13 +30,11 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
   for (size_t i = 0; i < k; ++i) {
     Vec w[NV];
     UNROLL for (size_t j = 0; j < NV; ++j) {
-      w[j] = load(b + j / kVecsPerPanel * panel_floats + j % kVecsPerPanel * kLanes);
-      if constexpr (Alone) {
-        __builtin_prefetch(b + (NP + j / kVecsPerPanel) * panel_floats + j % kVecsPerPanel * kLanes,
-                           0, 2);
-      }
+      const float* from = b + j / kVecsPerPanel * panel_floats + j % kVecsPerPanel * kLanes;
+      w[j] = load(from);
+      if constexpr (Waits) __builtin_prefetch(from + kNear / sizeof(float));
     }
-    if constexpr (!Alone) {
+    if constexpr (!Waits) {
       __builtin_prefetch(ahead.next, 0, 2);
       ahead.next += ahead.step;
     }
@@ -52,10 +55,10 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
 using TileF32 = void (*)(const float*, size_t, const float*, size_t, size_t, size_t, float*, size_t,
                          bool, Ahead);
 
-/// tile_f32<rows, NP, Alone> by the number of rows.
-template <size_t NP, bool Alone, size_t... R>
+/// tile_f32<rows, NP, Waits> by the number of rows.
+template <size_t NP, bool Waits, size_t... R>
 inline TileF32 tile_of(size_t rows, Rows<R...>) {
-  static constexpr TileF32 kTiles[] = {tile_f32<R, NP, Alone>...};
+  static constexpr TileF32 kTiles[] = {tile_f32<R, NP, Waits>...};
   return kTiles[rows - 1];
 }
 
@@ -121,6 +124,7 @@ inline GemmTask panels_of(const GemmTask& t, size_t first, size_t panels) {
 
 /// How the sums of some rows come about: run<NP>(t, row, rows, tile, all) leaves them in `tile`.
 struct F32 {
+  using SomeRows = OneTile;
   using AllRows = TileRows;
   static constexpr size_t kTilesAtOnce = 4;  ///< meet a run of K while its panels are in cache
   template <size_t NP, size_t... R>
@@ -128,13 +132,13 @@ struct F32 {
     const float* a = static_cast<const float*>(t.a) + row * t.lda;
     const float* b = static_cast<const float*>(t.b);
     const size_t panels = NP * t.panel_stride;
-    const bool alone = t.rows <= sizeof...(R);
     const size_t step = panels * sizeof...(R) / t.rows / t.k + 1;
     const char* next = static_cast<const char*>(t.b) + panels + panels * row / t.rows;
     in_pieces(t.k, kMaxChain, [&](size_t k, size_t count) {
       in_pieces(rows, sizeof...(R), [&](size_t r, size_t height) {
+        const bool waits = r == 0 && t.rows <= kWaitingRows;
         const TileF32 run_tile =
-            alone ? tile_of<NP, true>(height, all) : tile_of<NP, false>(height, all);
+            waits ? tile_of<NP, true>(height, all) : tile_of<NP, false>(height, all);
         run_tile(a + r * t.lda + k, t.lda, b + k * t.step, t.panel_stride / sizeof(float), t.step,
                  count, tile + r * NP * kPanel, NP * kPanel, k > 0, {next, step});
         next += count * step;
@@ -146,6 +150,7 @@ struct F32 {
 /// The same for kernels that take whole sums at once: K::tile<MR, NP>(t, row, tile).
 template <typename K>
 struct Whole {
+  using SomeRows = typename K::AllRows;
   using AllRows = typename K::AllRows;
   static constexpr size_t kTilesAtOnce = 1;
   template <size_t NP, size_t... R>
@@ -183,9 +188,15 @@ void gemm_rows(const GemmTask& t, AllRows all) {
   });
 }
 
-/// Few rows need more panels at once, to have enough independent chains.
+/// Few rows need more panels at once, to have enough independent chains; some go by fewer, so that
+/// they meet the weights once.
 template <typename K>
 void gemm(const GemmTask& t) {
   if (t.rows <= rows_in(FewRows{})) return gemm_rows<K, kFewPanels>(t, FewRows{});
-  gemm_rows<K, kTilePanels>(t, typename K::AllRows{});
+  using Some = typename K::SomeRows;
+  using All = typename K::AllRows;
+  if (t.rows > rows_in(All{}) && t.rows <= rows_in(Some{})) {
+    return gemm_rows<K, kOneTilePanels>(t, Some{});
+  }
+  gemm_rows<K, kTilePanels>(t, All{});
 }

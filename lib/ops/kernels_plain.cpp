@@ -95,6 +95,8 @@ constexpr size_t rows_in(Rows<R...>) {
 
 using TileRows = Rows<1, 2>;
 constexpr size_t kTilePanels = 1;
+using OneTile = TileRows;
+constexpr size_t kOneTilePanels = kTilePanels;
 using FewRows = Rows<1>;
 constexpr size_t kFewPanels = 2;
 

@@ -182,7 +182,7 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
   const size_t groups = pieces(last - first, group());
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
   const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? 1 : 2);
-  const size_t cached = split ? kCachedParts : kCachedRows;
+  const size_t cached = !wide() && !bytes() && table.narrow_bytes > 0 ? kCachedParts : kCachedRows;
   const size_t block = keep ? std::max<size_t>(32, cached / row_bytes / 32 * 32) : task.rows;
   float* made = scratch + panel_floats();
   for (size_t row = 0; row < task.rows; row += block) {
