@@ -156,25 +156,35 @@ void bf16_block(const GemmTask& t, size_t row, size_t rows, float* sums, Waiting
   before.finish(before.rows);
 }
 
+/// Lanes 4 i to 4 i + 3 are x[4 quarter + i].
+inline Vec each_four_times(Vec x, int quarter) {
+  const __m512i lane = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
+  return _mm512_permutexvar_ps(_mm512_add_epi32(lane, _mm512_set1_epi32(4 * quarter)), x);
+}
+
 void int8_to_bf16_impl(const void* panel, size_t k, void* out) {
+  const __m512i evens =
+      _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  const __m512i odds = _mm512_add_epi32(evens, _mm512_set1_epi32(1));
   const char* from = static_cast<const char*>(panel);
   char* to = static_cast<char*>(out);
   for (size_t i = 0; i < k; i += kInt8Group) {
-    const Vec scale = _mm512_loadu_ps(from);
+    Vec scale[4];
+    UNROLL for (int j = 0; j < 4; ++j) scale[j] = each_four_times(_mm512_loadu_ps(from), j);
     from += 128;
     const size_t steps = (smaller(kInt8Group, k - i) + 3) / 4;
     for (size_t s = 0; s < steps; ++s, from += 64, to += 128) {
       // Without it, a few rows wait for memory most of the time.
       _mm_prefetch(from + 4096, _MM_HINT_T0);
-      const __m512i bytes = _mm512_loadu_si512(from);  // four steps of K in each lane
-      Vec w[4];
+      Vec w[4];  // four steps of K of four outputs each
       UNROLL for (int j = 0; j < 4; ++j) {
-        const auto left = static_cast<unsigned>(24 - 8 * j);
-        w[j] =
-            mul(_mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(bytes, left), 24)), scale);
+        const auto* bytes = reinterpret_cast<const __m128i*>(from) + j;
+        w[j] = mul(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes))), scale[j]);
       }
-      _mm512_storeu_si512(to, bf16_pairs(w[0], w[1]));
-      _mm512_storeu_si512(to + 64, bf16_pairs(w[2], w[3]));
+      const auto low = (__m512i)_mm512_cvtne2ps_pbh(w[1], w[0]);
+      const auto high = (__m512i)_mm512_cvtne2ps_pbh(w[3], w[2]);
+      _mm512_storeu_si512(to, _mm512_permutex2var_epi32(low, evens, high));
+      _mm512_storeu_si512(to + 64, _mm512_permutex2var_epi32(low, odds, high));
     }
   }
 }
