@@ -11,8 +11,10 @@
 namespace bert {
 namespace {
 
-/// Panels that are computed together; one tile of floats is as wide. In parts they go by pairs.
-constexpr size_t kGroup = 3;
+/// Panels that are computed together: tiles of floats are three or two wide, tiles of bytes three,
+/// tiles of parts two.
+constexpr size_t kGroupOfFloats = 6;
+constexpr size_t kGroupOfBytes = 3;
 constexpr size_t kGroupInParts = 4;
 
 /// Bytes of x that stay in the second-level cache while the weights pass by.
@@ -79,7 +81,8 @@ struct Linear::State {
   bool bytes() const { return precision == Precision::int8 && !widens(); }
   /// Panels that are computed at once.
   size_t group() const {
-    if (wide() || bytes()) return kGroup;
+    if (wide()) return kGroupOfFloats;
+    if (bytes()) return kGroupOfBytes;
     if (precision == Precision::split) return kGroupInParts;
     return narrow_group(widens() ? widened_panel(weights.in()) : weights.panel_bytes());
   }
