@@ -60,6 +60,40 @@ inline void bf16_padded(const float* x, size_t n, uint16_t* out) {
   }
 }
 
+/// 2^x for x <= 0 within 3e-6, which bf16 does not see; 2^-126 is the least. NaN stays.
+inline Vec exp2_v(Vec x) {
+  x = max_v(set1(-126.f), x);
+  const Vec n = round_v(x), f = sub(x, n);
+  Vec p = set1(9.58285318e-3f);
+  p = fma(p, f, set1(5.59064262e-2f));
+  p = fma(p, f, set1(2.40240986e-1f));
+  p = fma(p, f, set1(6.93124193e-1f));
+  return scale2(fma(p, f, set1(1.f)), n);
+}
+
+/// exp_row to bf16, and zeros behind it up to a multiple of 32.
+inline float bf16_exp_row(float* x, size_t n, float scale, uint16_t* out) {
+  const float top = row_max(x, n);
+  if (top == -kInfinity) {
+    const float sum = exp_row(x, n, scale);
+    bf16_padded(x, n, out);
+    return sum;
+  }
+  const Vec s = set1(scale * 1.44269504f), m = set1(-top * (scale * 1.44269504f));
+  Vec sum[2] = {set1(0.f), set1(0.f)};
+  const auto pair = [&](size_t i, auto low, auto high) {
+    const Vec e0 = keep_n(exp2_v(fma(load_n(x + i, low), s, m)), low);
+    const Vec e1 = keep_n(exp2_v(fma(load_n(x + i + kLanes, high), s, m)), high);
+    sum[0] = add(sum[0], e0);
+    sum[1] = add(sum[1], e1);
+    _mm512_storeu_si512(out + i, (__m512i)_mm512_cvtne2ps_pbh(e1, e0));
+  };
+  size_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) pair(i, All{}, All{});
+  if (i < n) pair(i, smaller(kLanes, n - i), n - i - smaller(kLanes, n - i));
+  return reduce_add(add(sum[0], sum[1]));
+}
+
 /// c [rows, cols] = a [rows, k] b, of whole panels.
 template <void (*Gemm)(const GemmTask&)>
 void bf16_product(const uint16_t* a, size_t k, const uint16_t* b, size_t rows, float* c,
@@ -103,8 +137,7 @@ void attention_bf16_impl(const AttentionTask& t) {
     }
     bf16_product<Gemm>(queries, d32, keys, rows, scores, n16);
     for (size_t r = 0; r < rows; ++r) {
-      sums[r] = inverse_sum(exp_row(scores + r * n16, t.n, t.scale));
-      bf16_padded(scores + r * n16, t.n, chances + r * n32);
+      sums[r] = inverse_sum(bf16_exp_row(scores + r * n16, t.n, t.scale, chances + r * n32));
     }
     bf16_product<Gemm>(chances, n32, values, rows, rows_out, d16);
     write_rows(t, first, rows, rows_out, sums);

@@ -171,9 +171,16 @@ float dot_impl(const float* a, const float* b, size_t n) {
 constexpr float kInfinity = __builtin_inff();
 
 float row_max(const float* x, size_t n) {
-  Vec best = set1(-kInfinity);
-  each(n, [&](size_t i, auto part) { best = max_v(load_or(x + i, part, -kInfinity), best); });
-  return reduce_max(best);
+  Vec best[4];
+  for (Vec& b : best) b = set1(-kInfinity);
+  size_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    UNROLL for (size_t j = 0; j < 4; ++j) best[j] = max_v(load(x + i + j * kLanes), best[j]);
+  }
+  for (; i < n; i += kLanes) {
+    best[0] = max_v(load_or(x + i, smaller(kLanes, n - i), -kInfinity), best[0]);
+  }
+  return reduce_max(max_v(max_v(best[0], best[1]), max_v(best[2], best[3])));
 }
 
 /// x = e^((x - max) scale), not yet divided; returns the sum. A NaN makes the sum NaN.

@@ -7,7 +7,7 @@
 #   DATA/ner-en/conll2003/{train,valid}.txt.xz  DATA/squad/{train-v1.1-44articles,dev-v1.1}.json.xz
 #   DATA/qamr/train.json.xz
 set -euo pipefail
-data=$1 out=$2
+data=$(cd "$1" && pwd) out=$2
 mkdir -p "$out" && cd "$out"
 unpack() { xz -dc "$data/$1"; }
 
@@ -55,29 +55,54 @@ pretrain enwiki-0.txt gutenberg-0.txt --init minilm --add-head mlm,nsp --dev hel
   --eval-steps 250 --steps 1045 --batch-size 48 --lr 3e-4 --schedule constant --warmup 0.15 --dropout 0 \
   --dtype bf16 --max-batch-tokens 3072 --output start --resume
 
-# All tasks over one trunk.
-tasks() {
-  # text, its batch, of reviews, of entities, of questions, weights of the three
-  printf -- '-\tmlm\t%s\theld.txt\tbatch=%s\n' "$1" "$2"
-  printf -- '-\tvectors\tvectors-train.txt\tvectors-dev.txt\tbatch=32 length=64 weight=8 teacher=minilm\n'
-  printf 'sentiment\tclassify\tsst2-train.tsv\tsst2-dev.tsv\tbatch=32 length=96 labels=negative,positive\n'
-  printf 'ner\tner\tconll-train.txt\tconll-dev.txt\tbatch=%s length=128 weight=%s\n' "$3" "$4"
-  printf 'qa\tqa\tsquad-train.json,squad-train.json,qamr-train.json\tsquad-dev.json\tbatch=%s length=320 weight=%s\n' "$5" "$6"
-}
+# All tasks over one trunk, in three runs.
+task() { (IFS=$'\t'; echo "$*"); }
 train() {
   multitask "$1.tsv" -m "$2" --output "$1" --steps "$3" --eval-steps 250 --lr "$4" --warmup 0.02 --dropout 0 --seed "$5" \
     --dtype bf16 --max-batch-tokens 3072 --save-steps 200 --resume
 }
+questions=squad-train.json,squad-train.json,qamr-train.json
+
 text=enwiki-1.txt,gutenberg-1.txt,enwiki-2-train.txt,gutenberg-0.txt,enwiki-0.txt
-tasks $text 48 16 2 14 1 >joint.tsv
+{
+  task - mlm $text held.txt 'batch=48'
+  task - vectors vectors-train.txt vectors-dev.txt 'batch=32 length=64 weight=8 teacher=minilm'
+  task sentiment classify sst2-train.tsv sst2-dev.tsv 'batch=32 length=96 labels=negative,positive'
+  task ner ner conll-train.txt conll-dev.txt 'batch=16 length=128 weight=2'
+  task qa qa $questions squad-dev.json 'batch=14 length=320'
+} >joint.tsv
 train joint start 3000 3e-4 2
 
-# Again, and mostly text: all articles and a sixth as much of books in one random order, more words hidden.
-[ -s mixed.txt ] || { cat enwiki-0.txt enwiki-1.txt enwiki-2-train.txt; head -c 12000000 gutenberg-0.txt; head -c 12000000 gutenberg-1.txt; } |
-  perl -00 -ne 'BEGIN { srand 1 } chomp; @s = split /\n/; while (@part = splice @s, 0, 200) { push @d, join("\n", @part) . "\n\n" }
-    END { for ($i = $#d; $i > 0; --$i) { $j = int rand($i + 1); @d[$i, $j] = @d[$j, $i] } print @d }' >mixed.txt
-tasks mixed.txt '56 probability=0.2' 24 3 10 0.6 >final.tsv
-train final joint 3300 4e-4 3
+# Mostly text: all articles and a sixth as much of books in one random order, more words hidden.
+mix() {
+  perl -00 -ne 'BEGIN { srand '"$1"' } chomp; @s = split /\n/; while (@part = splice @s, 0, 200) { push @d, join("\n", @part) . "\n\n" }
+    END { for ($i = $#d; $i > 0; --$i) { $j = int rand($i + 1); @d[$i, $j] = @d[$j, $i] } print @d }'
+}
+whole() { perl -00 -ne 'print if $. > 1'; } # from the first document's end
+[ -s mixed.txt ] || { cat enwiki-0.txt enwiki-1.txt enwiki-2-train.txt; head -c 12000000 gutenberg-0.txt; head -c 12000000 gutenberg-1.txt; } | mix 1 >mixed.txt
+{
+  task - mlm mixed.txt held.txt 'batch=56 probability=0.2'
+  task - vectors vectors-train.txt vectors-dev.txt 'batch=24 length=64 weight=8 teacher=minilm'
+  task sentiment classify sst2-train.tsv sst2-dev.tsv 'batch=32 length=96 labels=negative,positive'
+  task ner ner conll-train.txt conll-dev.txt 'batch=24 length=128 weight=3'
+  task qa qa $questions squad-dev.json 'batch=10 length=320 weight=0.6'
+} >again.tsv
+train again joint 3300 4e-4 3
+
+# The half of it that was not read, and the rest of the books; more entities and reviews.
+[ -s rest.txt ] || {
+  tail -c 90000000 mixed.txt | whole
+  tail -c +12000001 gutenberg-0.txt | whole
+  tail -c +12000001 gutenberg-1.txt | whole
+} | mix 2 >rest.txt
+{
+  task - mlm rest.txt held.txt 'batch=60 probability=0.2'
+  task - vectors vectors-train.txt vectors-dev.txt 'batch=24 length=64 weight=5 teacher=minilm'
+  task sentiment classify sst2-train.tsv sst2-dev.tsv 'batch=48 length=96 labels=negative,positive weight=1.5'
+  task ner ner conll-train.txt conll-dev.txt 'batch=32 length=128 weight=5'
+  task qa qa $questions squad-dev.json 'batch=7 length=320 weight=0.4'
+} >final.tsv
+train final again 3600 4e-4 4
 
 # One small file; vectors are means of unit length, as the teacher's.
 cp -r minilm/modules.json minilm/1_Pooling final/
