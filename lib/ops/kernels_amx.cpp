@@ -77,19 +77,19 @@ inline void zero_sums() {
   _tile_zero(3);
 }
 
-/// To [rows, NP * 16] floats.
+/// To [rows, NP * 16] floats, ld from row to row.
 template <bool Tall, size_t NP>
-inline void store_sums(void* out) {
-  constexpr size_t kStride = NP * kTileBytes;
-  char* to = static_cast<char*>(out);
-  _tile_stored(0, to, kStride);
-  if constexpr (NP >= 2) _tile_stored(1, to + kTileBytes, kStride);
+inline void store_sums(float* out, size_t ld) {
+  const size_t stride = ld * sizeof(float);
+  char* to = reinterpret_cast<char*>(out);
+  _tile_stored(0, to, stride);
+  if constexpr (NP >= 2) _tile_stored(1, to + kTileBytes, stride);
   if constexpr (Tall) {
-    _tile_stored(2, to + kTileRows * kStride, kStride);
-    if constexpr (NP >= 2) _tile_stored(3, to + kTileRows * kStride + kTileBytes, kStride);
+    _tile_stored(2, to + kTileRows * stride, stride);
+    if constexpr (NP >= 2) _tile_stored(3, to + kTileRows * stride + kTileBytes, stride);
   } else {
-    if constexpr (NP >= 3) _tile_stored(2, to + 2 * kTileBytes, kStride);
-    if constexpr (NP >= 4) _tile_stored(3, to + 3 * kTileBytes, kStride);
+    if constexpr (NP >= 3) _tile_stored(2, to + 2 * kTileBytes, stride);
+    if constexpr (NP >= 4) _tile_stored(3, to + 3 * kTileBytes, stride);
   }
 }
 
@@ -132,9 +132,10 @@ struct Waiting {
   }
 };
 
-/// `sums` of `rows` rows of t by its NP panels.
+/// `sums` [rows, ld] of `rows` rows of t by its NP panels.
 template <bool Tall, size_t NP>
-void bf16_block(const GemmTask& t, size_t row, size_t rows, float* sums, Waiting& before) {
+void bf16_block(const GemmTask& t, size_t row, size_t rows, float* sums, size_t ld,
+                Waiting& before) {
   const size_t stride = t.lda * sizeof(uint16_t);
   const char* a = static_cast<const char*>(t.a) + row * stride;
   const char* b = static_cast<const char*>(t.b);
@@ -152,7 +153,7 @@ void bf16_block(const GemmTask& t, size_t row, size_t rows, float* sums, Waiting
                     round_up(t.k - k, 2) * sizeof(uint16_t));
     multiply_tiles<Tall, NP>(tail.a, kTileBytes, tail.b, kTileRows * kTileBytes);
   }
-  store_sums<Tall, NP>(sums);
+  store_sums<Tall, NP>(sums, ld);
   before.finish(before.rows);
 }
 
@@ -263,7 +264,7 @@ void split_block(const GemmTask& t, const char* parts, size_t row, size_t rows) 
     load_a(2), multiply();
     load_a(0), multiply();
   }
-  store_sums<Tall, NP>(sums);
+  store_sums<Tall, NP>(sums, NP * kPanel);
   epilogue(t, sums, row, rows, NP * kPanel);
 }
 
@@ -299,6 +300,11 @@ void gemm_split(const GemmTask& t, void* scratch) {
   _tile_release();
 }
 
+/// Nothing follows the sums of t, and its columns are whole panels.
+inline bool only_sums(const GemmTask& t) {
+  return !t.bias && !t.residual && t.activation == kNone && t.cols == t.panels * kPanel;
+}
+
 /// The blocks of a product one after the other.
 class Blocks {
  public:
@@ -310,15 +316,17 @@ class Blocks {
     constexpr size_t kMost = Tall ? 2 : 4;
     for (size_t first = 0; first < t.panels; first += kMost) {
       const GemmTask part = panels_of(t, first, smaller(kMost, t.panels - first));
-      float* sums = sums_[turn_];
+      const bool done = only_sums(part);
+      float* sums = done ? part.c + row * part.ldc : sums_[turn_];
+      const size_t ld = done ? part.ldc : part.panels * kPanel;
       turn_ = 1 - turn_;
       if constexpr (!Tall) {
-        if (part.panels == 4) bf16_block<Tall, 4>(part, row, rows, sums, waiting_);
-        if (part.panels == 3) bf16_block<Tall, 3>(part, row, rows, sums, waiting_);
+        if (part.panels == 4) bf16_block<Tall, 4>(part, row, rows, sums, ld, waiting_);
+        if (part.panels == 3) bf16_block<Tall, 3>(part, row, rows, sums, ld, waiting_);
       }
-      if (part.panels == 2) bf16_block<Tall, 2>(part, row, rows, sums, waiting_);
-      if (part.panels == 1) bf16_block<Tall, 1>(part, row, rows, sums, waiting_);
-      waiting_ = {part, sums, row, rows, 0};
+      if (part.panels == 2) bf16_block<Tall, 2>(part, row, rows, sums, ld, waiting_);
+      if (part.panels == 1) bf16_block<Tall, 1>(part, row, rows, sums, ld, waiting_);
+      waiting_ = {part, sums, row, done ? 0 : rows, 0};
     }
   }
 
