@@ -84,10 +84,10 @@ struct Learner::State {
   std::vector<int32_t> rows;       // of this step, sorted
   std::vector<uint8_t> row_moves;  // rows whose moments are not zero
 
-  State(std::vector<HeadPlan> h, LearnerOptions opt)
+  State(std::vector<HeadPlan> h, const LearnerOptions& opt)
       : heads(std::move(h)),
         config(heads.at(0).config),
-        options(std::move(opt)),
+        options(opt),
         layout(Layout::make(config, heads)),
         values(layout.floats()),
         first(layout.floats()),
@@ -300,8 +300,8 @@ void Learner::State::update(double gradient_scale, double rate) {
   });
 }
 
-Learner::Learner(std::vector<HeadPlan> heads, LearnerOptions options)
-    : state_(std::make_unique<State>(std::move(heads), std::move(options))) {
+Learner::Learner(std::vector<HeadPlan> heads, const LearnerOptions& options)
+    : state_(std::make_unique<State>(std::move(heads), options)) {
   // Views into config and weights were taken in place.
 }
 Learner::~Learner() = default;

@@ -40,7 +40,7 @@ struct StepResult {
 class BERT_API Learner {
  public:
   /// The heads' configs are of one trunk.
-  Learner(std::vector<HeadPlan> heads, LearnerOptions options);
+  Learner(std::vector<HeadPlan> heads, const LearnerOptions& options);
   ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 LENGTHS = (8, 16, 32, 64, 128, 256, 512)
-BATCH_TOKENS = (64, 256, 1024, 2048, 4096, 8192)
+BATCH_TOKENS = (64, 256, 512, 1024, 2048, 4096, 8192)
 COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7d5ba6")
 
 
@@ -29,7 +29,7 @@ def ids_file(folder, length, tokens, vocab_size):
     return path
 
 
-def speed(build, model, length, tokens, threads, precision, batch_tokens=2048, rounds=5):
+def speed(build, model, length, tokens, threads, precision, batch_tokens=512, rounds=5):
     """Tokens a second, the median of `rounds`."""
     vocab_size = json.loads((Path(model) / "config.json").read_text())["vocab_size"]
     with tempfile.TemporaryDirectory() as folder:
