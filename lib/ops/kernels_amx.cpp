@@ -164,8 +164,7 @@ inline Vec each_four_times(Vec x, int quarter) {
 }
 
 void int8_to_bf16_impl(const void* panel, size_t k, void* out) {
-  const __m512i evens =
-      _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+  const __m512i evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i odds = _mm512_add_epi32(evens, _mm512_set1_epi32(1));
   const char* from = static_cast<const char*>(panel);
   char* to = static_cast<char*>(out);

@@ -18,6 +18,7 @@ namespace bert {
 struct EntitySpan {
   size_t begin = 0, end = 0;
   std::string_view type;
+  // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm of version 14 on <=>
   auto operator<=>(const EntitySpan&) const = default;
 };
 /// The entities of tags in IOB, IOB2, IOBES or BMES, by the rules of conlleval: B- and S- begin

@@ -17,7 +17,6 @@ namespace bert {
 namespace {
 
 using training::Learner;
-using training::Objective;
 using training::Run;
 using training::Tally;
 
