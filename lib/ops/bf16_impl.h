@@ -79,7 +79,8 @@ inline float bf16_exp_row(float* x, size_t n, float scale, uint16_t* out) {
     bf16_padded(x, n, out);
     return sum;
   }
-  const Vec s = set1(scale * 1.44269504f), m = set1(-top * (scale * 1.44269504f));
+  scale *= 1.44269504f;  // log2(e)
+  const Vec s = set1(scale), m = set1(-top * scale);
   Vec sum[2] = {set1(0.f), set1(0.f)};
   const auto pair = [&](size_t i, auto low, auto high) {
     const Vec e0 = keep_n(exp2_v(fma(load_n(x + i, low), s, m)), low);

@@ -19,8 +19,8 @@ constexpr size_t kGroupInParts = 4;
 
 /// Bytes of x that stay in the second-level cache while the weights pass by.
 constexpr size_t kCachedRows = 384 * 1024;
-/// The same in parts, on CPUs with AMX: theirs has two megabytes.
-constexpr size_t kCachedParts = 1536 * 1024;
+/// The same of bf16, in one part or three, on CPUs with AMX: theirs has two megabytes.
+constexpr size_t kCachedNarrow = 1536 * 1024;
 
 /// Rows of every call of BLAS, the last call filled up with zeros. BLAS promises nothing about
 /// equal rows at different places; up to 8 every core of OpenBLAS was seen to treat them alike, at
@@ -185,7 +185,7 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
   const size_t groups = pieces(last - first, group());
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
   const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? 1 : 2);
-  const size_t cached = !wide() && !bytes() && table.narrow_bytes > 0 ? kCachedParts : kCachedRows;
+  const size_t cached = !wide() && !bytes() && table.narrow_bytes > 0 ? kCachedNarrow : kCachedRows;
   const size_t block = keep ? std::max<size_t>(32, cached / row_bytes / 32 * 32) : task.rows;
   float* made = scratch + panel_floats();
   for (size_t row = 0; row < task.rows; row += block) {

@@ -119,11 +119,10 @@ void activate_impl(int activation, float* x, size_t n) {
   }
 }
 
-/// sum = f(i, part, sum) over a row, in four chains of fixed order.
-template <typename F>
-inline float row_sum(size_t n, F&& f) {
-  Vec s0 = set1(0.f);
-  Vec s1 = s0, s2 = s0, s3 = s0;
+/// chain = f(i, part, chain) over a row, in four chains of fixed order, joined in the end.
+template <typename F, typename Join>
+inline Vec in_chains(size_t n, Vec start, F&& f, Join&& join) {
+  Vec s0 = start, s1 = start, s2 = start, s3 = start;
   size_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
     s0 = f(i, All{}, s0);
@@ -133,7 +132,12 @@ inline float row_sum(size_t n, F&& f) {
   }
   for (; i + kLanes <= n; i += kLanes) s0 = f(i, All{}, s0);
   if (i < n) s1 = f(i, n - i, s1);
-  return reduce_add(add(add(s0, s1), add(s2, s3)));
+  return join(join(s0, s1), join(s2, s3));
+}
+
+template <typename F>
+inline float row_sum(size_t n, F&& f) {
+  return reduce_add(in_chains(n, set1(0.f), f, add));
 }
 
 void layer_norm_impl(const float* x, size_t n, const float* weight, const float* bias, float eps,
@@ -171,16 +175,10 @@ float dot_impl(const float* a, const float* b, size_t n) {
 constexpr float kInfinity = __builtin_inff();
 
 float row_max(const float* x, size_t n) {
-  Vec best[4];
-  for (Vec& b : best) b = set1(-kInfinity);
-  size_t i = 0;
-  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-    UNROLL for (size_t j = 0; j < 4; ++j) best[j] = max_v(load(x + i + j * kLanes), best[j]);
-  }
-  for (; i < n; i += kLanes) {
-    best[0] = max_v(load_or(x + i, smaller(kLanes, n - i), -kInfinity), best[0]);
-  }
-  return reduce_max(max_v(max_v(best[0], best[1]), max_v(best[2], best[3])));
+  const auto best = [x](size_t i, auto part, Vec chain) {
+    return max_v(load_or(x + i, part, -kInfinity), chain);
+  };
+  return reduce_max(in_chains(n, set1(-kInfinity), best, max_v));
 }
 
 /// x = e^((x - max) scale), not yet divided; returns the sum. A NaN makes the sum NaN.

@@ -56,21 +56,20 @@ pretrain enwiki-0.txt gutenberg-0.txt --init minilm --add-head mlm,nsp --dev hel
   --dtype bf16 --max-batch-tokens 3072 --output start --resume
 
 # All tasks over one trunk, in three runs.
-task() { (IFS=$'\t'; echo "$*"); }
+tasks() { # text, then batch and weight of text, vectors, reviews, entities, questions
+  printf '%s\t%s\t%s\t%s\t%s\n' \
+    - mlm "$1" held.txt "$2" \
+    - vectors vectors-train.txt vectors-dev.txt "length=64 teacher=minilm $3" \
+    sentiment classify sst2-train.tsv sst2-dev.tsv "length=96 labels=negative,positive $4" \
+    ner ner conll-train.txt conll-dev.txt "length=128 $5" \
+    qa qa squad-train.json,squad-train.json,qamr-train.json squad-dev.json "length=320 $6"
+}
 train() {
   multitask "$1.tsv" -m "$2" --output "$1" --steps "$3" --eval-steps 250 --lr "$4" --warmup 0.02 --dropout 0 --seed "$5" \
     --dtype bf16 --max-batch-tokens 3072 --save-steps 200 --resume
 }
-questions=squad-train.json,squad-train.json,qamr-train.json
-
 text=enwiki-1.txt,gutenberg-1.txt,enwiki-2-train.txt,gutenberg-0.txt,enwiki-0.txt
-{
-  task - mlm $text held.txt 'batch=48'
-  task - vectors vectors-train.txt vectors-dev.txt 'batch=32 length=64 weight=8 teacher=minilm'
-  task sentiment classify sst2-train.tsv sst2-dev.tsv 'batch=32 length=96 labels=negative,positive'
-  task ner ner conll-train.txt conll-dev.txt 'batch=16 length=128 weight=2'
-  task qa qa $questions squad-dev.json 'batch=14 length=320'
-} >joint.tsv
+tasks $text batch=48 'batch=32 weight=8' batch=32 'batch=16 weight=2' batch=14 >joint.tsv
 train joint start 3000 3e-4 2
 
 # Mostly text: all articles and a sixth as much of books in one random order, more words hidden.
@@ -80,13 +79,7 @@ mix() {
 }
 whole() { perl -00 -ne 'print if $. > 1'; } # from the first document's end
 [ -s mixed.txt ] || { cat enwiki-0.txt enwiki-1.txt enwiki-2-train.txt; head -c 12000000 gutenberg-0.txt; head -c 12000000 gutenberg-1.txt; } | mix 1 >mixed.txt
-{
-  task - mlm mixed.txt held.txt 'batch=56 probability=0.2'
-  task - vectors vectors-train.txt vectors-dev.txt 'batch=24 length=64 weight=8 teacher=minilm'
-  task sentiment classify sst2-train.tsv sst2-dev.tsv 'batch=32 length=96 labels=negative,positive'
-  task ner ner conll-train.txt conll-dev.txt 'batch=24 length=128 weight=3'
-  task qa qa $questions squad-dev.json 'batch=10 length=320 weight=0.6'
-} >again.tsv
+tasks mixed.txt 'batch=56 probability=0.2' 'batch=24 weight=8' batch=32 'batch=24 weight=3' 'batch=10 weight=0.6' >again.tsv
 train again joint 3300 4e-4 3
 
 # The half of it that was not read, and the rest of the books; more entities and reviews.
@@ -95,13 +88,8 @@ train again joint 3300 4e-4 3
   tail -c +12000001 gutenberg-0.txt | whole
   tail -c +12000001 gutenberg-1.txt | whole
 } | mix 2 >rest.txt
-{
-  task - mlm rest.txt held.txt 'batch=60 probability=0.2'
-  task - vectors vectors-train.txt vectors-dev.txt 'batch=24 length=64 weight=5 teacher=minilm'
-  task sentiment classify sst2-train.tsv sst2-dev.tsv 'batch=48 length=96 labels=negative,positive weight=1.5'
-  task ner ner conll-train.txt conll-dev.txt 'batch=32 length=128 weight=5'
-  task qa qa $questions squad-dev.json 'batch=7 length=320 weight=0.4'
-} >final.tsv
+tasks rest.txt 'batch=60 probability=0.2' 'batch=24 weight=5' 'batch=48 weight=1.5' 'batch=32 weight=5' \
+  'batch=7 weight=0.4' >final.tsv
 train final again 3600 4e-4 4
 
 # One small file; vectors are means of unit length, as the teacher's.
