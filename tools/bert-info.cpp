@@ -1,5 +1,6 @@
 // bert-info - show what a model directory holds. See man/bert-info.1.
 #include "checkpoint/model_dir.h"
+#include "common/options.h"
 #include "common/run.h"
 #include "tasks/bert_info.h"
 
@@ -11,8 +12,7 @@ int main(int argc, char** argv) {
   bool parameters = false, shapes = false, tree = false, cpu = false;
   std::string patient;
   size_t tokens = 128;
-  app.add_option("-m,--model", name, "model directory or name (else $BERT_MODEL, else the default)")
-      ->type_name("DIR");
+  tools::add_model(app, name);
   auto* what = app.add_option_group("what", "one of these instead of the summary");
   what->add_flag("--params", parameters, "a row for each tensor, and the total");
   auto* shapes_flag = what->add_flag("--shapes", shapes, "what a text goes through, step by step");

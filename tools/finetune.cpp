@@ -30,8 +30,7 @@ std::vector<std::string> split(const std::string& text) {
 
 void add(CLI::App& app, Options& o) {
   FinetuneOptions& f = o.finetune;
-  app.add_option("-m,--model", o.model, "model to start from (else $BERT_MODEL, else the default)")
-      ->type_name("DIR");
+  tools::add_model(app, o.model, "model to start from (else $BERT_MODEL, else the default)");
   tools::add_choice<FinetuneTask>(
       app, "--task", f.task,
       {{"classify", FinetuneTask::classify}, {"ner", FinetuneTask::ner}, {"qa", FinetuneTask::qa}},

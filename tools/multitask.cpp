@@ -14,8 +14,7 @@ int main(int argc, char** argv) {
   options.save_every = 1000;
   std::string model;
   app.add_option("tasks", options.tasks, "list of the tasks")->required()->type_name("FILE");
-  app.add_option("-m,--model", model, "model to start from (else $BERT_MODEL, else the default)")
-      ->type_name("DIR");
+  tools::add_model(app, model, "model to start from (else $BERT_MODEL, else the default)");
   app.add_option("--steps", options.steps, "steps of training (default: 10000)")->type_name("N");
   app.add_option("--eval-steps", options.eval_every, "steps between rows (default: 500)")
       ->check(CLI::PositiveNumber)

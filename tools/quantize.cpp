@@ -15,9 +15,7 @@ int main(int argc, char** argv) {
   QuantizeOptions options;
   CompareOptions compare;
   compare.threads = allowed_cpus();
-  app.add_option("-m,--model", options.model,
-                 "model directory or name (else $BERT_MODEL, else the default)")
-      ->type_name("DIR");
+  tools::add_model(app, options.model);
   app.add_option("-o,--output", options.output, "directory to write")->required()->type_name("DIR");
   tools::add_choice<Precision>(
       app, "--dtype", options.precision,

@@ -37,10 +37,15 @@ std::string quoted(const std::string& value) {
 
 }  // namespace
 
+void add_model(CLI::App& app, std::string& name, const std::string& description) {
+  const auto named = [](const std::string& text) {
+    return text.empty() ? "found an empty name, wants a directory or a model's name" : "";
+  };
+  app.add_option("-m,--model", name, description)->check(named)->type_name("DIR");
+}
+
 ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_(default_overflow) {
-  app.add_option("-m,--model", model_,
-                 "model directory or name (else $BERT_MODEL, else the default)")
-      ->type_name("DIR");
+  add_model(app, model_);
   app.add_option("--head", head_, "which of the model's named heads (default: the first that fits)")
       ->type_name("NAME");
   app.add_option("--max-seq-length", max_seq_length_,

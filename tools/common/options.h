@@ -15,6 +15,11 @@
 
 namespace bert::tools {
 
+/// -m, --model. An empty name, as of a variable that is not set, is an error, not the default.
+void add_model(CLI::App& app, std::string& name,
+               const std::string& description =
+                   "model directory or name (else $BERT_MODEL, else the default)");
+
 /// Options of tools that read a model: one spelling for all.
 ///   -m --model, --head, --max-seq-length, --overflow, --stride, --strict, --literal, --dtype,
 ///   --max-batch-tokens, --no-mmap
