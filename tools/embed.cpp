@@ -46,6 +46,10 @@ EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Op
   plan.words = o.words;
   plan.compare = o.compare;
   plan.dims = o.dims;
+  if (plan.compare && (plan.per_token || o.format != VectorFormat::tsv)) {
+    throw Error(Error::Kind::usage, "--compare",
+                "gives one number a pair: not with --words, --pool none or --format");
+  }
   plan.normalize |= o.normalize;
   plan.format = o.format;
   const std::string& name = o.prompt_name.empty() ? modules.default_prompt_name : o.prompt_name;

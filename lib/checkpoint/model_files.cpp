@@ -16,6 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kTokenizerFiles[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json",
+                                           "special_tokens_map.json", "added_tokens.json"};
+constexpr const char* kModuleFiles[] = {"modules.json", "sentence_bert_config.json",
+                                        "config_sentence_transformers.json"};
+constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
+                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
+
 void add_file(const std::string& directory, const std::string& name, NamedFiles& files) {
   const std::string path = directory + "/" + name;
   if (file_exists(path)) files.emplace_back(name, MappedFile::open(path).text());
@@ -52,19 +59,35 @@ std::string entry_of(const NamedHead& head) {
 
 NamedFiles tokenizer_files(const std::string& directory) {
   NamedFiles files;
-  for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json",
-                           "special_tokens_map.json", "added_tokens.json"}) {
+  for (const char* name : kTokenizerFiles) {
     add_file(directory, name, files);
   }
   return files;
 }
 
+bool holds_model(const std::string& directory) {
+  return std::any_of(std::begin(kWeightFiles), std::end(kWeightFiles),
+                     [&](const char* name) { return file_exists(directory + "/" + name); });
+}
+
+void remove_other_model_files(const NamedFiles& files, const std::string& directory) {
+  const auto remove = [&](const char* name) {
+    const bool kept = std::any_of(files.begin(), files.end(),
+                                  [&](const auto& file) { return file.first == name; });
+    std::error_code ignored;
+    if (!kept) fs::remove(fs::path(directory) / name, ignored);
+  };
+  for (const char* name : kTokenizerFiles) remove(name);
+  for (const char* name : kModuleFiles) remove(name);
+  for (const char* name : kWeightFiles) {
+    if (name != std::string_view("model.safetensors")) remove(name);
+  }
+}
+
 NamedFiles model_files(const std::string& directory) {
   NamedFiles files = tokenizer_files(directory);
-  for (const char* name : {"modules.json", "sentence_bert_config.json",
-                           "config_sentence_transformers.json", "README.md", "LICENSE", "NOTICE"}) {
-    add_file(directory, name, files);
-  }
+  for (const char* name : kModuleFiles) add_file(directory, name, files);
+  for (const char* name : {"README.md", "LICENSE", "NOTICE"}) add_file(directory, name, files);
   if (!file_exists(directory + "/modules.json")) return files;
   SentenceModules::open(directory);  // refuses folders that are not inside
   const JsonDocument modules = JsonDocument::open(directory + "/modules.json");

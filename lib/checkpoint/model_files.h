@@ -20,6 +20,11 @@ NamedFiles tokenizer_files(const std::string& directory);
 NamedFiles model_files(const std::string& directory);
 /// Writes each whole or not at all, making the folders it needs.
 void write_files(const NamedFiles& files, const std::string& directory);
+/// Whether weights are here, of any kind that the tools or transformers read.
+bool holds_model(const std::string& directory);
+/// Removes what another model left here that tools would read beside `files` and
+/// model.safetensors: other tokenizer files, modules, weights in other forms.
+void remove_other_model_files(const NamedFiles& files, const std::string& directory);
 
 /// Keys of config.json and their values as JSON; an empty value takes the key away.
 using ConfigMembers = std::vector<std::pair<std::string, std::string>>;

@@ -119,6 +119,7 @@ void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
     Encoding prompt;
     tokenizer_.encode(plan_.prompt, options_.encode, prompt, scratch_);
     prompt_tokens_ = prompt.size() - 1;  // [CLS] counts, [SEP] does not
+    for (const int32_t word : prompt.word_ids) prompt_words_ = std::max(prompt_words_, word + 1);
   }
   encode_all(records);
   if (plan_.per_token) {
@@ -283,12 +284,14 @@ void EmbedWorker::write_tokens(const Record& record, const Encoding& encoding, C
     const int32_t word = encoding.word_ids[t];
     size_t end = t + 1;
     while (word >= 0 && end < tokens.rows && encoding.word_ids[end] == word) ++end;
-    if (word >= 0) {
+    // Offsets are those of the prompt and the text; words of the prompt have no row.
+    const size_t prompt = plan_.prompt.size();
+    if (word >= 0 && encoding.offsets[end - 1].end > prompt) {
       pool(Pooling::mean, tokens.slice(t, end - t), mean);
-      const size_t begin_byte = encoding.offsets[t].begin;
-      write_token(record, static_cast<size_t>(word),
-                  record.text.substr(begin_byte, encoding.offsets[end - 1].end - begin_byte), mean,
-                  rows);
+      const size_t begin_byte = std::max<size_t>(encoding.offsets[t].begin, prompt) - prompt;
+      const size_t end_byte = encoding.offsets[end - 1].end - prompt;
+      write_token(record, static_cast<size_t>(std::max(word - prompt_words_, 0)),
+                  record.text.substr(begin_byte, end_byte - begin_byte), mean, rows);
     }
     t = end;
   }

@@ -80,6 +80,7 @@ class BERT_API EmbedWorker : public TaskWorker {
   const DenseModules& dense_;
   const EmbedPlan plan_;
   size_t prompt_tokens_ = 0;
+  int32_t prompt_words_ = 0;
   std::vector<std::string> prompted_;  ///< texts with the prompt before them
   Buffer features_;                    ///< [T, W] the combined layers of a batch
   Buffer pooled_, dense_first_, dense_second_;

@@ -197,16 +197,18 @@ namespace {
 /// Calls word(record, word, label) for each word and sentence_end() after each sentence.
 template <typename Word, typename End>
 void for_each_word(const ExampleOptions& options, Word word, End sentence_end) {
-  for_each_record(options.files, nullptr, false, [&](const Record& record) {
-    const ConllLine line = parse_conll(record.body());
-    if (line.line.empty()) return sentence_end();
-    if (line.word.empty()) return;  // -DOCSTART-
-    if (line.label.empty()) {
-      record.fail(Error::Kind::data, "has one column, wants a word and its label");
-    }
-    word(record, line.word, line.label);
-  });
-  sentence_end();
+  for (const std::string& file : options.files) {
+    for_each_record({file}, nullptr, false, [&](const Record& record) {
+      const ConllLine line = parse_conll(record.body());
+      if (line.line.empty()) return sentence_end();
+      if (line.word.empty()) return;  // -DOCSTART-
+      if (line.label.empty()) {
+        record.fail(Error::Kind::data, "has one column, wants a word and its label");
+      }
+      word(record, line.word, line.label);
+    });
+    sentence_end();
+  }
 }
 
 /// Gathers the pieces of a sentence's words into examples of at most max_length tokens.
@@ -312,6 +314,14 @@ class QuestionBuilder {
   }
   /// The answer at byte `begin` of the context; `length` 0: none.
   void add(std::string_view question, Question q, size_t begin, size_t length) {
+    // As qa(1) does: a question that would fill more than half of a window is cut.
+    EncodeOptions alone = encode_;
+    alone.add_special_tokens = false;
+    alone.truncation = Truncation::longest_first;
+    alone.max_length = (encode_.max_length - tokenizer_.added_tokens_pair()) / 2;
+    question_.clear();
+    tokenizer_.encode(question, alone, question_, scratch_);
+    if (question_.dropped > 0) question = question.substr(0, question_.offsets.back().end);
     tokenizer_.encode_pair_windows(question, q.context, encode_, options_.stride, windows_,
                                    scratch_);
     for (const Encoding& window : windows_) {
@@ -350,6 +360,7 @@ class QuestionBuilder {
   ExampleSet& set_;
   EncodeOptions encode_;
   Tokenizer::Scratch scratch_;
+  Encoding question_;
   std::vector<Encoding> windows_;
 };
 
@@ -390,7 +401,7 @@ void read_question_lines(const std::string& path, QuestionBuilder& builder) {
       begin = value && *value >= 0 ? static_cast<size_t>(*value) : q.context.npos;
     }
     if (!answer.empty()) {
-      if (begin == q.context.npos || q.context.compare(begin, answer.size(), answer) != 0) {
+      if (begin > q.context.size() || q.context.compare(begin, answer.size(), answer) != 0) {
         record.fail(Error::Kind::data, "its answer is not in the context");
       }
       q.answers.emplace_back(answer);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -59,6 +60,10 @@ uint64_t content_hash(const ExampleSet& set) {
   for (const Example& e : set.examples) {
     for (const int32_t id : e.input_ids) hash = training::mix(hash, static_cast<uint32_t>(id));
     hash = training::mix(hash, static_cast<uint32_t>(e.label));
+    for (const int32_t label : e.token_labels) {
+      hash = training::mix(hash, static_cast<uint32_t>(label));
+    }
+    for (const float value : e.values) hash = training::mix(hash, std::bit_cast<uint32_t>(value));
   }
   return hash;
 }
@@ -74,7 +79,10 @@ class Finetuning {
     const Tokenizer tokenizer = Tokenizer::open(options.model);
     ExampleOptions train = options.train;
     set_encoding(config, tokenizer, train);
+    const std::vector<std::string> before =
+        config.labels_named ? config.labels : std::vector<std::string>();
     set_labels(options.task, options.train, options.labels, config);
+    relabelled_ = !before.empty() && before != config.labels;
     train_ = read_examples(options.task, train, tokenizer, config.labels);
     if (!options.dev.empty()) {
       train.files = options.dev;
@@ -89,8 +97,8 @@ class Finetuning {
 
   bool run() {
     Run run(*learner_, files_, run_options());
-    best_ = noted(run, "best", -INFINITY);
-    waiting_ = static_cast<size_t>(noted(run, "waiting", 0));
+    best_ = run.noted("best", -INFINITY);
+    waiting_ = static_cast<size_t>(run.noted("waiting"));
     resume_epoch(run);
     head_row();
     const bool at_end =
@@ -185,7 +193,7 @@ class Finetuning {
     head.config = std::move(config);
     learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
     const auto drawn = training::load_parameters(learner_->layout(), *weights_, learner.seed, 0.02f,
-                                                 learner_->values());
+                                                 learner_->values(), relabelled_);
     for (const std::string& name : drawn) {
       if (name.find("embeddings") != name.npos || name.find("encoder") != name.npos) {
         throw Error(Error::Kind::data, weights_->path(), fmt::format("tensor {} is missing", name));
@@ -199,27 +207,22 @@ class Finetuning {
   training::RunOptions run_options() const {
     training::RunOptions run = options_.run_options(std::to_string(static_cast<int>(options_.task)),
                                                     content_hash(train_), total_steps_);
-    if (!options_.head.empty()) run.identity["head"] = options_.head;
+    run.identity["head"] = options_.head;
     return run;
-  }
-
-  static double noted(Run& run, const std::string& key, double absent) {
-    const auto found = run.notes().find(key);
-    return found == run.notes().end() ? absent : std::strtod(found->second.c_str(), nullptr);
   }
 
   /// The losses of an epoch that was interrupted.
   void resume_epoch(Run& run) {
     tally_ = {};
-    tally_.sequence_loss = noted(run, "epoch loss", 0);
-    tally_.sequences = noted(run, "epoch count", 0);
-    right_ = noted(run, "epoch right", 0);
+    tally_.sequence_loss = run.noted("epoch loss");
+    tally_.sequences = run.noted("epoch count");
+    right_ = run.noted("epoch right");
   }
   void note_epoch(Run& run) {
-    run.notes()["epoch loss"] = fmt::format("{:a}", tally_.sequence_loss);
-    run.notes()["epoch count"] = fmt::format("{:a}", tally_.sequences);
-    run.notes()["epoch right"] = fmt::format("{:a}", right_);
-    run.notes()["best"] = fmt::format("{:a}", best_);
+    run.note("epoch loss", tally_.sequence_loss);
+    run.note("epoch count", tally_.sequences);
+    run.note("epoch right", right_);
+    run.note("best", best_);
     run.notes()["waiting"] = std::to_string(waiting_);
   }
 
@@ -295,6 +298,7 @@ class Finetuning {
   double right_ = 0;
   double best_ = 0;
   size_t waiting_ = 0;
+  bool relabelled_ = false;  ///< the classifier has other labels than the model it starts from
 };
 
 }  // namespace

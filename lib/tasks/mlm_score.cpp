@@ -37,11 +37,11 @@ ScoreSummary::Part& ScoreSummary::Part::operator+=(const Part& other) {
 }
 
 double ScoreSummary::Part::accuracy() const {
-  return static_cast<double>(first_better) / static_cast<double>(records);
+  return records == 0 ? NAN : static_cast<double>(first_better) / static_cast<double>(records);
 }
 
 double ScoreSummary::Part::perplexity() const {
-  return std::exp(-pll.value() / static_cast<double>(tokens));
+  return tokens == 0 ? NAN : std::exp(-pll.value() / static_cast<double>(tokens));
 }
 
 ScoreSummary& ScoreSummary::operator+=(const ScoreSummary& other) {

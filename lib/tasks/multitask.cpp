@@ -187,6 +187,8 @@ class Multitask {
 
   bool run() {
     Run run(*learner_, files_, run_options());
+    loss_ = run.noted("loss sum");
+    count_ = run.noted("loss count");
     head_row();
     std::vector<TrainingBatch> batches(tasks_.size());
     while (learner_->steps() < options_.steps) {
@@ -196,6 +198,8 @@ class Multitask {
         count_ += 1;
         const uint64_t step = learner_->steps();
         if (step % options_.eval_every == 0 || step == options_.steps) evaluate();
+        run.note("loss sum", loss_);
+        run.note("loss count", count_);
       });
       if (!goes_on) {
         run.checkpoint();

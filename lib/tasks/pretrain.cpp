@@ -1,6 +1,7 @@
 #include "tasks/pretrain.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -85,7 +86,7 @@ void PretrainingStream::read_block() {
   while (sequences_.empty()) {
     if (!reader_) reader_ = std::make_unique<DocumentReader>(options_.files, options_.block_bytes);
     if (!reader_->next(texts_)) {
-      if (block_ == 0) {
+      if (!found_) {  // in a whole pass
         throw Error(Error::Kind::data, options_.files.empty() ? "-" : options_.files.front(),
                     "has no text to learn from (sentences, one a line; documents, an empty line "
                     "between)");
@@ -93,6 +94,7 @@ void PretrainingStream::read_block() {
       reader_.reset();
       ++epoch_;
       block_ = 0;
+      found_ = false;
       continue;
     }
     ids_.assign(texts_.size(), {});
@@ -118,7 +120,7 @@ void PretrainingStream::read_block() {
       std::swap(sequences_[i - 1], sequences_[mix(key, i) % i]);
     }
     ++block_;
-    if (sequences_.empty() && block_ > 1000) break;
+    found_ |= !sequences_.empty();
   }
   ids_.clear();
   words_.clear();
@@ -197,8 +199,8 @@ class Pretraining {
     Run run(*learner_, files_, run_options());
     PretrainingStream stream(*tokenizer_, data_);
     stream.skip(learner_->steps() * options_.batch_size);
-    loss_ = noted(run, "loss sum");
-    count_ = noted(run, "loss count");
+    loss_ = run.noted("loss sum");
+    count_ = run.noted("loss count");
     if (options_.on_row && learner_->steps() == 0) {
       options_.on_row(std::string("step\ttrain_loss") +
                       (dev_.sequences() > 0 ? "\tdev_loss\tperplexity\ttop1\tnsp_accuracy" : ""));
@@ -241,7 +243,7 @@ class Pretraining {
 
   /// A directory with what a model from scratch begins with; it goes when the run begins.
   std::string make_directory() const {
-    const std::string directory = options_.output + "/init.tmp";
+    const std::string directory = fmt::format("{}/init.tmp.{}.0", options_.output, getpid());
     make_directories(directory);
     const auto copy = [&](const std::string& from, const char* name) {
       const MappedFile file = MappedFile::open(from);
@@ -319,13 +321,9 @@ class Pretraining {
     return run;
   }
 
-  static double noted(Run& run, const std::string& key) {
-    const auto found = run.notes().find(key);
-    return found == run.notes().end() ? 0 : std::strtod(found->second.c_str(), nullptr);
-  }
   void note(Run& run) const {
-    run.notes()["loss sum"] = fmt::format("{:a}", loss_);
-    run.notes()["loss count"] = fmt::format("{:a}", count_);
+    run.note("loss sum", loss_);
+    run.note("loss count", count_);
   }
 
   void evaluate() {

@@ -54,6 +54,7 @@ class PretrainingStream {
   std::vector<Sequence> sequences_;
   size_t at_ = 0;
   uint64_t epoch_ = 0, block_ = 0, number_ = 0;
+  bool found_ = false;  ///< a sequence, in this epoch
   Tokenizer::Scratch scratch_;
   Encoding encoding_;
   std::vector<MaskedToken> chosen_;

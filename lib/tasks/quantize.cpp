@@ -53,7 +53,7 @@ class Quantizer {
       : options_(options), checkpoint_(Checkpoint::open(options.model, {options.head, ""})) {}
 
   void run() {
-    if (file_exists(options_.output + "/model.safetensors") && !options_.overwrite) {
+    if (holds_model(options_.output) && !options_.overwrite) {
       throw Error(Error::Kind::cannot_create, options_.output,
                   "a model is here already; --overwrite replaces it");
     }
@@ -63,6 +63,7 @@ class Quantizer {
     files.emplace_back("config.json", config_text());
     write_files(files, options_.output);
     writer_.write(options_.output + "/model.safetensors");
+    if (options_.overwrite) remove_other_model_files(files, options_.output);
   }
 
  private:

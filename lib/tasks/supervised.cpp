@@ -57,9 +57,13 @@ void set_labels(FinetuneTask task, const ExampleOptions& examples,
     config.labels = {"value"};
     return;
   }
+  for (auto label = wanted.begin(); label != wanted.end(); ++label) {
+    if (std::find(wanted.begin(), label, *label) == label) continue;
+    throw Error(Error::Kind::usage, "labels", fmt::format("found '{}' twice", printable(*label)));
+  }
   const bool ner = task == FinetuneTask::ner;
   std::vector<std::string> found = ner ? conll_labels(examples) : labels_of(examples);
-  if (found.size() < 2 && examples.kind == LabelKind::one) {
+  if (found.empty() || (found.size() < 2 && examples.kind == LabelKind::one)) {
     const std::string file = examples.files.empty() ? "-" : examples.files.front();
     throw Error(Error::Kind::data, file,
                 found.empty() ? "has no examples to learn from"

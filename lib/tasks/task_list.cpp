@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "checkpoint/config.h"
 #include "io/mapped_file.h"
 
 namespace bert {
@@ -24,6 +25,10 @@ std::vector<std::string> split(std::string_view text, char separator) {
 class LineParser {
  public:
   LineParser(std::string path, size_t number) : path_(std::move(path)), number_(number) {}
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(Error::Kind::usage, fmt::format("{}: line {}", path_, number_), what);
+  }
 
   TaskLine parse(std::string_view line) const {
     const std::vector<std::string> columns = split(line, '\t');
@@ -45,14 +50,13 @@ class LineParser {
     if (plain != task.name.empty()) {
       fail(plain ? "mlm and vectors have no name of their own: wants -" : "the head wants a name");
     }
+    if (!plain && !is_head_name(task.name)) {
+      fail(fmt::format("found the head '{}', wants letters, digits, - or _", printable(task.name)));
+    }
     return task;
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Error::Kind::usage, fmt::format("{}: line {}", path_, number_), what);
-  }
-
   TaskKind kind_of(std::string_view word) const {
     constexpr std::string_view kKinds[] = {"classify", "ner", "qa", "mlm", "vectors"};
     for (size_t i = 0; i < std::size(kKinds); ++i) {
@@ -61,11 +65,13 @@ class LineParser {
     fail(fmt::format("found '{}', wants classify, ner, qa, mlm or vectors", printable(word)));
   }
 
-  double number(std::string_view word, std::string_view text, double least) const {
+  double number(std::string_view word, std::string_view text, double least,
+                double most = 1e6) const {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !(value >= least)) {
-      fail(fmt::format("found '{}', wants a number from {}", printable(word), least));
+    if (error != std::errc() || end != text.data() + text.size() ||
+        !(value >= least && value <= most)) {
+      fail(fmt::format("found '{}', wants a number from {} to {}", printable(word), least, most));
     }
     return value;
   }
@@ -81,9 +87,9 @@ class LineParser {
     } else if (key == "weight") {
       task.weight = static_cast<float>(number(word, value, 0));
     } else if (key == "probability") {
-      task.mlm_probability = number(word, value, 0);
+      task.mlm_probability = number(word, value, 0, 1);
     } else if (key == "dropout") {
-      task.dropout = number(word, value, 0);
+      task.dropout = number(word, value, 0, 0.99);
     } else if (key == "teacher") {
       task.teacher = value;
     } else if (key == "labels") {
@@ -120,11 +126,17 @@ std::vector<TaskLine> read_task_list(const std::string& path) {
   size_t number = 0;
   for (std::string_view rest = file.text(); !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
+    std::string_view line = rest.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
     rest.remove_prefix(std::min(rest.size(), end + 1));
     ++number;
     if (line.empty() || line.front() == '#') continue;
-    tasks.push_back(LineParser(path, number).parse(line));
+    const LineParser parser(path, number);
+    TaskLine task = parser.parse(line);
+    for (const TaskLine& other : tasks) {
+      if (!task.name.empty() && task.name == other.name) parser.fail("the head stands twice");
+    }
+    tasks.push_back(std::move(task));
   }
   if (tasks.empty()) throw Error(Error::Kind::usage, path, "lists no task");
   return tasks;

@@ -195,13 +195,14 @@ void draw_parameters(const Layout& layout, uint64_t seed, float initializer_rang
 }
 
 std::vector<std::string> load_parameters(const Layout& layout, const Weights& weights,
-                                         uint64_t seed, float initializer_range, float* base) {
+                                         uint64_t seed, float initializer_range, float* base,
+                                         bool other_labels) {
   std::vector<std::string> drawn;
   for (const Parameter& p : layout.parameters()) {
     const TensorView* tensor = weights.find(p.name);
     // A classifier of other labels is another head.
-    const bool other =
-        tensor && p.name.find("classifier.") != p.name.npos && tensor->shape != p.shape;
+    const bool other = tensor && p.name.find("classifier.") != p.name.npos &&
+                       (other_labels || tensor->shape != p.shape);
     if (!tensor || other) {
       draw(p, seed, initializer_range, base + p.offset);
       drawn.push_back(p.name);

@@ -103,10 +103,11 @@ struct ModelWeights {
 };
 
 /// Copies a model's tensors into `base`; those the model lacks (or a classifier of another number
-/// of labels) are drawn from N(0,
-/// initializer_range) by `seed` (norms 1, biases 0), and their names returned.
+/// of labels, or with `other_labels`) are drawn from N(0, initializer_range) by `seed` (norms 1,
+/// biases 0), and their names returned.
 std::vector<std::string> load_parameters(const Layout& layout, const Weights& weights,
-                                         uint64_t seed, float initializer_range, float* base);
+                                         uint64_t seed, float initializer_range, float* base,
+                                         bool other_labels = false);
 /// All of them drawn.
 void draw_parameters(const Layout& layout, uint64_t seed, float initializer_range, float* base);
 

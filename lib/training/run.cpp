@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
+#include "checkpoint/model_files.h"
 #include "io/mapped_file.h"
 
 namespace bert::training {
@@ -19,22 +21,15 @@ Run::Run(Learner& learner, ModelFiles files, RunOptions options)
   const std::string& directory = options_.directory;
   make_directories(directory);
   lock_ = std::make_unique<FileLock>(directory + "/.lock");
-  remove_unfinished(directory);
-  const bool used = file_exists(directory + "/model.safetensors") ||
-                    !saved_steps(directory + "/checkpoints").empty();
+  const bool used = holds_model(directory) || !saved_steps(directory + "/checkpoints").empty();
   if (used && !options_.resume && !options_.overwrite) {
     throw Error(Error::Kind::cannot_create, directory,
                 "a model or its checkpoints are here already; --resume goes on, --overwrite "
                 "begins anew");
   }
-  if (options_.resume) {
-    resume();
-  } else {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory + "/checkpoints", ignored);
-  }
+  remove_unfinished(directory);
+  if (options_.resume) resume();
   state_.notes.insert(options_.identity.begin(), options_.identity.end());
-  open_curve();
   begin_ = std::chrono::steady_clock::now();
   begin_step_ = learner_.steps();
 }
@@ -66,18 +61,28 @@ void Run::resume() {
   }
 }
 
+/// What was here before goes only now, when a step was done: the input is sound.
+void Run::begin_curve() {
+  if (curve_ >= 0) return;
+  if (!options_.resume) {
+    std::error_code ignored;
+    std::filesystem::remove_all(options_.directory + "/checkpoints", ignored);
+  }
+  open_curve();
+}
+
 /// Cuts the curve after the step resumed from, and appends from there.
 void Run::open_curve() {
   const std::string path = options_.directory + "/loss.tsv";
   std::string kept = "step\tloss\tlearning_rate\tgradient_norm\ttokens\n";
-  if (learner_.steps() > 0 && file_exists(path)) {
+  if (begin_step_ > 0 && file_exists(path)) {
     const MappedFile old = MappedFile::open(path);
     std::string_view rest = old.text();
     rest.remove_prefix(std::min(rest.size(), rest.find('\n') + 1));
     for (size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
       uint64_t step = 0;
       std::from_chars(rest.data(), rest.data() + end, step);
-      if (step == 0 || step > learner_.steps()) break;
+      if (step == 0 || step > begin_step_) break;
       kept += rest.substr(0, end + 1);
     }
   }
@@ -92,6 +97,7 @@ bool Run::step(std::span<const TrainingBatch> batches,
   const Clock::time_point begin = Clock::now();
   StepReport report;
   report.result = learner_.step(batches);
+  begin_curve();
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto tokens = static_cast<double>(report.result.tally.input_tokens);
   recent_seconds_ = 0.95 * recent_seconds_ + seconds;
@@ -117,6 +123,7 @@ bool Run::step(std::span<const TrainingBatch> batches,
 }
 
 void Run::checkpoint() {
+  begin_curve();
   state_.step = learner_.steps();
   try {
     save_checkpoint(learner_, files_, state_, options_.directory + "/checkpoints", options_.keep);
@@ -127,7 +134,22 @@ void Run::checkpoint() {
   }
 }
 
-void Run::export_model() { training::export_model(learner_, files_, options_.directory); }
+void Run::note(const std::string& key, double value) {
+  state_.notes[key] = fmt::format("{:a}", value);
+}
+
+double Run::noted(const std::string& key, double absent) const {
+  const auto found = state_.notes.find(key);
+  return found == state_.notes.end() ? absent : std::strtod(found->second.c_str(), nullptr);
+}
+
+void Run::export_model() {
+  training::export_model(learner_, files_, options_.directory);
+  if (options_.overwrite && !options_.resume) {
+    remove_other_model_files(files_.head_name.empty() ? files_.files : files_.head_files,
+                             options_.directory);
+  }
+}
 
 void Run::finish() {
   const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");

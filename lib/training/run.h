@@ -61,9 +61,12 @@ class BERT_API Run {
 
   /// Words that checkpoints carry along: where the caller is in its data, the best result so far.
   std::map<std::string, std::string>& notes() { return state_.notes; }
+  void note(const std::string& key, double value);
+  double noted(const std::string& key, double absent = 0) const;
 
  private:
   void resume();
+  void begin_curve();
   void open_curve();
   void notice(const std::string& message) const {
     if (options_.on_notice) options_.on_notice(message);

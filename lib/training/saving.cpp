@@ -348,13 +348,28 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
   return state;
 }
 
+namespace {
+
+/// "step-0000000100.tmp", "NAME.tmp.PID.N" of a file that a run writes: no name that a user gives.
+bool is_unfinished(const std::string& name) {
+  if (name.size() == 19 && name.starts_with("step-") && name.ends_with(".tmp")) return true;
+  constexpr std::string_view kMark = ".tmp.";
+  const size_t at = name.find(kMark);
+  if (at == name.npos) return false;
+  const std::string_view end = std::string_view(name).substr(at + kMark.size());
+  const size_t dot = end.find('.');
+  return dot > 0 && dot + 1 < end.size() && std::count(end.begin(), end.end(), '.') == 1 &&
+         end.find_first_not_of("0123456789.") == end.npos;
+}
+
+}  // namespace
+
 void remove_unfinished(const std::string& directory) {
   std::error_code ignored;
   for (const std::string& place : {directory, directory + "/checkpoints"}) {
     std::vector<fs::path> found;
     for (const auto& entry : fs::directory_iterator(place, ignored)) {
-      const std::string name = entry.path().filename();
-      if (name.find(".tmp.") != name.npos || name.ends_with(".tmp")) found.push_back(entry.path());
+      if (is_unfinished(entry.path().filename())) found.push_back(entry.path());
     }
     for (const fs::path& path : found) fs::remove_all(path, ignored);
   }
