@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/cpu.h"
 #include "checkpoint/model_dir.h"
 #include "common/options.h"
@@ -32,6 +34,11 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     options.model = resolve_model(options.model);
+    std::error_code absent;
+    if (!compare.files.empty() &&
+        std::filesystem::equivalent(options.model, options.output, absent)) {
+      throw Error(Error::Kind::usage, "--check", "wants another output than the model itself");
+    }
     quantize(options);
     if (compare.files.empty()) return 0;
     compare.original = options.model;

@@ -45,6 +45,8 @@ bool DocumentReader::next(std::vector<Document>& block) {
     }
     if (begin == line.npos) continue;
     document.emplace_back(line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin));
+    // A tab would end a field of the rows; to a tokenizer it is a blank.
+    std::replace(document.back().begin(), document.back().end(), '\t', ' ');
     bytes += line.size() + 32;
     if (bytes >= 2 * block_bytes_) {
       close();
