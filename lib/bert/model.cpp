@@ -27,11 +27,12 @@ Model Model::open(const std::string& directory, std::optional<Precision> wanted,
                   const HeadChoice& head, bool many_rows) {
   auto [config, weights, name] = Checkpoint::open(directory, head);
   Precision precision = wanted.value_or(weights.precision());
-  if (many_rows && precision == Precision::f32) precision = Precision::split;
-  Embedding embedding = Embedding::load(config, weights, precision);
+  const Precision encoder = precision == Precision::f32 ? Precision::split : precision;
+  if (many_rows) precision = encoder;
+  Embedding embedding = Embedding::load(config, weights, encoder);
   std::vector<Layer> layers;
   for (size_t i = 0; i < config.num_hidden_layers; ++i) {
-    layers.push_back(Layer::load(config, weights, i, precision));
+    layers.push_back(Layer::load(config, weights, i, encoder));
   }
   Linear pooler;
   if (weights.find("pooler.dense.weight")) {

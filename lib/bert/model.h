@@ -30,9 +30,9 @@ struct Observers {
 class BERT_API Model {
  public:
   /// Opens config.json and the weights of `directory`, with this head of it, to be computed with in
-  /// this precision, or else in that it was quantized to. `many_rows`: every product will have
-  /// many, so that floats are best computed as Precision::split. Throws Error naming file and
-  /// reason.
+  /// this precision, or else in that it was quantized to. Floats are computed as Precision::split;
+  /// those of a head only with `many_rows`, where each of its products will have many. Throws Error
+  /// naming file and reason.
   static Model open(const std::string& directory, std::optional<Precision> precision = {},
                     const HeadChoice& head = {}, bool many_rows = false);
   Model(Model&&) noexcept;

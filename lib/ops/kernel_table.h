@@ -102,7 +102,7 @@ struct KernelTable {
   /// the six that count are summed. nullptr: gemm_f32 is best.
   ///
   /// a holds rows of three parts, lda / 3 values each, a multiple of 32; b panels of floats as for
-  /// gemm_f32, blocked; scratch [split_scratch(k)] bytes, aligned to 64.
+  /// gemm_f32, blocked; scratch [split_scratch(rows, panels)] floats, aligned to 64 bytes.
   void (*gemm_split)(const GemmTask&, void* scratch) = nullptr;
   /// x [k] to its three parts of `part` values each, filled up with zeros to a multiple of 32.
   void (*split)(const float* x, size_t k, size_t part, uint16_t* out) = nullptr;
@@ -133,8 +133,10 @@ const KernelTable& kernels_avx512_vnni();
 const KernelTable& kernels_amx();
 
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
-/// Bytes of two panels in parts.
-constexpr size_t split_scratch(size_t k) { return 2 * 3 * round_up(k, 32) * kPanel * 2; }
+/// Sums of gemm_split that are not done.
+constexpr size_t split_scratch(size_t rows, size_t panels) {
+  return round_up(rows, 32) * round_up(panels, 2) * kPanel;
+}
 /// Bytes of a panel that int8_to_bf16 writes.
 constexpr size_t widened_panel(size_t k) { return round_up(k, 4) * kPanel * 2; }
 

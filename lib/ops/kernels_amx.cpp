@@ -121,12 +121,12 @@ struct Tail {
 struct Waiting {
   GemmTask task;
   const float* sums = nullptr;
+  size_t ld = 0;
   size_t row = 0, rows = 0, done = 0;
 
   void finish(size_t count) {
     count = smaller(count, rows - done);
     if (count == 0) return;
-    const size_t ld = task.panels * kPanel;
     epilogue(task, sums + done * ld, row + done, count, ld);
     done += count;
   }
@@ -189,115 +189,8 @@ void int8_to_bf16_impl(const void* panel, size_t k, void* out) {
   }
 }
 
-/// Weights are cut to their parts, activations rounded: the products that are left out then have
-/// either sign, and no sum leans to one side.
-inline void cut3(Vec x, __m512i out[3]) {
-  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
-  for (int p = 0; p < 3; ++p) {
-    out[p] = _mm512_and_si512(_mm512_castps_si512(x), upper);
-    x = sub(x, _mm512_castsi512_ps(out[p]));
-  }
-}
-
-void split_impl(const float* x, size_t k, size_t part, uint16_t* out) {
-  for (size_t i = 0; i < round_up(k, kTileK); i += kLanes) {
-    Vec rest = load_n(x + i, i < k ? smaller(kLanes, k - i) : 0);
-    for (size_t p = 0; p < 3; ++p) {
-      const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(rest);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + p * part + i), rounded);
-      const __m512i bits = _mm512_slli_epi32(_mm512_cvtepu16_epi32(rounded), 16);
-      rest = sub(rest, _mm512_castsi512_ps(bits));
-    }
-  }
-}
-
-/// A panel [k][16] of floats to tiles: for each 32 of K three parts of 16 pairs by 16 outputs.
-/// Fetches `ahead`, the panel that is split two later.
-void split_panel(const float* panel, size_t k, const char* ahead, char* out) {
-  // The upper halves of two rows, in turn.
-  const __m512i index =
-      _mm512_set_epi16(63, 31, 61, 29, 59, 27, 57, 25, 55, 23, 53, 21, 51, 19, 49, 17, 47, 15, 45,
-                       13, 43, 11, 41, 9, 39, 7, 37, 5, 35, 3, 33, 1);
-  for (size_t i = 0; i < round_up(k, kTileK); i += 2, ahead += 128) {
-    _mm_prefetch(ahead, _MM_HINT_T1);
-    _mm_prefetch(ahead + 64, _MM_HINT_T1);
-    __m512i even[3], odd[3];
-    cut3(i < k ? load(panel + i * kPanel) : set1(0.f), even);
-    cut3(i + 1 < k ? load(panel + (i + 1) * kPanel) : set1(0.f), odd);
-    char* to = out + i / kTileK * 3 * kTileRows * kTileBytes + i % kTileK / 2 * kTileBytes;
-    for (size_t p = 0; p < 3; ++p) {
-      _mm512_store_si512(to + p * kTileRows * kTileBytes,
-                         _mm512_permutex2var_epi16(even[p], index, odd[p]));
-    }
-  }
-}
-
-/// Sums of `rows` rows of t by its NP panels, which `parts` holds. The smallest products first.
-template <bool Tall, size_t NP>
-void split_block(const GemmTask& t, const char* parts, size_t row, size_t rows) {
-  constexpr size_t kTile = kTileRows * kTileBytes;
-  alignas(64) float sums[2 * kTileRows * NP * kPanel];
-  const size_t stride = t.lda * sizeof(uint16_t), part = stride / 3;
-  const size_t second = round_up(t.k, kTileK) / kTileK * 3 * kTile;  // panel
-  const char* a = static_cast<const char*>(t.a) + row * stride;
-  const auto load_a = [&](size_t p) {
-    _tile_loadd(4, a + p * part, stride);
-    if constexpr (Tall) _tile_loadd(5, a + p * part + kTileRows * stride, stride);
-  };
-  const auto load_b = [&](size_t p) {
-    _tile_loadd(6, parts + p * kTile, kTileBytes);
-    if constexpr (NP == 2) _tile_loadd(7, parts + second + p * kTile, kTileBytes);
-  };
-  const auto multiply = [] {
-    _tile_dpbf16ps(0, 4, 6);
-    if constexpr (Tall) _tile_dpbf16ps(2, 5, 6);
-    if constexpr (NP == 2) _tile_dpbf16ps(1, 4, 7);
-    if constexpr (Tall && NP == 2) _tile_dpbf16ps(3, 5, 7);
-  };
-  zero_sums();
-  for (size_t k = 0; k < t.k; k += kTileK, a += kTileBytes, parts += 3 * kTile) {
-    load_a(0), load_b(2), multiply();
-    load_b(1), multiply();
-    load_a(1), multiply();
-    load_b(0), multiply();
-    load_a(2), multiply();
-    load_a(0), multiply();
-  }
-  store_sums<Tall, NP>(sums, NP * kPanel);
-  epilogue(t, sums, row, rows, NP * kPanel);
-}
-
-template <bool Tall>
-void split_block_of(const GemmTask& t, const char* parts, size_t row, size_t rows) {
-  if (t.panels == 2) return split_block<Tall, 2>(t, parts, row, rows);
-  split_block<Tall, 1>(t, parts, row, rows);
-}
-
-void gemm_split(const GemmTask& t, void* scratch) {
-  finish_stores(t.a);
-  char* parts = static_cast<char*>(scratch);
-  constexpr size_t kTall = 2 * kTileRows;
-  const size_t tall = t.rows / kTall * kTall, rest = t.rows - tall;
-  for (size_t p = 0; p < t.panels; p += 2) {
-    const GemmTask pair = panels_of(t, p, smaller(2, t.panels - p));
-    for (size_t j = 0; j < pair.panels; ++j) {
-      const char* panel = static_cast<const char*>(pair.b) + j * pair.panel_stride;
-      split_panel(reinterpret_cast<const float*>(panel), t.k, panel + 2 * pair.panel_stride,
-                  parts + j * (split_scratch(t.k) / 2));
-    }
-    finish_stores(parts);
-    if (tall > 0) configure(kTall);
-    for (size_t row = 0; row < tall; row += kTall) split_block_of<true>(pair, parts, row, kTall);
-    if (rest == 0) continue;
-    configure(rest);
-    if (rest > kTileRows) {
-      split_block_of<true>(pair, parts, tall, rest);
-    } else {
-      split_block_of<false>(pair, parts, tall, rest);
-    }
-  }
-  _tile_release();
-}
+// Follows them.
+#include "ops/amx_split_impl.h"
 
 /// Nothing follows the sums of t, and its columns are whole panels.
 inline bool only_sums(const GemmTask& t) {
@@ -325,7 +218,7 @@ class Blocks {
       }
       if (part.panels == 2) bf16_block<Tall, 2>(part, row, rows, sums, ld, waiting_);
       if (part.panels == 1) bf16_block<Tall, 1>(part, row, rows, sums, ld, waiting_);
-      waiting_ = {part, sums, row, done ? 0 : rows, 0};
+      waiting_ = {part, sums, ld, row, done ? 0 : rows, 0};
     }
   }
 

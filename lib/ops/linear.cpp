@@ -12,15 +12,18 @@ namespace bert {
 namespace {
 
 /// Panels that are computed together: tiles of floats are three or two wide, tiles of bytes three,
-/// tiles of parts two.
+/// tiles of parts four or two.
 constexpr size_t kGroupOfFloats = 6;
 constexpr size_t kGroupOfBytes = 3;
-constexpr size_t kGroupInParts = 4;
+constexpr size_t kGroupInParts = 16;
+constexpr size_t kGroupOnceInParts = 4;  ///< of panels that are not kept
 
 /// Bytes of x that stay in the second-level cache while the weights pass by.
 constexpr size_t kCachedRows = 384 * 1024;
 /// The same of bf16, in one part or three, on CPUs with AMX: theirs has two megabytes.
 constexpr size_t kCachedNarrow = 1536 * 1024;
+/// Rows in parts that stay there, with the sums they come to, while a run of K passes by.
+constexpr size_t kRowsInParts = 256;
 
 /// Rows of every call of BLAS, the last call filled up with zeros. BLAS promises nothing about
 /// equal rows at different places; up to 8 every core of OpenBLAS was seen to treat them alike, at
@@ -88,11 +91,11 @@ struct Linear::State {
   }
   /// For panels that are not kept.
   size_t panel_floats() const { return round_up(weights.scratch_floats(group()), 16); }
-  size_t scratch_floats() const {
-    const size_t made = precision == Precision::split ? split_scratch(weights.in())
-                        : widens()                    ? group() * widened_panel(weights.in())
-                                                      : 0;
-    return panel_floats() + made / sizeof(float);
+  size_t scratch_floats(size_t rows) const {
+    const size_t made = precision == Precision::split ? split_scratch(rows, group())
+                        : widens() ? group() * widened_panel(weights.in()) / sizeof(float)
+                                   : 0;
+    return panel_floats() + made;
   }
   size_t blas_floats() const { return kBlasRows * (weights.in() + weights.out()); }
 };
@@ -182,11 +185,13 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
   const KernelTable& table = kernels();
   const bool split = precision == Precision::split;
   const auto gemm = wide() ? table.gemm_f32 : bytes() ? table.gemm_int8 : table.gemm_bf16;
-  const size_t groups = pieces(last - first, group());
+  const size_t most = split && !keep ? kGroupOnceInParts : group();
+  const size_t groups = pieces(last - first, most);
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
   const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? 1 : 2);
   const size_t cached = !wide() && !bytes() && table.narrow_bytes > 0 ? kCachedNarrow : kCachedRows;
-  const size_t block = keep ? std::max<size_t>(32, cached / row_bytes / 32 * 32) : task.rows;
+  const size_t fitting = split ? kRowsInParts : std::max<size_t>(32, cached / row_bytes / 32 * 32);
+  const size_t block = keep ? fitting : task.rows;
   float* made = scratch + panel_floats();
   for (size_t row = 0; row < task.rows; row += block) {
     for (size_t g = 0; g < groups; ++g) {
@@ -267,7 +272,7 @@ void Linear::operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& 
   s.prepare(x, scratch, task);
 
   const bool keep = s.weights.keep();
-  const size_t part_floats = s.scratch_floats();
+  const size_t part_floats = s.scratch_floats(x.rows);
   float* panel = scratch.panel.reserve(parts * part_floats);
   const size_t panels = s.weights.panels();
   if (parts == 1) return s.run(task, 0, panels, keep, panel);

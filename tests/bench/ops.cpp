@@ -2,8 +2,9 @@
 //
 //   KIND  SHAPE  ROWS  GFLOP/s  SHARE
 //
-// SHARE is of the peak measured first: a loop of independent multiply-adds in registers.
-// Usage: bench_ops [FILTER]      FILTER: f32, bf16, int8, attention, rows
+// SHARE is of the peak measured first: a loop of independent multiply-adds in registers. That of
+// split, floats computed as bf16, is the one of floats.
+// Usage: bench_ops [FILTER]      FILTER: f32, split, bf16, int8, attention, rows
 
 #include <fmt/format.h>
 #include <time.h>
@@ -118,7 +119,8 @@ double peak(Precision precision) {
   if (cpu_isa() == Isa::avx2) {
     return precision == Precision::int8 ? NAN : rate(spin_avx2, 12. * kSteps * 16);
   }
-  if (cpu_isa() == Isa::amx && precision != Precision::f32) {
+  const bool floats = precision == Precision::f32 || precision == Precision::split;
+  if (cpu_isa() == Isa::amx && !floats) {
     return precision == Precision::int8 ? rate(spin_int8_tiles, 4 * kSteps * kTileOperations)
                                         : rate(spin_bf16_tiles, 2 * kSteps * kTileOperations);
   }
@@ -164,7 +166,7 @@ void bench_linear(Precision precision, const char* name) {
         {reinterpret_cast<const std::byte*>(weight.data()), DType::f32, shape.out, shape.in},
         random_floats(shape.out), precision);
     LinearScratch scratch;
-    for (size_t rows : {1, 2, 4, 8, 12, 25, 64, 256}) {
+    for (size_t rows : {1, 2, 4, 8, 12, 25, 64, 256, 512}) {
       const std::vector<float> x = random_floats(rows * shape.in);
       std::vector<float> y(rows * shape.out);
       const auto call = [&] {
@@ -270,10 +272,12 @@ int main(int argc, char** argv) {
   const auto wanted = [&](const char* name) { return filter.empty() || filter == name; };
   fmt::print("# {}\nKIND\tSHAPE\tROWS\tGFLOP/s\tSHARE\n", isa_name(cpu_isa()));
   if (wanted("f32")) bench_linear(Precision::f32, "f32");
+  if (wanted("split")) bench_linear(Precision::split, "split");
   if (wanted("bf16")) bench_linear(Precision::bf16, "bf16");
   if (wanted("int8")) bench_linear(Precision::int8, "int8");
   if (wanted("first")) {
     bench_first(Precision::f32, "f32");
+    bench_first(Precision::split, "split");
     bench_first(Precision::bf16, "bf16");
     bench_first(Precision::int8, "int8");
   }
