@@ -7,8 +7,14 @@
 
 namespace bert {
 
+/// Kept free behind a long field: else the end of its row alone would copy all of it.
+constexpr size_t kRoomBehind = 256;
+
 Rows& Rows::field(std::string_view text) {
   separate();
+  if (text.size() > buffer_.capacity() - buffer_.size()) {
+    buffer_.reserve(buffer_.size() + text.size() + kRoomBehind);
+  }
   buffer_.append(text);
   return *this;
 }
