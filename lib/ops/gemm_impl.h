@@ -82,6 +82,8 @@ void epilogue(const GemmTask& t, const float* tile, size_t row, size_t rows, siz
   switch (t.activation) {
     case kGelu:
       return epilogue_as<kGelu>(t, tile, row, rows, ld);
+    case kGeluNear:
+      return epilogue_as<kGeluNear>(t, tile, row, rows, ld);
     case kGeluTanh:
       return epilogue_as<kGeluTanh>(t, tile, row, rows, ld);
     case kGeluQuick:

@@ -24,6 +24,10 @@ struct Int8Scale {
   float zero = 0;  ///< a whole number
 };
 
+/// Besides those of linear.h: Activation::gelu within 7e-5, without its division, for products of
+/// bf16 and int8, which round more than that.
+constexpr int kGeluNear = 8;
+
 /// c[rows, cols] = act(a[rows, k] B + bias) + residual, B being `panels` panels.
 struct GemmTask {
   const void* a = nullptr;              ///< float, bf16 or int8, by the kernel
@@ -41,7 +45,7 @@ struct GemmTask {
   const float* bias = nullptr;  ///< [panels * kPanel] or nullptr
   const float* residual = nullptr;
   size_t ldr = 0;
-  int activation = 0;  ///< an Activation
+  int activation = 0;  ///< an Activation or kGeluNear
 };
 
 /// One head of one sequence; see attention_kernel.h.

@@ -268,7 +268,8 @@ void Linear::operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& 
   task.bias = s.bias.empty() ? nullptr : s.bias.data();
   task.residual = residual.data;
   task.ldr = residual.stride;
-  task.activation = static_cast<int>(act);
+  const bool rounds = s.precision == Precision::bf16 || s.precision == Precision::int8;
+  task.activation = rounds && act == Activation::gelu ? kGeluNear : static_cast<int>(act);
   s.prepare(x, scratch, task);
 
   const bool keep = s.weights.keep();
