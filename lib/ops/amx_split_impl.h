@@ -226,16 +226,11 @@ inline void split_block(const Piece& p, size_t row, size_t rows, Waiting& before
 /// All rows by at most two panels.
 template <size_t NP>
 void split_rows(const Piece& p, Waiting& before, Cut& next) {
-  constexpr size_t kTall = 2 * kTileRows;
-  const size_t n = p.task.rows, tall = n / kTall * kTall, rest = n - tall;
-  const size_t share = next.work() * kTileK / (6 * p.count * (n / kTall + 1)) + 1;
-  if (tall > 0) configure(kTall);
-  for (size_t row = 0; row < tall; row += kTall) {
-    split_block<true, NP>(p, row, kTall, before, next, share);
-  }
-  if (rest > 0) configure(rest);
-  if (rest > kTileRows) split_block<true, NP>(p, tall, rest, before, next, share);
-  if (rest > 0 && rest <= kTileRows) split_block<false, NP>(p, tall, rest, before, next, share);
+  const size_t blocks = p.task.rows / (2 * kTileRows) + 1;
+  const size_t share = next.work() * kTileK / (6 * p.count * blocks) + 1;
+  in_blocks(p.task.rows, [&]<bool Tall>(size_t row, size_t rows) {
+    split_block<Tall, NP>(p, row, rows, before, next, share);
+  });
 }
 
 /// The pieces one after the other; each meets all rows, whose sums wait in memory meanwhile.

@@ -43,6 +43,22 @@ void configure(size_t rows) {
   _tile_loadconfig(&config);
 }
 
+/// Calls block.operator()<Tall>(row, count) for blocks of all `rows`, configured: of 32 rows, then
+/// the rest, tall from 17 on.
+template <typename F>
+inline void in_blocks(size_t rows, F&& block) {
+  constexpr size_t kTall = 2 * kTileRows;
+  const size_t tall = rows / kTall * kTall, rest = rows - tall;
+  if (tall > 0) configure(kTall);
+  for (size_t row = 0; row < tall; row += kTall) block.template operator()<true>(row, kTall);
+  if (rest > 0) configure(rest);
+  if (rest > kTileRows) {
+    block.template operator()<true>(tall, rest);
+  } else if (rest > 0) {
+    block.template operator()<false>(tall, rest);
+  }
+}
+
 /// sums += a b over one tile's length of K. Tall: two tiles of rows by at most two panels.
 template <bool Tall, size_t NP>
 inline void multiply_tiles(const char* a, size_t a_stride, const char* b, size_t panel_stride) {
@@ -231,16 +247,8 @@ class Blocks {
 void gemm_bf16(const GemmTask& t) {
   finish_stores(t.a);
   Blocks blocks;
-  constexpr size_t kTall = 2 * kTileRows;
-  const size_t tall = t.rows / kTall * kTall, rest = t.rows - tall;
-  if (tall > 0) configure(kTall);
-  for (size_t row = 0; row < tall; row += kTall) blocks.compute<true>(t, row, kTall);
-  if (rest > 0) configure(rest);
-  if (rest > kTileRows) {
-    blocks.compute<true>(t, tall, rest);
-  } else if (rest > 0) {
-    blocks.compute<false>(t, tall, rest);
-  }
+  in_blocks(t.rows,
+            [&]<bool Tall>(size_t row, size_t rows) { blocks.compute<Tall>(t, row, rows); });
   _tile_release();
 }
 

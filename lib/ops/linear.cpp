@@ -20,7 +20,7 @@ constexpr size_t kGroupOnceInParts = 4;  ///< of panels that are not kept
 
 /// Bytes of x that stay in the second-level cache while the weights pass by.
 constexpr size_t kCachedRows = 384 * 1024;
-/// The same of bf16, in one part or three, on CPUs with AMX: theirs has two megabytes.
+/// The same of bf16 on CPUs with AMX: theirs has two megabytes.
 constexpr size_t kCachedNarrow = 1536 * 1024;
 /// Rows in parts that stay there, with the sums they come to, while a run of K passes by.
 constexpr size_t kRowsInParts = 256;

@@ -21,7 +21,7 @@ enum class Activation { none, gelu, gelu_tanh, gelu_quick, relu, silu, tanh, sig
 /// CPUs with tiles, whose sums of bytes are done before vectors can scale them, such weights are
 /// widened and the activations are bf16. split: as exact as f32, computed as sums of bf16 where the
 /// CPU has tiles for them (else it is f32): from some 32 rows on up to twice as fast, for one up to
-/// three times slower.
+/// four times slower.
 enum class Precision { f32, bf16, int8, split };
 
 /// A weight matrix as the file holds it: row-major [out, in], any alignment. Not owned.

@@ -13,6 +13,7 @@
 #include "io/record_reader.h"
 #include "pipeline/columns.h"
 #include "tasks/conll.h"
+#include "tasks/qa.h"
 #include "training/loss.h"
 
 namespace bert {
@@ -314,14 +315,7 @@ class QuestionBuilder {
   }
   /// The answer at byte `begin` of the context; `length` 0: none.
   void add(std::string_view question, Question q, size_t begin, size_t length) {
-    // As qa(1) does: a question that would fill more than half of a window is cut.
-    EncodeOptions alone = encode_;
-    alone.add_special_tokens = false;
-    alone.truncation = Truncation::longest_first;
-    alone.max_length = (encode_.max_length - tokenizer_.added_tokens_pair()) / 2;
-    question_.clear();
-    tokenizer_.encode(question, alone, question_, scratch_);
-    if (question_.dropped > 0) question = question.substr(0, question_.offsets.back().end);
+    question = fit_question(tokenizer_, encode_, question, question_, scratch_);
     tokenizer_.encode_pair_windows(question, q.context, encode_, options_.stride, windows_,
                                    scratch_);
     for (const Encoding& window : windows_) {

@@ -64,22 +64,27 @@ QaWorker::QaWorker(const Tokenizer& tokenizer, const Model& model, const Questio
   }
 }
 
-/// The record as question and context; a question that would fill more than half of a window is
-/// cut.
+std::string_view fit_question(const Tokenizer& tokenizer, const EncodeOptions& window,
+                              std::string_view question, Encoding& tokens,
+                              Tokenizer::Scratch& scratch) {
+  EncodeOptions alone = window;
+  alone.add_special_tokens = false;
+  alone.truncation = Truncation::longest_first;
+  alone.max_length = (window.max_length - tokenizer.added_tokens_pair()) / 2;
+  tokenizer.encode(question, alone, tokens, scratch);
+  return tokens.dropped > 0 ? question.substr(0, tokens.offsets.back().end) : question;
+}
+
+/// The record as question and context.
 Record QaWorker::with_question(const Record& record) {
   Record pair = record;
   if (qa_.ranking) {
     pair.text = qa_.question;
     pair.text_pair = record.text;
   }
-  EncodeOptions alone = options_.encode;
-  alone.add_special_tokens = false;
-  alone.truncation = Truncation::longest_first;
-  alone.max_length = (options_.encode.max_length - tokenizer_.added_tokens_pair()) / 2;
-  tokenizer_.encode(pair.text, alone, question_, scratch_);
+  pair.text = fit_question(tokenizer_, options_.encode, pair.text, question_, scratch_);
   if (question_.dropped > 0) {
     if (options_.strict) record.fail(Error::Kind::data, "its question is too long");
-    pair.text = pair.text.substr(0, question_.offsets.back().end);
     if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
   }
   return pair;

@@ -47,6 +47,12 @@ struct QaOptions {
   AnswerMetrics* metrics = nullptr;  ///< hears of each record's true answers, extra[0]
 };
 
+/// The question, or as much of its begin as fills half of a window; its tokens in `tokens`, of
+/// which some are then dropped.
+std::string_view fit_question(const Tokenizer& tokenizer, const EncodeOptions& window,
+                              std::string_view question, Encoding& tokens,
+                              Tokenizer::Scratch& scratch);
+
 /// Answers the question in each record's text from its text_pair, the context (Rajpurkar et al.
 /// 2016).
 class BERT_API QaWorker : public TaskWorker {
