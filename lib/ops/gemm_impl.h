@@ -77,6 +77,26 @@ void epilogue_as(const GemmTask& t, const float* tile, size_t row, size_t rows, 
   }
 }
 
+/// The same for whole panels, in as few instructions as can be: while it runs, the sums of the next
+/// tile wait.
+template <int A, bool Residual, size_t NP>
+void finish_as(const GemmTask& t, const float* tile, size_t row, size_t rows) {
+  constexpr size_t NV = NP * kVecsPerPanel;
+  Vec bias[NV];
+  UNROLL for (size_t j = 0; j < NV; ++j) bias[j] = load(t.bias + j * kLanes);
+  float* c = t.c + row * t.ldc;
+  const float* residual = t.residual + (Residual ? row * t.ldr : 0);
+  for (const float* end = tile + rows * NP * kPanel; tile < end; tile += NP * kPanel) {
+    UNROLL for (size_t j = 0; j < NV; ++j) {
+      Vec y = act_v<A>(add(load(tile + j * kLanes), bias[j]));
+      if constexpr (Residual) y = add(y, load(residual + j * kLanes));
+      store(c + j * kLanes, y);
+    }
+    c += t.ldc;
+    if constexpr (Residual) residual += t.ldr;
+  }
+}
+
 /// From the sums of a tile [rows, ld] to t.c.
 void epilogue(const GemmTask& t, const float* tile, size_t row, size_t rows, size_t ld) {
   switch (t.activation) {
@@ -99,6 +119,19 @@ void epilogue(const GemmTask& t, const float* tile, size_t row, size_t rows, siz
     default:
       return epilogue_as<kNone>(t, tile, row, rows, ld);
   }
+}
+
+/// From the sums of a tile [rows, NP * 16] to t.c.
+template <size_t NP>
+void finish(const GemmTask& t, const float* tile, size_t row, size_t rows) {
+  if (t.bias && t.cols == NP * kPanel) {
+    const int act = t.activation;
+    if (act == kNone && t.residual) return finish_as<kNone, true, NP>(t, tile, row, rows);
+    if (act == kNone) return finish_as<kNone, false, NP>(t, tile, row, rows);
+    if (act == kGelu && !t.residual) return finish_as<kGelu, false, NP>(t, tile, row, rows);
+    if (act == kGeluNear && !t.residual) return finish_as<kGeluNear, false, NP>(t, tile, row, rows);
+  }
+  epilogue(t, tile, row, rows, NP * kPanel);
 }
 
 /// Calls f(first, count) for pieces of [0, n) of at most `most`, as equal as can be.
@@ -163,13 +196,26 @@ struct Whole {
   }
 };
 
+/// Fetches the places of c that these rows will fill, and their share of the panels that follow.
+template <size_t NP>
+inline void fetch_ahead(const GemmTask& t, size_t row, size_t rows) {
+  for (size_t r = row; r < row + rows; ++r) {
+    UNROLL for (size_t j = 0; j < NP; ++j) __builtin_prefetch(t.c + r * t.ldc + j * kPanel, 1);
+  }
+  const size_t bytes = NP * t.panel_stride;
+  const char* next = static_cast<const char*>(t.b) + bytes;
+  const char* end = next + bytes * (row + rows) / t.rows;
+  for (next += bytes * row / t.rows; next < end; next += 64) __builtin_prefetch(next, 0, 2);
+}
+
 template <typename K, size_t NP, size_t... R>
 void gemm_panels(const GemmTask& t, Rows<R...> all) {
   constexpr size_t kRows = K::kTilesAtOnce * sizeof...(R);
   alignas(64) float tile[kRows * NP * kPanel];
   in_pieces(t.rows, kRows, [&](size_t row, size_t rows) {
+    if constexpr (K::kTilesAtOnce == 1) fetch_ahead<NP>(t, row, rows);
     K::template run<NP>(t, row, rows, tile, all);
-    epilogue(t, tile, row, rows, NP * kPanel);
+    finish<NP>(t, tile, row, rows);
   });
 }
 
