@@ -46,6 +46,14 @@ struct JsonAccess {
 
 namespace {
 
+size_t members_of(dom::object object) {
+  const size_t size = object.size();
+  if (size < 0xFFFFFF) return size;  // as far as simdjson counts
+  size_t count = 0;
+  for (auto it = object.begin(); it != object.end(); ++it) ++count;
+  return count;
+}
+
 /// Appends the path from `from` to `target`; false if it is not below.
 bool append_path(dom::element from, dom::element target, std::string& path) {
   if (JsonAccess::same(from, target)) return true;
@@ -109,11 +117,7 @@ class DuplicateKeys {
   /// behind it. A vocabulary has 30,000 keys and fresh pages are what costs most, so nothing else
   /// is stored.
   std::optional<std::string_view> by_hashing(dom::object object) {
-    size_t count = object.size();
-    if (count >= 0xFFFFFF) {  // as far as simdjson counts
-      count = 0;
-      for (auto it = object.begin(); it != object.end(); ++it) ++count;
-    }
+    const size_t count = members_of(object);
     const size_t mask = std::bit_ceil(2 * count) - 1;
     table_.assign(mask + 1, 0);
     const char* const first = object.begin().key().data();
@@ -301,12 +305,9 @@ bool Json::as_bool() const {
 }
 
 size_t Json::size() const {
+  if (is_object()) return members_of(dom::object(JsonAccess::element(*this)));
   size_t count = 0;
-  if (is_object()) {
-    for_each_member([&](std::string_view, Json) { ++count; });
-  } else {
-    for_each_element([&](Json) { ++count; });
-  }
+  for_each_element([&](Json) { ++count; });
   return count;
 }
 

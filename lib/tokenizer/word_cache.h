@@ -3,7 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+
+#include "base/lazy_zeros.h"
 
 namespace bert {
 
@@ -86,12 +87,12 @@ template <typename Entry, unsigned kBits>
 class WordCache {
  public:
   Entry& place(const typename Entry::Key& key) {
-    if (!entries_) entries_.reset(new Entry[size_t{1} << kBits]());
+    if (!entries_) entries_ = LazyZeros<Entry>(size_t{1} << kBits);
     return entries_[key.hash() >> (64 - kBits)];
   }
 
  private:
-  std::unique_ptr<Entry[]> entries_;
+  LazyZeros<Entry> entries_;
 };
 
 }  // namespace bert

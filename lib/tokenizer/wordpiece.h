@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lazy_zeros.h"
 #include "text/normalizer.h"
 #include "tokenizer/piece.h"
 #include "tokenizer/vocab.h"
@@ -87,7 +88,7 @@ class WordPiece {
   unsigned blank_mask_;                 ///< CharClass bits of a blank
   unsigned single_mask_;                ///< of a character that is a word of its own ...
   unsigned changed_mask_;               ///< ... unless normalising changes it
-  std::vector<int32_t> single_ids_;     ///< [0x10000] id + 1 of tokens of one character; 0: unknown
+  LazyZeros<int32_t> single_ids_;       ///< [0x10000] id + 1 of tokens of one character; 0: unknown
 };
 
 }  // namespace bert
