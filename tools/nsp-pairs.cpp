@@ -31,11 +31,15 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     constexpr size_t kBlockBytes = 8 << 20;  // negatives come from the documents of one block
-    DocumentReader reader(files, kBlockBytes);
+    int status = 0;
+    DocumentReader reader(files, kBlockBytes, [&](const Error& error) {
+      tools::complain(error.what());
+      status = static_cast<int>(error.kind());
+    });
     std::vector<DocumentReader::Document> block;
     for (uint64_t number = 0; reader.next(block); ++number) {
       write_block(block, training::mix(seed, number));
     }
-    return 0;
+    return status;
   });
 }

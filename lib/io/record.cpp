@@ -18,7 +18,11 @@ std::string_view Record::field(size_t index) const {
 }
 
 void Record::fail(Error::Kind kind, std::string_view what) const {
-  throw Error(kind, fmt::format("{}: record {}", file ? *file : "-", number), what);
+  const std::string_view name = file ? std::string_view(*file) : "-";
+  throw Error(kind,
+              number_in_file == 0 ? fmt::format("{}: header", name)
+                                  : fmt::format("{}: record {}", name, number_in_file),
+              what);
 }
 
 }  // namespace bert

@@ -20,7 +20,7 @@ struct BERT_API Record {
   std::string_view text_pair = {};  ///< the second chosen field; "" if the tool reads one text
   std::array<std::string_view, 2> extra = {};  ///< further chosen fields, in the order asked for
   uint64_t number = 0;                         ///< 1-based over all inputs
-  uint64_t number_in_file = 0;                 ///< 1-based within its file
+  uint64_t number_in_file = 0;                 ///< 1-based within its file; 0: its header
   const std::string* file = nullptr;           ///< name for messages; "-" for stdin
   bool crlf = true;  ///< a CR at the end belongs to the terminator; not where that is NUL
 
@@ -30,7 +30,7 @@ struct BERT_API Record {
   }
   /// Field `index` (0-based) of the body. Throws Error(data) if the record has fewer.
   std::string_view field(size_t index) const;
-  /// Throws Error(kind, "FILE: record N", what).
+  /// Throws Error(kind, "FILE: record N", what): N within the file.
   [[noreturn]] void fail(Error::Kind kind, std::string_view what) const;
 };
 

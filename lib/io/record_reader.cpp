@@ -55,6 +55,7 @@ bool RecordReader::open_next() {
       on_skipped_(Error(Error::Kind::no_input, *name_, "is a directory, wants a file of records"));
     } else {
       file_begins_ = true;
+      records_before_ = records_;
       end_of_file_ = in_paragraph_ = false;
       bytes_.clear();
       begin_ = searched_ = 0;
@@ -87,7 +88,7 @@ void RecordReader::fill() {
 }
 
 void RecordReader::fail() const {
-  const std::string where = fmt::format("{}: record {}", *name_, records_ + 1);
+  const std::string where = fmt::format("{}: record {}", *name_, records_ - records_before_ + 1);
   if (failure_ == EFBIG) {
     throw Error(Error::Kind::data, where,
                 fmt::format("is longer than {} bytes; {}", kLongestRecord,
@@ -203,6 +204,7 @@ bool RecordReader::next(Chunk& chunk, size_t max_records, size_t max_bytes,
     chunk.first_of_file = file_begins_;
     file_begins_ = false;
     chunk.first_number = records_ + 1;
+    chunk.first_in_file = chunk.first_number - records_before_;
     records_ += chunk.lines.size();
     return true;
   }

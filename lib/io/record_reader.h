@@ -18,6 +18,7 @@ struct Chunk {
   const std::string* file = nullptr;    ///< name for messages
   bool first_of_file = false;           ///< lines[0] is the file's first record
   uint64_t first_number = 0;            ///< record number of lines[0], 1-based over all files
+  uint64_t first_in_file = 0;           ///< the same within its file
 };
 
 /// What becomes of the records that are already handed out, while input would block.
@@ -82,6 +83,7 @@ class BERT_API RecordReader {
   size_t begin_ = 0;
   size_t searched_ = 0;  ///< bytes_[begin_, searched_) holds no terminator
   uint64_t records_ = 0;
+  uint64_t records_before_ = 0;  ///< of the files before this one
 };
 
 }  // namespace bert

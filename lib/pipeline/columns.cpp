@@ -52,8 +52,8 @@ void Columns::read_header(const Record& header) {
     if (found < names.size()) {
       index_[i] = found;
     } else if (field_number(wanted_[i]) == 0) {
-      header.fail(Error::Kind::data, fmt::format("no column '{}' in the header '{}'",
-                                                 printable(wanted_[i]), printable(header.body())));
+      header.fail(Error::Kind::data, fmt::format("found '{}', wants a column '{}'",
+                                                 printable(header.body()), printable(wanted_[i])));
     }
   }
 }

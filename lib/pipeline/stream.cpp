@@ -114,16 +114,13 @@ class Streamer {
     job.error = nullptr;
     const Chunk& chunk = job.chunk;
     const bool skip_header = options_.header && chunk.first_of_file;
-    if (chunk.first_of_file) {
-      previous_.clear();
-      before_file_ = chunk.first_number - 1 + (options_.header ? 1 : 0);
-    }
+    if (chunk.first_of_file) previous_.clear();
     bytes_ += chunk.bytes.size();
     try {
       for (size_t i = 0; i < chunk.lines.size(); ++i) {
         Record record{.line = chunk.lines[i],
                       .number = chunk.first_number + i - headers_,
-                      .number_in_file = chunk.first_number + i - before_file_,
+                      .number_in_file = chunk.first_in_file + i - (options_.header ? 1 : 0),
                       .file = chunk.file,
                       .crlf = options_.terminator == '\n'};
         if (i == 0 && skip_header) {
@@ -284,8 +281,7 @@ class Streamer {
   std::unique_ptr<Team> team_;
   std::vector<std::thread> threads_;
   uint64_t headers_ = 0;
-  uint64_t before_file_ = 0;  // lines before the file's first record
-  std::string previous_;      // with adjacent: the text of the last record of the last chunk
+  std::string previous_;  // with adjacent: the text of the last record of the last chunk
   std::atomic<uint64_t> bytes_ = 0;
   uint64_t records_ = 0;
 

@@ -185,7 +185,7 @@ void EmbedWorker::for_each_features(Use use) {
       [&](size_t first, const PackedBatch& batch, Matrix hidden) {
         if (plan_.layers.is_static()) fill_static(batch);
         use(first, batch, hidden,
-            ConstMatrix(features_.data(), batch.tokens(), plan_.layers.width(model_->config())));
+            Matrix(features_.data(), batch.tokens(), plan_.layers.width(model_->config())));
       },
       &observers);
 }
@@ -226,11 +226,16 @@ void EmbedWorker::compute_vectors(size_t count) {
     }
   });
 
-  vectors_ = dense_.apply(pooled, dense_first_, dense_second_, workspace_.linear);
-  if (plan_.dims > 0) vectors_.cols = std::min(plan_.dims, vectors_.cols);
-  for (size_t i = 0; plan_.normalize && i < count; ++i) {
-    normalize_l2({vectors_.row(i), vectors_.cols});
+  vectors_ = finish(dense_.apply(pooled, dense_first_, dense_second_, workspace_.linear));
+}
+
+/// Cuts and scales vectors as asked for, in place.
+Matrix EmbedWorker::finish(Matrix vectors) const {
+  if (plan_.dims > 0) vectors.cols = std::min(plan_.dims, vectors.cols);
+  for (size_t i = 0; plan_.normalize && i < vectors.rows; ++i) {
+    normalize_l2({vectors.row(i), vectors.cols});
   }
+  return vectors;
 }
 
 void EmbedWorker::write_numbers(std::span<const float> vector, Rows& rows) const {
@@ -241,11 +246,17 @@ void EmbedWorker::write_numbers(std::span<const float> vector, Rows& rows) const
   }
 }
 
-void EmbedWorker::write_vector(const Record& record, std::span<const float> vector, Rows& rows) {
+void EmbedWorker::note_answer(const Record& record, std::span<const float> vector) {
   ++counts_.answers;
+  if (record.number == last_non_finite_) return;
   if (std::any_of(vector.begin(), vector.end(), [](float v) { return !std::isfinite(v); })) {
     note_non_finite(record);
+    last_non_finite_ = record.number;
   }
+}
+
+void EmbedWorker::write_vector(const Record& record, std::span<const float> vector, Rows& rows) {
+  note_answer(record, vector);
   if (plan_.format != VectorFormat::tsv) {
     write_numbers(vector, rows);
   } else if (options_.json) {
@@ -262,7 +273,8 @@ void EmbedWorker::write_vector(const Record& record, std::span<const float> vect
 
 /// One row per token or word, in the order of the text; windows follow each other.
 void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
-  for_each_features([&](size_t first, const PackedBatch& batch, Matrix, ConstMatrix states) {
+  for_each_features([&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
+    if (!plan_.words) states = finish(states);
     for (size_t s = 0; s < batch.sequences(); ++s) {
       write_tokens(records[owners_[first + s]], encodings()[first + s],
                    states.slice(batch.begin(s), batch.length(s)), rows);
@@ -288,10 +300,12 @@ void EmbedWorker::write_tokens(const Record& record, const Encoding& encoding, C
     const size_t prompt = plan_.prompt.size();
     if (word >= 0 && encoding.offsets[end - 1].end > prompt) {
       pool(Pooling::mean, tokens.slice(t, end - t), mean);
+      const Matrix vector = finish({mean.data(), 1, mean.size()});
       const size_t begin_byte = std::max<size_t>(encoding.offsets[t].begin, prompt) - prompt;
       const size_t end_byte = encoding.offsets[end - 1].end - prompt;
       write_token(record, static_cast<size_t>(std::max(word - prompt_words_, 0)),
-                  record.text.substr(begin_byte, end_byte - begin_byte), mean, rows);
+                  record.text.substr(begin_byte, end_byte - begin_byte), {vector.data, vector.cols},
+                  rows);
     }
     t = end;
   }
@@ -299,7 +313,7 @@ void EmbedWorker::write_tokens(const Record& record, const Encoding& encoding, C
 
 void EmbedWorker::write_token(const Record& record, size_t index, std::string_view token,
                               std::span<const float> vector, Rows& rows) {
-  ++counts_.answers;
+  note_answer(record, vector);
   if (plan_.format != VectorFormat::tsv) {
     write_numbers(vector, rows);
     return;

@@ -71,6 +71,8 @@ class BERT_API EmbedWorker : public TaskWorker {
   template <typename Use>
   void for_each_features(Use use);
   void pool_sequence(ConstMatrix tokens, std::span<float> out) const;
+  Matrix finish(Matrix vectors) const;
+  void note_answer(const Record& record, std::span<const float> vector);
   void write_vector(const Record& record, std::span<const float> vector, Rows& rows);
   void write_tokens(const Record& record, const Encoding& encoding, ConstMatrix tokens, Rows& rows);
   void write_token(const Record& record, size_t index, std::string_view token,
@@ -79,6 +81,7 @@ class BERT_API EmbedWorker : public TaskWorker {
 
   const DenseModules& dense_;
   const EmbedPlan plan_;
+  uint64_t last_non_finite_ = 0;  ///< a record counts once, whatever its rows
   size_t prompt_tokens_ = 0;
   int32_t prompt_words_ = 0;
   std::vector<std::string> prompted_;  ///< texts with the prompt before them

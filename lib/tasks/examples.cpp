@@ -32,6 +32,7 @@ void for_each_record(const std::vector<std::string>& files, Columns* columns, bo
       Record record;
       record.line = chunk.lines[i];
       record.number = chunk.first_number + i;
+      record.number_in_file = chunk.first_in_file + i - (header ? 1 : 0);
       record.file = chunk.file;
       if (header && chunk.first_of_file && i == 0) {
         if (columns) columns->read_header(record);

@@ -366,7 +366,7 @@ void MlmFillWorker::calibrate() {
   Record record;
   const std::string where = "--calibrate";
   record.file = &where;
-  record.number = 1;
+  record.number = record.number_in_file = 1;
   gaps_.clear();
   puzzles_.clear();
   items_.resize(std::max<size_t>(items_.size(), 1));

@@ -84,7 +84,9 @@ Record QaWorker::with_question(const Record& record) {
   }
   pair.text = fit_question(tokenizer_, options_.encode, pair.text, question_, scratch_);
   if (question_.dropped > 0) {
-    if (options_.strict) record.fail(Error::Kind::data, "its question is too long");
+    if (options_.strict || options_.overflow == Overflow::error) {
+      record.fail(Error::Kind::data, "its question is too long");
+    }
     if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
   }
   return pair;

@@ -83,7 +83,7 @@ TEST_CASE("RecordReader: every split of records over read boundaries") {
 }
 
 TEST_CASE("Record: fields of the body") {
-  Record record{.line = "a\t\tc\r", .number = 7};
+  Record record{.line = "a\t\tc\r", .number = 9, .number_in_file = 7};
   CHECK(record.body() == "a\t\tc");
   CHECK(record.field(0) == "a");
   CHECK(record.field(1) == "");

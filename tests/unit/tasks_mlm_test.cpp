@@ -63,7 +63,7 @@ Record record_of(const std::string& text, uint64_t number = 1) {
   Record record;
   record.line = text;
   record.text = text;
-  record.number = number;
+  record.number = record.number_in_file = number;
   record.file = &file;
   return record;
 }

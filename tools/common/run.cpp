@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -123,6 +125,21 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+/// Refuses nan and inf, which the parser takes for numbers, and nan for one in every range.
+void check_finite(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (!type.starts_with('X') && !type.starts_with('P')) continue;
+    for (const std::string& value : option->results()) {
+      if (std::isfinite(std::strtod(value.c_str(), nullptr))) continue;
+      throw Error(Error::Kind::usage, option->get_name(),
+                  fmt::format("found '{}', wants a number", printable(value)));
+    }
+  }
+  const auto every = [](const CLI::App*) { return true; };
+  for (const CLI::App* group : app.get_subcommands(every)) check_finite(*group);
+}
+
 /// The arguments, last first as the parser wants them. It would take a file named "[a,b]" for a
 /// list of two, so such a name gets a "./".
 std::vector<std::string> arguments(const CLI::App& app, int argc, char** argv) {
@@ -151,6 +168,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     complain(explain(app, error) + " (see " + tool_name + " --help)");
     return static_cast<int>(Error::Kind::usage);
   }
+  check_finite(app);
   return body();
 }
 
