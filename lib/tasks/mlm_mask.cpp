@@ -131,26 +131,28 @@ void MlmMaskWorker::write_each(const Record& record, Rows& rows) {
   }
 }
 
-/// The text with the chosen tokens replaced.
-MlmMaskWorker::Row MlmMaskWorker::masked(const Record& record) {
+/// Appends the text with the chosen tokens replaced; a view of it holds until `out` grows.
+MlmMaskWorker::Row MlmMaskWorker::append_masked(const Record& record, std::string& out) {
   Row row;
+  const size_t first = out.size();
   size_t done = 0;
   for (const MaskedToken& token : chosen_) {
     const Offset& bytes = text_.encoding.offsets[token.position];
     const size_t begin = std::max<size_t>(bytes.begin, done),
                  end = std::max<size_t>(bytes.end, begin);
-    row.text += record.text.substr(done, begin - done);
-    row.starts.push_back(row.text.size());
+    out += record.text.substr(done, begin - done);
+    row.starts.push_back(out.size() - first);
     if (token.kind == MaskKind::keep) {
-      row.text += record.text.substr(begin, end - begin);
+      out += record.text.substr(begin, end - begin);
     } else if (tokens_ || token.kind == MaskKind::mask) {
-      row.text += tokenizer_.token(token.corrupted);
+      out += tokenizer_.token(token.corrupted);
     } else {
-      row.starts.back() = append_random(row.text, token, record.text.substr(end));
+      row.starts.back() = append_random(out, token, record.text.substr(end)) - first;
     }
     done = end;
   }
-  row.text += record.text.substr(done);
+  out += record.text.substr(done);
+  row.text = std::string_view(out).substr(first);
   return row;
 }
 
@@ -200,15 +202,18 @@ void MlmMaskWorker::write(const Record& record, Rows& rows) {
     write_shown(record, rows);
     return;
   }
-  Row row = masked(record);
-  if (mask_.labels || options_.json) find_indices(row);
   if (options_.json) {
+    std::string text;
+    Row row = append_masked(record, text);
+    find_indices(row);
     write_json(record, row, rows);
     return;
   }
   begin_row(rows, record);
-  rows.field(row.text);
+  rows.field("").raw().reserve(rows.bytes().size() + record.text.size() + 256);
+  Row row = append_masked(record, rows.raw());
   if (mask_.labels) {
+    find_indices(row);
     std::string labels;
     for (size_t i = 0; i < chosen_.size(); ++i) {
       fmt::format_to(std::back_inserter(labels), "{}{}:{}", i > 0 ? " " : "", row.indices[i],

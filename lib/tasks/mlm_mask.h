@@ -42,7 +42,7 @@ class BERT_API MlmMaskWorker : public MlmWorker {
     void operator()(regex_t* regex) const;
   };
   struct Row {
-    std::string text;             ///< masked
+    std::string_view text;        ///< masked
     std::vector<size_t> starts;   ///< [chosen]: where in text the token stands
     std::vector<size_t> indices;  ///< [chosen]: which token of text it is
   };
@@ -56,7 +56,7 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   void write(const Record& record, Rows& rows);
   void write_shown(const Record& record, Rows& rows) const;
   void write_json(const Record& record, const Row& row, Rows& rows) const;
-  Row masked(const Record& record);
+  Row append_masked(const Record& record, std::string& out);
   size_t append_random(std::string& text, const MaskedToken& token, std::string_view rest) const;
   void find_indices(Row& row);
 
