@@ -16,8 +16,7 @@ class LazyZeros {
 
  public:
   LazyZeros() = default;
-  explicit LazyZeros(size_t size)
-      : memory_(std::calloc(size + 1, sizeof(T))) {
+  explicit LazyZeros(size_t size) : memory_(std::calloc(size + 1, sizeof(T))) {
     if (!memory_) throw std::bad_alloc();
     void* first = memory_.get();
     size_t space = (size + 1) * sizeof(T);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -21,13 +22,41 @@ namespace {
 
 using training::kIgnored;
 
+constexpr size_t kChunkRecords = 1024, kChunkBytes = 1 << 20;
+
+bool read(RecordReader& reader, Chunk& chunk) {
+  return reader.next(chunk, kChunkRecords, kChunkBytes, [] { return Busy::none; });
+}
+
+/// Reads the files and keeps what they hold.
+void keep_records(const ExampleOptions& options) {
+  KeptRecords& kept = *options.kept;
+  assert(!options.files.empty());
+  kept = {options.files, {}};
+  RecordReader reader(options.files, '\n', [](const Error& error) { throw error; });
+  while (read(reader, kept.chunks.emplace_back())) {
+    Chunk& chunk = kept.chunks.back();  // its name goes with the reader
+    chunk.file = &*std::find(kept.files.begin(), kept.files.end(), *chunk.file);
+  }
+  kept.chunks.pop_back();
+}
+
+/// Calls use(chunk) for each chunk of the files, those that were kept or as they are read.
+template <typename Use>
+void for_each_chunk(const ExampleOptions& options, Use use) {
+  if (!options.kept->chunks.empty() && options.kept->files == options.files) {
+    for (const Chunk& chunk : options.kept->chunks) use(chunk);
+    return;
+  }
+  RecordReader reader(options.files, '\n', [](const Error& error) { throw error; });
+  for (Chunk chunk; read(reader, chunk);) use(chunk);
+}
+
 /// Calls use(record) for each record of the files, with fields chosen by `columns`.
 template <typename Use>
-void for_each_record(const std::vector<std::string>& files, Columns* columns, bool header,
-                     Use use) {
-  RecordReader reader(files, '\n', [](const Error& error) { throw error; });
-  Chunk chunk;
-  while (reader.next(chunk, 1024, 1 << 20, [] { return Busy::none; })) {
+void for_each_record(const ExampleOptions& options, Columns* columns, Use use) {
+  const bool header = columns && options.header;
+  for_each_chunk(options, [&](const Chunk& chunk) {
     for (size_t i = 0; i < chunk.lines.size(); ++i) {
       Record record;
       record.line = chunk.lines[i];
@@ -35,13 +64,13 @@ void for_each_record(const std::vector<std::string>& files, Columns* columns, bo
       record.number_in_file = chunk.first_in_file + i - (header ? 1 : 0);
       record.file = chunk.file;
       if (header && chunk.first_of_file && i == 0) {
-        if (columns) columns->read_header(record);
+        columns->read_header(record);
         continue;
       }
       if (columns) columns->choose(record);
       use(record);
     }
-  }
+  });
 }
 
 Columns columns_of(const ExampleOptions& options) {
@@ -130,7 +159,8 @@ void set_label(const Record& record, LabelKind kind, const LabelIndex& index, si
   }
 }
 
-void refuse_empty(const ExampleSet& set, const ExampleOptions& options) {
+void finish(const ExampleSet& set, const ExampleOptions& options) {
+  options.kept->chunks.clear();
   if (!set.examples.empty()) return;
   throw Error(Error::Kind::data, options.files.empty() ? "-" : options.files.front(),
               "has no examples to learn from");
@@ -153,9 +183,10 @@ void ExampleSet::fill(std::span<const uint32_t> order, training::TrainingBatch& 
 }
 
 std::vector<std::string> labels_of(const ExampleOptions& options) {
+  keep_records(options);
   std::set<std::string> labels;
   Columns columns = columns_of(options);
-  for_each_record(options.files, &columns, options.header, [&](const Record& record) {
+  for_each_record(options, &columns, [&](const Record& record) {
     if (options.kind == LabelKind::several) {
       split(record.extra[0], ",", [&](std::string_view label) { labels.emplace(label); });
     } else {
@@ -173,7 +204,7 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
   const LabelIndex index(labels);
   Tokenizer::Scratch scratch;
   Encoding encoding;
-  for_each_record(options.files, &columns, options.header, [&](const Record& record) {
+  for_each_record(options, &columns, [&](const Record& record) {
     Example example;
     set_label(record, options.kind, index, labels.size(), example);
     encoding.clear();
@@ -188,7 +219,7 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
     example.origin = set.origins++;
     set.examples.push_back(std::move(example));
   });
-  refuse_empty(set, options);
+  finish(set, options);
   return set;
 }
 
@@ -199,18 +230,17 @@ namespace {
 /// Calls word(record, word, label) for each word and sentence_end() after each sentence.
 template <typename Word, typename End>
 void for_each_word(const ExampleOptions& options, Word word, End sentence_end) {
-  for (const std::string& file : options.files) {
-    for_each_record({file}, nullptr, false, [&](const Record& record) {
-      const ConllLine line = parse_conll(record.body());
-      if (line.line.empty()) return sentence_end();
-      if (line.word.empty()) return;  // -DOCSTART-
-      if (line.label.empty()) {
-        record.fail(Error::Kind::data, "has one column, wants a word and its label");
-      }
-      word(record, line.word, line.label);
-    });
-    sentence_end();
-  }
+  for_each_record(options, nullptr, [&](const Record& record) {
+    if (record.number_in_file == 1) sentence_end();  // of the file before
+    const ConllLine line = parse_conll(record.body());
+    if (line.line.empty()) return sentence_end();
+    if (line.word.empty()) return;  // -DOCSTART-
+    if (line.label.empty()) {
+      record.fail(Error::Kind::data, "has one column, wants a word and its label");
+    }
+    word(record, line.word, line.label);
+  });
+  sentence_end();
 }
 
 /// Gathers the pieces of a sentence's words into examples of at most max_length tokens.
@@ -267,6 +297,7 @@ class SentenceBuilder {
 }  // namespace
 
 std::vector<std::string> conll_labels(const ExampleOptions& options) {
+  keep_records(options);
   std::set<std::string> labels;
   for_each_word(
       options,
@@ -289,7 +320,7 @@ ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
         builder.add(word, index.find(label, record));
       },
       [&] { builder.end(); });
-  refuse_empty(set, options);
+  finish(set, options);
   return set;
 }
 
@@ -386,7 +417,9 @@ void read_squad(const std::string& path, QuestionBuilder& builder) {
 }
 
 void read_question_lines(const std::string& path, QuestionBuilder& builder) {
-  for_each_record({path}, nullptr, false, [&](const Record& record) {
+  ExampleOptions options;
+  options.files = {path};
+  for_each_record(options, nullptr, [&](const Record& record) {
     const std::string_view answer = record.field(2);
     Question q{std::string(record.field(1)), {}};
     size_t begin = q.context.find(answer);
@@ -417,7 +450,7 @@ ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokeni
       read_question_lines(path, builder);
     }
   }
-  refuse_empty(set, options);
+  finish(set, options);
   return set;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +47,13 @@ struct ExampleSet {
 /// none: texts alone, for what needs no labels.
 enum class LabelKind { one, several, number, none };
 
+/// Records that are wanted twice, for their labels and then as examples: what comes through a pipe
+/// can be read only once.
+struct KeptRecords {
+  std::vector<std::string> files;
+  std::list<Chunk> chunks;
+};
+
 /// What a file of labelled texts looks like, and how its texts become tokens.
 struct ExampleOptions {
   std::vector<std::string> files;
@@ -55,9 +64,11 @@ struct ExampleOptions {
   LabelKind kind = LabelKind::one;
   EncodeOptions encode;
   size_t stride = 128;
+  std::shared_ptr<KeptRecords> kept = std::make_shared<KeptRecords>();
 };
 
-/// The labels of a file in sorted order (numbers by value).
+/// The labels of the files in sorted order (numbers by value). Keeps the records until the examples
+/// of the same files are read, as conll_labels() does.
 BERT_API std::vector<std::string> labels_of(const ExampleOptions& options);
 /// Labelled texts or pairs, one a line. Throws Error(data) naming the record.
 BERT_API ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,

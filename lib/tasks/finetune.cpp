@@ -216,11 +216,13 @@ class Finetuning {
     tally_ = {};
     tally_.sequence_loss = run.noted("epoch loss");
     tally_.sequences = run.noted("epoch count");
+    tally_.labelled = run.noted("epoch labelled", tally_.sequences);
     right_ = run.noted("epoch right");
   }
   void note_epoch(Run& run) {
     run.note("epoch loss", tally_.sequence_loss);
     run.note("epoch count", tally_.sequences);
+    run.note("epoch labelled", tally_.labelled);
     run.note("epoch right", right_);
     run.note("best", best_);
     run.notes()["waiting"] = std::to_string(waiting_);
@@ -242,6 +244,7 @@ class Finetuning {
         const Tally& tally = result.tally;
         tally_.sequence_loss += tally.token_loss + tally.sequence_loss;
         tally_.sequences += tally.tokens + tally.sequences;
+        tally_.labelled += tally.labelled;
         right_ += static_cast<double>(tally.tokens_right + tally.sequences_right);
         note_epoch(run);
       });
@@ -265,7 +268,7 @@ class Finetuning {
         options_.task != FinetuneTask::classify || options_.train.kind == LabelKind::one;
     std::string row =
         fmt::format("{}\t{:.6g}\t", epoch + 1, tally_.sequence_loss / tally_.sequences);
-    row += has_accuracy ? fmt::format("{:.6g}", right_ / tally_.sequences) : "-";
+    row += has_accuracy ? fmt::format("{:.6g}", right_ / tally_.labelled) : "-";
     if (dev_) {
       const DevScore dev = score(*learner_, *dev_);
       row += fmt::format("\t{:.6g}\t{:.6g}", dev.loss, dev.value);

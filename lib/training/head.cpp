@@ -32,6 +32,7 @@ Tally& Tally::operator+=(const Tally& other) {
   sequence_loss += other.sequence_loss;
   tokens += other.tokens;
   sequences += other.sequences;
+  labelled += other.labelled;
   tokens_right += other.tokens_right;
   sequences_right += other.sequences_right;
   input_tokens += other.input_tokens;
@@ -114,6 +115,7 @@ Tally Head::count(const TrainingBatch& batch) const {
     double sum = 0;
     for (const int32_t label : labels) {
       if (label == kIgnored) continue;
+      ++tally.labelled;
       const bool weighted = !class_weights_.empty() && objective_ != Objective::pretrain;
       sum += weighted ? static_cast<double>(class_weights_[static_cast<size_t>(label)]) : 1.;
     }
@@ -122,6 +124,7 @@ Tally Head::count(const TrainingBatch& batch) const {
   tally.tokens = weigh(batch.token_labels);
   if (objective_ == Objective::spans) {
     for (size_t s = 0; s < batch.starts.size(); ++s) tally.sequences += batch.starts[s] != kIgnored;
+    tally.labelled = tally.sequences;
   } else if (objective_ == Objective::vectors) {
     tally.sequences = static_cast<double>(batch.sequences());
   } else if (text_loss_ != TextLoss::cross_entropy && objective_ == Objective::classify) {

@@ -17,6 +17,7 @@ struct BERT_API Tally {
   double sequence_loss = 0;  ///< texts, next sentence, answers
   double tokens = 0;         ///< labelled ones (their class weights, where there are some)
   double sequences = 0;
+  double labelled = 0;  ///< tokens and sequences with a label, whatever their class weighs
   size_t tokens_right = 0;
   size_t sequences_right = 0;
   size_t input_tokens = 0;
