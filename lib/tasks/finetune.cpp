@@ -208,6 +208,10 @@ class Finetuning {
     training::RunOptions run = options_.run_options(std::to_string(static_cast<int>(options_.task)),
                                                     content_hash(train_), total_steps_);
     run.identity["head"] = options_.head;
+    run.identity["frozen layers"] =
+        options_.freeze_layers ? std::to_string(*options_.freeze_layers) : "by default";
+    run.identity["frozen embeddings"] = options_.freeze_embeddings ? "yes" : "no";
+    run.identity["layer decay"] = fmt::format("{}", options_.layer_decay);
     return run;
   }
 

@@ -16,6 +16,7 @@ training::LearnerOptions TrainingJob::learner_options(uint64_t steps) const {
 
 training::RunOptions TrainingJob::run_options(const std::string& task, uint64_t data,
                                               uint64_t steps) const {
+  constexpr const char* kSchedules[] = {"linear", "cosine", "constant"};
   training::RunOptions run;
   run.directory = output;
   run.resume = resume;
@@ -32,6 +33,9 @@ training::RunOptions TrainingJob::run_options(const std::string& task, uint64_t 
                   {"batch size", std::to_string(batch_size)},
                   {"steps", std::to_string(steps)},
                   {"learning rate", fmt::format("{}", learner.optimizer.learning_rate)},
+                  {"schedule", kSchedules[static_cast<size_t>(learner.optimizer.schedule)]},
+                  {"warm-up", fmt::format("{}", warmup_ratio)},
+                  {"gradient norm", fmt::format("{}", learner.optimizer.max_grad_norm)},
                   {"weight decay", fmt::format("{}", learner.optimizer.weight_decay)},
                   {"dropout", fmt::format("{}", dropout)},
                   {"dtype", learner.bf16 ? "bf16" : "f32"}};

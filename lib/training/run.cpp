@@ -21,11 +21,15 @@ Run::Run(Learner& learner, ModelFiles files, RunOptions options)
   const std::string& directory = options_.directory;
   make_directories(directory);
   lock_ = std::make_unique<FileLock>(directory + "/.lock");
-  const bool used = holds_model(directory) || !saved_steps(directory + "/checkpoints").empty();
-  if (used && !options_.resume && !options_.overwrite) {
+  const bool saved = !saved_steps(directory + "/checkpoints").empty();
+  // A run that was killed leaves its curve, and maybe a model, before the first checkpoint.
+  const bool begun = saved || file_exists(directory + "/loss.tsv");
+  const bool used = saved || holds_model(directory);
+  if (used && !(options_.resume && begun) && !options_.overwrite) {
     throw Error(Error::Kind::cannot_create, directory,
-                "a model or its checkpoints are here already; --resume goes on, --overwrite "
-                "begins anew");
+                begun ? "a model or its checkpoints are here already; --resume goes on, "
+                        "--overwrite begins anew"
+                      : "a model of another making is here already; --overwrite begins anew");
   }
   remove_unfinished(directory);
   if (options_.resume) resume();
