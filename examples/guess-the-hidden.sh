@@ -3,4 +3,4 @@
 # test arguments: corpus.txt
 # usage: guess-the-hidden.sh FILE
 set -euo pipefail
-mlm-mask --seed 1 --labels "$1" | grep -a '\[MASK\]' | mlm-fill -f 1 --labels 2
+mlm-mask --seed 1 --labels "$1" | mlm-fill -f 1 --labels 2

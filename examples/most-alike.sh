@@ -4,5 +4,5 @@
 # test arguments: the_cat_sat text.txt
 # usage: most-alike.sh SENTENCE FILE
 set -euo pipefail
-sentence=$1
-awk -v s="$sentence" -v OFS='\t' '{ print s, $0 }' "$2" | embed --compare --keep | sort -k 1,1gr | cut -f 1,3 | sed 10q
+export sentence=$1 # awk -v would read backslashes as escapes
+awk -v OFS='\t' '{ print ENVIRON["sentence"], $0 }' "$2" | embed --compare --keep | sort -k 1,1gr | cut -f 1,3 | sed 10q

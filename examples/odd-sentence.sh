@@ -3,4 +3,4 @@
 # test arguments: text.txt
 # usage: odd-sentence.sh FILE
 set -euo pipefail
-nsp-score --adjacent -n "$1" | grep -v 'nan' | sort -t "$(printf '\t')" -k 2,2g | sed 3q
+nsp-score --adjacent -n "$1" | awk -F '\t' '$2 != "nan"' | sort -t "$(printf '\t')" -k 2,2g | sed 3q

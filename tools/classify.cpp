@@ -112,8 +112,8 @@ int main(int argc, char** argv) {
     const int status = rows.run([&] {
       return std::make_unique<ClassifyWorker>(tokenizer, model, head, plan, classify, task);
     });
-    if (classify.label_metrics) write_all(STDERR_FILENO, label_metrics.report());
-    if (classify.value_metrics) write_all(STDERR_FILENO, value_metrics.report());
+    if (classify.label_metrics && !tools::quiet()) write_all(STDERR_FILENO, label_metrics.report());
+    if (classify.value_metrics && !tools::quiet()) write_all(STDERR_FILENO, value_metrics.report());
     return status;
   });
 }

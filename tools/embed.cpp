@@ -93,6 +93,7 @@ int main(int argc, char** argv) {
     for (const SentenceModules::Dense& module : plan.dense) models.settle(*module.weights);
     TaskOptions task;
     models.fill(task, tokenizer, model, modules.max_seq_length);
+    if (plan.per_token) rows.drop_number();
     rows.fill(task);
 
     rows.stream().texts = options.compare ? 2 : 1;

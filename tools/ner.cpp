@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     if (options.gold) ner.metrics = &metrics;
     const int status =
         rows.run([&] { return std::make_unique<NerWorker>(tokenizer, model, head, ner, task); });
-    if (options.gold) write_all(STDERR_FILENO, metrics.report());
+    if (options.gold && !tools::quiet()) write_all(STDERR_FILENO, metrics.report());
     return status;
   });
 }

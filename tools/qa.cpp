@@ -53,6 +53,7 @@ void add(CLI::App& app, Options& o) {
 int search(tools::RowOptions& rows, AnswerRanking& ranking,
            const std::function<std::unique_ptr<Worker>()>& make_worker) {
   rows.stream().texts = 1;
+  rows.stream().output_names = {"file", "record", "score", "start", "end", "answer"};
   const int status = rows.run(make_worker);
   const bool found = !ranking.empty();
   Rows answers(rows.stream().terminator);
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
     const QuestionAnswering head = QuestionAnswering::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model, 384);  // the window of run_squad.py and of the pipeline
+    if (options.question->count() > 0) rows.drop_number_and_line();
     rows.fill(task);
     task.chars = options.chars;
     task.encode.truncation = Truncation::only_second;
@@ -99,7 +101,7 @@ int main(int argc, char** argv) {
     if (searching) return search(rows, ranking, make_worker);
     rows.stream().output_names = {"answer", "score", "start", "end"};
     const int status = rows.run(make_worker);
-    if (qa.metrics) write_all(STDERR_FILENO, metrics.report());
+    if (qa.metrics && !tools::quiet()) write_all(STDERR_FILENO, metrics.report());
     return status;
   });
 }

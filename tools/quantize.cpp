@@ -2,7 +2,9 @@
 #include "tasks/quantize.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "base/cpu.h"
@@ -38,6 +40,11 @@ int main(int argc, char** argv) {
     if (!compare.files.empty() &&
         std::filesystem::equivalent(options.model, options.output, absent)) {
       throw Error(Error::Kind::usage, "--check", "wants another output than the model itself");
+    }
+    for (const std::string& file : compare.files) {
+      if (file != "-" && ::access(file.c_str(), R_OK) != 0) {
+        throw Error::from_errno(file, "cannot open", errno);
+      }
     }
     quantize(options);
     if (compare.files.empty()) return 0;

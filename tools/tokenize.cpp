@@ -95,10 +95,10 @@ int main(int argc, char** argv) {
     }
     TaskOptions task;
     models.fill_tokens(task, tokenizer, options.special || options.pair, options.pair);
+    if (output == TokenizeOutput::offsets) rows.drop_number();
     rows.fill(task);
     task.encode.truncation = options.truncation;
     task.chars = options.chars;
-    if (output == TokenizeOutput::offsets) task.number = false;  // they begin with it
 
     TokenizeTotals totals;
     rows.stream().texts = options.pair ? 2 : 1;

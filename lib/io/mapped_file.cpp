@@ -85,7 +85,12 @@ void MappedFile::hold() {
 
 bool file_exists(const std::string& path) {
   struct stat status;
-  return ::stat(path.c_str(), &status) == 0;
+  if (::stat(path.c_str(), &status) == 0) return true;
+  const int reason = errno;
+  const bool absent = reason == ENOENT || reason == ENOTDIR;
+  if (absent && ::lstat(path.c_str(), &status) != 0) return false;
+  throw absent ? Error(Error::Kind::no_input, path, "is a link to nothing")
+               : Error::from_errno(path, "cannot open", reason);
 }
 
 }  // namespace bert

@@ -40,18 +40,31 @@ std::string resolve_link(const std::string& path) {
   throw Error(kind, path, fmt::format("{}: {}", action, std::strerror(number)));
 }
 
+std::string place_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+/// A file in `directory` that is gone when the process ends, however it ends; -1 where the system
+/// has none or could not name it later.
+int open_unnamed(const std::string& directory) {
+  const int fd = open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0 || access(place_of(fd).c_str(), F_OK) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path) : path_(resolve_link(path)) {
   static std::atomic<unsigned> count{0};
   temporary_ = fmt::format("{}.tmp.{}.{}", path_, getpid(), count++);
-  fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  fd_ = open_unnamed(parent_of(path_));
+  unnamed_ = fd_ >= 0;
+  if (!unnamed_) fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ < 0) fail(path, "cannot create", Error::Kind::cannot_create);
 }
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (!temporary_.empty() && !unnamed_) unlink(temporary_.c_str());
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
@@ -66,6 +79,12 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 
 void OutputFile::commit() {
   if (fsync(fd_) != 0) fail(path_, "cannot bring to the disk", Error::Kind::io);
+  if (unnamed_) {
+    if (linkat(AT_FDCWD, place_of(fd_).c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW)) {
+      fail(path_, "cannot create", Error::Kind::cannot_create);
+    }
+    unnamed_ = false;
+  }
   const int fd = fd_;
   fd_ = -1;
   if (close(fd) != 0) fail(path_, "cannot write", Error::Kind::io);

@@ -11,8 +11,9 @@
 namespace bert {
 
 /// A file that appears whole or not at all: written beside its place under another name, brought to
-/// the disk, then renamed, and the directory brought to the disk. Its mode is what the umask says.
-/// A path that is a symbolic link keeps the link and replaces what it points to.
+/// the disk, then renamed, and the directory brought to the disk; where the system can, the name is
+/// given only then, so that a process that is killed leaves nothing. Its mode is what the umask
+/// says. A path that is a symbolic link keeps the link and replaces what it points to.
 ///
 /// Throws Error (cannot_create, permission, io); the destructor removes what was not committed.
 class BERT_API OutputFile {
@@ -30,6 +31,7 @@ class BERT_API OutputFile {
  private:
   std::string path_;
   std::string temporary_;
+  bool unnamed_ = false;  ///< the file has no name yet
   int fd_ = -1;
 };
 

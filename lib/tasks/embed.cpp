@@ -47,6 +47,9 @@ EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
     plan.per_token = true;
   } else if (pool == "pooler") {
     plan.pooler = true;
+    if (!layer_text.empty()) {
+      throw Error(Error::Kind::usage, "--layers", "not with --pool pooler, which reads the last");
+    }
     if (!model.has_pooler()) {
       throw Error(Error::Kind::data, model.weights().path(),
                   "no pooler in this model; --pool cls, mean, max and sum work with it");
@@ -132,9 +135,7 @@ void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
       const double similarity =
           cosine({vectors_.row(2 * i), vectors_.cols}, {vectors_.row(2 * i + 1), vectors_.cols});
       if (!std::isfinite(similarity)) note_non_finite(records[i]);
-      begin_row(rows, records[i]);
-      rows.number(similarity);
-      end_row(rows, records[i]);
+      write_similarity(records[i], similarity, rows);
     } else {
       write_vector(records[i], {vectors_.row(i), vectors_.cols}, rows);
     }
@@ -253,6 +254,19 @@ void EmbedWorker::note_answer(const Record& record, std::span<const float> vecto
     note_non_finite(record);
     last_non_finite_ = record.number;
   }
+}
+
+void EmbedWorker::write_similarity(const Record& record, double similarity, Rows& rows) const {
+  if (options_.json) {
+    begin_json(rows, record, true);
+    rows.raw() += ",\"cosine\":";
+    append_json_number(rows.raw(), similarity);
+    end_json(rows);
+    return;
+  }
+  begin_row(rows, record);
+  rows.number(similarity);
+  end_row(rows, record);
 }
 
 void EmbedWorker::write_vector(const Record& record, std::span<const float> vector, Rows& rows) {

@@ -73,6 +73,7 @@ class BERT_API EmbedWorker : public TaskWorker {
   void pool_sequence(ConstMatrix tokens, std::span<float> out) const;
   Matrix finish(Matrix vectors) const;
   void note_answer(const Record& record, std::span<const float> vector);
+  void write_similarity(const Record& record, double similarity, Rows& rows) const;
   void write_vector(const Record& record, std::span<const float> vector, Rows& rows);
   void write_tokens(const Record& record, const Encoding& encoding, ConstMatrix tokens, Rows& rows);
   void write_token(const Record& record, size_t index, std::string_view token,

@@ -200,7 +200,7 @@ class Finetuning {
       }
     }
     weights_.reset();
-    if (!drawn.empty()) notice(fmt::format("new: {}", fmt::join(drawn, ", ")));
+    if (!drawn.empty()) notice(fmt::format("new, drawn at random: {}", fmt::join(drawn, ", ")));
     set_rates(options_, *learner_);
   }
 

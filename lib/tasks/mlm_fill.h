@@ -131,6 +131,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
   void calibrate();
   void rank_candidates(Gap& gap) const;
 
+  void drop_non_finite(const Item& item);
   void write(const Item& item, Rows& rows);
   void write_candidates(const Item& item, Rows& rows);
   void write_truth(const Item& item, Rows& rows);

@@ -26,13 +26,24 @@ std::vector<std::string> FillPlan::columns() const {
   return {"text"};
 }
 
-void MlmFillWorker::write(const Item& item, Rows& rows) {
-  for (const Gap& gap : gaps_of(item)) {
-    if (!gap.candidates.empty() && !std::isfinite(gap.candidates.front().logprob)) {
-      note_non_finite(*item.record);
-      break;
+/// Weights that are no numbers fill nothing: the mask stays, and the truth is no guess.
+void MlmFillWorker::drop_non_finite(const Item& item) {
+  bool found = false;
+  for (Gap& gap : gaps_of(item)) {
+    if (gap.candidates.empty() || std::isfinite(gap.candidates.front().logprob)) continue;
+    found = true;
+    if (plan_.options.truth != FillTruth::none) {
+      gap.rank = vocab_limit_;
+      gap.best = -1;
+    } else if (plan_.label_targets.empty()) {
+      gap.candidates.clear();
     }
   }
+  if (found) note_non_finite(*item.record);
+}
+
+void MlmFillWorker::write(const Item& item, Rows& rows) {
+  drop_non_finite(item);
   if (plan_.options.truth != FillTruth::none) {
     write_truth(item, rows);
   } else if (options_.json) {
@@ -138,13 +149,13 @@ void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
       out += ",\"gold\":";
       append_json_string(out, token_text(truth));
       out += ",\"best\":";
-      append_json_string(out, tokenizer_.token(gap.best));
+      append_json_string(out, gap.best < 0 ? "" : tokenizer_.token(gap.best));
       end_json(rows);
       continue;
     }
     rows.field(item.record->number).field(g + 1).field(gap.rank).number(probability);
     rows.number(-truth.logprob).number(gap.entropy).field(token_text(truth));
-    rows.field(tokenizer_.token(gap.best));
+    rows.field(gap.best < 0 ? "" : tokenizer_.token(gap.best));
     end_row(rows, *item.record);
   }
 }

@@ -79,6 +79,7 @@ void MlmMaskWorker::hide_token(size_t position) {
 /// Hides the tokens that share a byte with [begin, end). `from`: the first token to look at, which
 /// moves on to the first that may share one with a later span.
 void MlmMaskWorker::hide(size_t begin, size_t end, size_t& from) {
+  if (begin == end) return;
   const size_t last = text_.encoding.size() - text_.back;
   const std::vector<Offset>& offsets = text_.encoding.offsets;
   while (from < last && offsets[from].end <= begin) ++from;
@@ -193,7 +194,7 @@ void MlmMaskWorker::find_indices(Row& row) {
     }
     return row.indices.size() < row.starts.size();
   };
-  tokenizer_.for_each_piece(row.text, options_.encode.literal, scratch_, find);
+  tokenizer_.for_each_piece(row.text, false, scratch_, find);
   row.indices.resize(row.starts.size(), std::max<size_t>(seen, 1) - 1);
 }
 

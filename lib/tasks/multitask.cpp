@@ -181,7 +181,7 @@ class Multitask {
     const auto drawn = training::load_parameters(learner_->layout(), weights, learner.seed, 0.02f,
                                                  learner_->values());
     if (!drawn.empty() && options.on_notice) {
-      options.on_notice(fmt::format("new: {}", fmt::join(drawn, ", ")));
+      options.on_notice(fmt::format("new, drawn at random: {}", fmt::join(drawn, ", ")));
     }
   }
 

@@ -87,7 +87,7 @@ Record QaWorker::with_question(const Record& record) {
     if (options_.strict || options_.overflow == Overflow::error) {
       record.fail(Error::Kind::data, "its question is too long");
     }
-    if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
+    note_cut(record);
   }
   return pair;
 }

@@ -39,7 +39,7 @@ void TaskWorker::encode(const Record& record, bool pair, size_t owner) {
     if (options_.strict || !pair) throw;
     ++encoding_count_;
     owners_.push_back(owner);
-    if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
+    note_cut(record);
   }
 }
 
@@ -73,15 +73,24 @@ size_t TaskWorker::pack(size_t first) {
 void TaskWorker::note(const Record& record, const Encoding& encoding) {
   if (encoding.replaced_bytes > 0) {
     if (options_.strict) record.fail(Error::Kind::data, "is not UTF-8");
-    if (counts_.invalid_utf8++ == 0) counts_.first_invalid_utf8 = record.number;
+    if (last_invalid_utf8_ != record.number) {
+      if (counts_.invalid_utf8++ == 0) counts_.first_invalid_utf8 = record.number;
+    }
+    last_invalid_utf8_ = record.number;
   }
   if (encoding.dropped > 0 && options_.overflow != Overflow::window) {
     if (options_.strict || options_.overflow == Overflow::error) {
       record.fail(Error::Kind::data,
                   fmt::format("is too long, wants at most {} tokens", options_.encode.max_length));
     }
-    if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
+    note_cut(record);
   }
+}
+
+void TaskWorker::note_cut(const Record& record) {
+  if (last_cut_ == record.number) return;
+  last_cut_ = record.number;
+  if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
 }
 
 void TaskWorker::note_non_finite(const Record& record) {

@@ -1,5 +1,6 @@
 #include "common/npy_output.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,22 +10,45 @@
 
 namespace bert::tools {
 
+namespace {
+
+/// Where standard output stands; -1 if nothing before that can be written again.
+off_t place() {
+  const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+  return flags >= 0 && (flags & O_APPEND) ? -1 : lseek(STDOUT_FILENO, 0, SEEK_CUR);
+}
+
+}  // namespace
+
 NpyOutput::NpyOutput(size_t rows, size_t columns)
-    : rows_(rows), columns_(columns), begin_(lseek(STDOUT_FILENO, 0, SEEK_CUR)) {
+    : rows_(rows), columns_(columns), begin_(place()) {
   if (begin_ < 0 && rows_ == 0) {
-    throw Error(Error::Kind::usage, "--format npy", "writing to a pipe wants --rows N");
+    throw Error(
+        Error::Kind::usage, "--format npy",
+        "wants --rows N, as the number cannot be written later into a pipe or behind a file");
   }
   print(npy_header(rows_, columns_));
 }
 
-void NpyOutput::finish(uint64_t rows) const {
-  if (rows == rows_) return;
-  const std::string header = npy_header(rows, columns_);
-  const auto size = static_cast<ssize_t>(header.size());
-  if (rows_ != 0 || pwrite(STDOUT_FILENO, header.data(), header.size(), begin_) != size) {
-    throw Error(Error::Kind::data, "--rows",
-                fmt::format("found {} vectors, wants {}", rows, rows_));
+NpyOutput::~NpyOutput() {
+  if (finished_ || rows_ != 0) return;
+  const auto bytes = lseek(STDOUT_FILENO, 0, SEEK_CUR) - begin_;
+  const auto header = static_cast<off_t>(npy_header(0, columns_).size());
+  if (bytes > header) {
+    patch(static_cast<uint64_t>(bytes - header) / (columns_ * sizeof(float)));
   }
+}
+
+void NpyOutput::finish(uint64_t rows) {
+  finished_ = true;
+  if (rows == rows_ || (rows_ == 0 && patch(rows))) return;
+  throw Error(Error::Kind::data, "--rows", fmt::format("found {} vectors, wants {}", rows, rows_));
+}
+
+bool NpyOutput::patch(uint64_t rows) const {
+  const std::string header = npy_header(rows, columns_);
+  return pwrite(STDOUT_FILENO, header.data(), header.size(), begin_) ==
+         static_cast<ssize_t>(header.size());
 }
 
 }  // namespace bert::tools

@@ -1,6 +1,7 @@
 #include "common/options.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -217,8 +218,26 @@ std::string RowOptions::meta() const {
   return line;
 }
 
+namespace {
+
+/// A file that grows while it is read has no end.
+void refuse_output(const std::vector<std::string>& files) {
+  struct stat output {};
+  if (fstat(STDOUT_FILENO, &output) != 0 || !S_ISREG(output.st_mode) || output.st_size == 0) return;
+  for (const std::string& file : files.empty() ? std::vector<std::string>{"-"} : files) {
+    struct stat input {};
+    const int failed = file == "-" ? fstat(STDIN_FILENO, &input) : stat(file.c_str(), &input);
+    if (failed == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino) {
+      throw Error(Error::Kind::cannot_create, file, "is the output too");
+    }
+  }
+}
+
+}  // namespace
+
 int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker) {
   split_fields();
+  refuse_output(stream_.files);
   stream_.terminator = nul_ ? '\0' : '\n';
   stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
   if (number_ && !json_) stream_.output_names.insert(stream_.output_names.begin(), "record");

@@ -93,7 +93,12 @@ std::optional<std::string> between(const std::string& text, std::string_view bef
 
 /// What is wrong with the command line: the parser's words in ours.
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) return unexpected(app);
+  // A required option that is missing may stand there misspelt.
+  const bool required = dynamic_cast<const CLI::RequiredError*>(&error);
+  const std::vector<std::string> extras = app.remaining();
+  const bool unknown = !extras.empty() && extras.front().starts_with('-');
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) || (required && unknown))
+    return unexpected(app);
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));
   if (const auto name = between(text, "Could not convert: ", " = ")) {
@@ -140,16 +145,30 @@ void check_finite(const CLI::App& app) {
   for (const CLI::App* group : app.get_subcommands(every)) check_finite(*group);
 }
 
-/// The arguments, last first as the parser wants them. It would take a file named "[a,b]" for a
-/// list of two, so such a name gets a "./".
+/// The arguments, last first as the parser wants them, which has ideas of its own: a file named
+/// "[a,b]" would be a list of two, so it gets a "./"; "--option=" would take the next argument for
+/// its value; "-1" would be a file.
 std::vector<std::string> arguments(const CLI::App& app, int argc, char** argv) {
+  const auto wants_value = [&](const std::string& name) {
+    const CLI::Option* option = app.get_option_no_throw(name);
+    return option && option->get_expected_max() > 0;
+  };
   std::vector<std::string> args;
+  bool options = true;  // no "--" so far
   for (int i = 1; i < argc; ++i) {
-    const CLI::Option* before = i > 1 ? app.get_option_no_throw(argv[i - 1]) : nullptr;
-    const bool value = before && before->get_expected_max() > 0;
     std::string arg = argv[i];
-    if (arg.starts_with('[') && arg.ends_with(']') && !value) arg.insert(0, "./");
+    const bool value = i > 1 && options && wants_value(argv[i - 1]);
+    options &= value || arg != "--";
+    if (!value && arg.starts_with('[') && arg.ends_with(']')) arg.insert(0, "./");
+    if (!value && options && arg.size() > 1 && arg[0] == '-' && arg[1] >= '0' && arg[1] <= '9' &&
+        !app.get_option_no_throw(arg.substr(0, 2))) {
+      throw Error(Error::Kind::usage, "", "unknown option '" + printable(arg) + "'");
+    }
+    const bool empty = !value && options && arg.size() > 3 && arg.find('=') == arg.size() - 1 &&
+                       wants_value(arg.substr(0, arg.size() - 1));
+    if (empty) arg.pop_back();
     args.push_back(std::move(arg));
+    if (empty) args.emplace_back();
   }
   std::reverse(args.begin(), args.end());
   return args;
