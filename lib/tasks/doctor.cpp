@@ -13,6 +13,10 @@
 #include "base/utf8.h"
 #include "checkpoint/model_dir.h"
 #include "checkpoint/parameters.h"
+#include "heads/classification.h"
+#include "heads/masked_lm.h"
+#include "heads/question_answering.h"
+#include "heads/token_classification.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "tasks/bert_info.h"
@@ -56,6 +60,7 @@ class Doctor {
   void look_at_weights();
   void look_at_heads();
   void look_at_named_heads();
+  bool opens(const HeadChoice& head);
   void look_at_outputs(const HeadConfig& head, const std::string& prefix);
   void look_at_vocabulary_file();
   void look_at_tokenizer();
@@ -153,7 +158,29 @@ void Doctor::look_at_heads() {
     }
   }
   look_at_outputs(*config_, "");
+  if (errors_ > 0) return;  // nothing would open
+  if (!opens({})) return;
+  for (const char* task : {"fill-mask", "next-sentence-prediction", "text-classification",
+                           "token-classification", "question-answering"}) {
+    if (has_plain_head(*config_, *weights_, task)) opens({"", task});
+  }
   look_at_named_heads();
+}
+
+/// Opens the model and a head as the tools do, which ask for every tensor of it.
+bool Doctor::opens(const HeadChoice& head) {
+  try {
+    const Model model = Model::open(directory_, {}, head);
+    if (head.task == "fill-mask") MaskedLM::open(model);
+    if (head.task == "next-sentence-prediction") Classifier::open_next_sentence(model);
+    if (head.task == "text-classification") Classifier::open(model);
+    if (head.task == "token-classification") TokenClassifier::open(model);
+    if (head.task == "question-answering") QuestionAnswering::open(model);
+    return true;
+  } catch (const Error& error) {
+    say("error", head.name.empty() ? "heads" : "head " + head.name, error.what());
+    return false;
+  }
 }
 
 void Doctor::look_at_outputs(const HeadConfig& head, const std::string& prefix) {
@@ -179,7 +206,7 @@ void Doctor::look_at_named_heads() {
     const size_t count = counts[head.name];
     if (count == 0) {
       say("error", "head " + head.name, "config.json names it, but it has no tensors");
-    } else {
+    } else if (opens({head.name, head.task})) {
       say("ok", "head " + head.name, fmt::format("{}, {} tensors", printable(head.task), count));
     }
     look_at_outputs(head, "heads." + head.name + ".");
