@@ -285,44 +285,75 @@ void EmbedWorker::write_vector(const Record& record, std::span<const float> vect
   }
 }
 
-/// One row per token or word, in the order of the text; windows follow each other.
+/// One row per token, of one window after the other, or one per word.
 void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
+  const Record* last = nullptr;
+  word_ = {};  // an error may have left one
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
     if (!plan_.words) states = finish(states);
     for (size_t s = 0; s < batch.sequences(); ++s) {
-      write_tokens(records[owners_[first + s]], encodings()[first + s],
-                   states.slice(batch.begin(s), batch.length(s)), rows);
+      const Record& record = records[owners_[first + s]];
+      const Encoding& encoding = encodings()[first + s];
+      const Matrix tokens = states.slice(batch.begin(s), batch.length(s));
+      if (!plan_.words) {
+        write_tokens(record, encoding, tokens, rows);
+        continue;
+      }
+      if (last != nullptr && last != &record) end_words(*last, rows);
+      last = &record;
+      add_pieces(record, encoding, tokens, rows);
     }
   });
+  if (last != nullptr) end_words(*last, rows);
 }
 
 void EmbedWorker::write_tokens(const Record& record, const Encoding& encoding, ConstMatrix tokens,
                                Rows& rows) {
-  if (!plan_.words) {
-    for (size_t t = 0; t < tokens.rows; ++t) {
-      write_token(record, t, tokenizer_.token(encoding.input_ids[t]), {tokens.row(t), tokens.cols},
-                  rows);
-    }
-    return;
+  for (size_t t = 0; t < tokens.rows; ++t) {
+    write_token(record, t, tokenizer_.token(encoding.input_ids[t]), {tokens.row(t), tokens.cols},
+                rows);
   }
-  std::vector<float> mean(tokens.cols);
-  for (size_t t = 0; t < tokens.rows;) {
+}
+
+/// The pieces of a window that no window before had: a word is the mean of its pieces, each from
+/// the first window that holds it.
+void EmbedWorker::add_pieces(const Record& record, const Encoding& encoding, ConstMatrix tokens,
+                             Rows& rows) {
+  for (size_t t = 0; t < tokens.rows; ++t) {
     const int32_t word = encoding.word_ids[t];
-    size_t end = t + 1;
-    while (word >= 0 && end < tokens.rows && encoding.word_ids[end] == word) ++end;
-    // Offsets are those of the prompt and the text; words of the prompt have no row.
-    const size_t prompt = plan_.prompt.size();
-    if (word >= 0 && encoding.offsets[end - 1].end > prompt) {
-      pool(Pooling::mean, tokens.slice(t, end - t), mean);
-      const Matrix vector = finish({mean.data(), 1, mean.size()});
-      const size_t begin_byte = std::max<size_t>(encoding.offsets[t].begin, prompt) - prompt;
-      const size_t end_byte = encoding.offsets[end - 1].end - prompt;
-      write_token(record, static_cast<size_t>(std::max(word - prompt_words_, 0)),
-                  record.text.substr(begin_byte, end_byte - begin_byte), {vector.data, vector.cols},
-                  rows);
+    const Offset bytes = encoding.offsets[t];
+    if (word < 0 || word < word_.id || (word == word_.id && bytes.begin < word_.bytes.end))
+      continue;
+    if (word != word_.id) {
+      write_word(record, rows);
+      word_.id = word;
+      word_.bytes = bytes;
     }
-    t = end;
+    word_.bytes.end = bytes.end;
+    word_.pieces.insert(word_.pieces.end(), tokens.row(t), tokens.row(t) + tokens.cols);
   }
+}
+
+void EmbedWorker::end_words(const Record& record, Rows& rows) {
+  write_word(record, rows);
+  word_.id = -1;
+}
+
+/// The word whose pieces are all there, if there is one.
+void EmbedWorker::write_word(const Record& record, Rows& rows) {
+  const size_t width = plan_.layers.width(model_->config());
+  // Offsets are those of the prompt and the text; words of the prompt have no row.
+  const size_t prompt = plan_.prompt.size();
+  if (!word_.pieces.empty() && word_.bytes.end > prompt) {
+    std::vector<float> mean(width);
+    pool(Pooling::mean, {word_.pieces.data(), word_.pieces.size() / width, width}, mean);
+    const Matrix vector = finish({mean.data(), 1, width});
+    const size_t begin = std::max<size_t>(word_.bytes.begin, prompt) - prompt;
+    write_token(record, static_cast<size_t>(std::max(word_.id - prompt_words_, 0)),
+                record.text.substr(begin, word_.bytes.end - prompt - begin),
+                {vector.data, vector.cols}, rows);
+  }
+  word_.pieces.clear();
 }
 
 void EmbedWorker::write_token(const Record& record, size_t index, std::string_view token,

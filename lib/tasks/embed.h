@@ -76,12 +76,21 @@ class BERT_API EmbedWorker : public TaskWorker {
   void write_similarity(const Record& record, double similarity, Rows& rows) const;
   void write_vector(const Record& record, std::span<const float> vector, Rows& rows);
   void write_tokens(const Record& record, const Encoding& encoding, ConstMatrix tokens, Rows& rows);
+  void add_pieces(const Record& record, const Encoding& encoding, ConstMatrix tokens, Rows& rows);
+  void end_words(const Record& record, Rows& rows);
+  void write_word(const Record& record, Rows& rows);
   void write_token(const Record& record, size_t index, std::string_view token,
                    std::span<const float> vector, Rows& rows);
   void write_numbers(std::span<const float> vector, Rows& rows) const;
 
   const DenseModules& dense_;
   const EmbedPlan plan_;
+  /// The word whose pieces come in.
+  struct {
+    int32_t id = -1;
+    Offset bytes;
+    std::vector<float> pieces;  ///< [pieces, W]
+  } word_;
   uint64_t last_non_finite_ = 0;  ///< a record counts once, whatever its rows
   size_t prompt_tokens_ = 0;
   int32_t prompt_words_ = 0;
