@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -130,19 +131,40 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-/// Refuses nan and inf, which the parser takes for numbers, and nan for one in every range.
-void check_finite(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
+/// What is wrong with a number that the parser would take: nan and inf, also for one in every
+/// range; -1 and 2^64, which it wraps and cuts. A text that is no number is not looked at.
+const char* number_fault(char type, const std::string& value) {
+  if (type == 'X' || type == 'P') {
+    return std::isfinite(std::strtod(value.c_str(), nullptr)) ? nullptr : "a number";
+  }
+  if (value.empty()) return "a value";
+  const bool negative = value[0] == '-';
+  const char* const end = value.data() + value.size();
+  uint64_t integer = 0;
+  const auto [rest, error] = std::from_chars(value.data() + negative, end, integer);
+  if (rest != end || error == std::errc::invalid_argument) return nullptr;
+  if (error != std::errc()) return "a smaller number";
+  return negative ? "a number from 0 up" : nullptr;
+}
+
+/// Has the values of numbers looked at before they are converted, and 010 taken for ten.
+void guard_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
-    if (!type.starts_with('X') && !type.starts_with('P')) continue;
-    for (const std::string& value : option->results()) {
-      if (std::isfinite(std::strtod(value.c_str(), nullptr))) continue;
-      throw Error(Error::Kind::usage, option->get_name(),
-                  fmt::format("found '{}', wants a number", printable(value)));
-    }
+    if (type.empty() || std::string_view("NKXP").find(type[0]) == std::string_view::npos) continue;
+    if (type.size() > 1 && type[1] != ':' && type[1] != '[') continue;
+    option->transform([=](std::string value) {
+      if (const char* wanted = number_fault(type[0], value)) {
+        throw Error(Error::Kind::usage, option->get_name(),
+                    fmt::format("found '{}', wants {}", printable(value), wanted));
+      }
+      const bool digits = value.find_first_not_of("0123456789") == value.npos;
+      if (digits) value.erase(0, std::min(value.find_first_not_of('0'), value.size() - 1));
+      return value;
+    });
   }
   const auto every = [](const CLI::App*) { return true; };
-  for (const CLI::App* group : app.get_subcommands(every)) check_finite(*group);
+  for (CLI::App* group : app.get_subcommands(every)) guard_numbers(*group);
 }
 
 /// The arguments, last first as the parser wants them, which has ideas of its own: a file named
@@ -175,6 +197,7 @@ std::vector<std::string> arguments(const CLI::App& app, int argc, char** argv) {
 }
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+  guard_numbers(app);
   try {
     app.parse(arguments(app, argc, argv));
   } catch (const CLI::CallForHelp&) {
@@ -187,7 +210,6 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     complain(explain(app, error) + " (see " + tool_name + " --help)");
     return static_cast<int>(Error::Kind::usage);
   }
-  check_finite(app);
   return body();
 }
 
