@@ -1,4 +1,6 @@
 // mlm-mask - hide tokens of each line of text. See man/mlm-mask.1.
+#include <clocale>
+
 #include "common/options.h"
 #include "common/run.h"
 #include "tasks/mlm_mask.h"
@@ -47,7 +49,10 @@ void finish(CLI::App& app, Options& o) {
     throw Error(Error::Kind::usage, "", "wants one of --each, --match, --spans");
   }
   if (o.each) o.mask.choice = MaskChoice::each;
-  if (match) o.mask.choice = MaskChoice::match;
+  if (match) {
+    o.mask.choice = MaskChoice::match;
+    std::setlocale(LC_CTYPE, "C.UTF-8");  // its letters are characters, whatever the user's locale
+  }
   if (!o.spans.empty()) o.mask.choice = MaskChoice::spans;
   o.mask.keyed = !o.key.empty();
   if (o.mask.keyed && o.mask.choice != MaskChoice::random) {

@@ -59,6 +59,10 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
     plan.targets.push_back(make_target(text, tokenizer, max_length));
   }
   for (const Verbalizer& verbalizer : options.verbalizers) {
+    if (verbalizer.label.find_first_of("\t\n") != std::string::npos) {
+      refuse("--verbalizer", fmt::format("found the label '{}', wants no tab and no line feed",
+                                         printable(verbalizer.label)));
+    }
     plan.label_targets.emplace_back();
     for (const std::string& word : verbalizer.words) {
       plan.label_targets.back().push_back(plan.targets.size());
