@@ -54,12 +54,21 @@ int search(tools::RowOptions& rows, AnswerRanking& ranking,
            const std::function<std::unique_ptr<Worker>()>& make_worker) {
   rows.stream().texts = 1;
   rows.stream().output_names = {"file", "record", "score", "start", "end", "answer"};
-  const int status = rows.run(make_worker);
-  const bool found = !ranking.empty();
-  Rows answers(rows.stream().terminator);
-  ranking.write(answers, rows.json());
-  write_all(STDOUT_FILENO, answers.bytes());
-  return status != 0 || found ? status : 1;
+  const bool json = rows.json();
+  const auto write = [&] {
+    Rows answers(rows.stream().terminator);
+    ranking.write(answers, json);
+    write_all(STDOUT_FILENO, answers.bytes());
+  };
+  try {
+    const int status = rows.run(make_worker);
+    const bool found = !ranking.empty();
+    write();
+    return status != 0 || found ? status : 1;
+  } catch (const Error&) {
+    write();  // of the records before the bad one
+    throw;
+  }
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ void write_tree(const ModelFiles& model, Rows& rows) {
   if (model.weights) {
     for (const std::string& name :
          {std::string("cls."), std::string("classifier."), std::string("qa_outputs."),
-          std::string("discriminator_predictions.")}) {
+          std::string("discriminator_predictions."), std::string("heads.")}) {
       for (const TensorView* tensor : model.weights->tensors()) {
         const std::string canonical = model.weights->canonical(*tensor);
         if (!canonical.starts_with(name) || model.weights->find(canonical) != tensor) continue;
