@@ -1,4 +1,6 @@
 // nsp-score - how likely one sentence follows another. See man/nsp-score.1.
+#include <unistd.h>
+
 #include "common/options.h"
 #include "common/run.h"
 #include "tasks/nsp_score.h"
@@ -10,8 +12,12 @@ int main(int argc, char** argv) {
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2);
   tools::ModelOptions models(app, Overflow::cut);
   NspScoreOptions nsp;
+  std::string gold;
   app.add_flag("--adjacent", nsp.adjacent, "score each line as the one after the line before it");
   app.add_flag("--logits", nsp.logits, "write the logits of IsNext and NotNext");
+  app.add_option("--gold", gold, "field with IsNext or NotNext: report how often that is right")
+      ->excludes("--adjacent")
+      ->type_name("N");
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
@@ -25,8 +31,15 @@ int main(int argc, char** argv) {
     rows.stream().adjacent = nsp.adjacent;
     rows.stream().output_names = {"is_next"};
     if (nsp.logits) rows.stream().output_names = {"logit_is_next", "logit_not_next"};
-    return rows.run([&] {
+    LabelMetrics metrics({"IsNext", "NotNext"});
+    if (!gold.empty()) {
+      nsp.metrics = &metrics;
+      rows.stream().extra_fields = {gold};
+    }
+    const int status = rows.run([&] {
       return std::make_unique<NspScoreWorker>(tokenizer, model, next_sentence, nsp, task);
     });
+    if (nsp.metrics && !tools::quiet()) write_all(STDERR_FILENO, metrics.report());
+    return status;
   });
 }

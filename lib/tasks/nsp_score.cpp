@@ -1,5 +1,7 @@
 #include "tasks/nsp_score.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -45,7 +47,23 @@ void NspScoreWorker::run(std::span<const Record> records, Rows& rows) {
       scores_[owners_[first + s]] = {true, logits.row(s)[0], logits.row(s)[1]};
     }
   });
-  for (size_t i = 0; i < records.size(); ++i) write(records[i], scores_[i], rows);
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (nsp_.metrics) evaluate(records[i], scores_[i]);
+    write(records[i], scores_[i], rows);
+  }
+}
+
+void NspScoreWorker::evaluate(const Record& record, const Score& score) const {
+  const std::string_view gold = record.extra[0];
+  const bool is_next = gold == "IsNext" || gold == "0", not_next = gold == "NotNext" || gold == "1";
+  if (!is_next && !not_next) {
+    record.fail(Error::Kind::data,
+                fmt::format("found the gold label '{}', wants IsNext or NotNext, or 0 or 1",
+                            printable(gold)));
+  }
+  const double probability = score.probability();
+  const size_t truth = not_next, guess = probability < 0.5;
+  nsp_.metrics->add({&truth, 1}, {&guess, std::isnan(probability) ? 0u : 1u});
 }
 
 void NspScoreWorker::write(const Record& record, const Score& score, Rows& rows) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "heads/classification.h"
+#include "tasks/metrics.h"
 #include "tasks/task.h"
 
 namespace bert {
@@ -8,6 +9,7 @@ namespace bert {
 struct NspScoreOptions {
   bool logits = false;    ///< the two logits instead of the probability
   bool adjacent = false;  ///< StreamOptions::adjacent: a record's text is the line before it
+  LabelMetrics* metrics = nullptr;  ///< hears of each pair's true label, extra[0]
 };
 
 /// P(text_pair follows text) of each record (Devlin et al. 2019, task 2): the softmax of the two
@@ -31,6 +33,7 @@ class BERT_API NspScoreWorker : public TaskWorker {
     double probability() const;
   };
   bool has_pair(const Record& record) const;
+  void evaluate(const Record& record, const Score& score) const;
   void write(const Record& record, const Score& score, Rows& rows);
   void write_json(const Record& record, const Score& score, Rows& rows) const;
 
