@@ -28,7 +28,11 @@ std::optional<std::string> environment(const char* name) {
   return value;
 }
 
-bool is_model(const std::string& directory) { return file_exists(directory + "/config.json"); }
+/// Of many places: one that cannot be looked into is passed over.
+bool is_model(const std::string& directory) {
+  std::error_code ignored;
+  return fs::exists(directory + "/config.json", ignored);
+}
 
 bool is_directory(const std::string& path) {
   std::error_code error;

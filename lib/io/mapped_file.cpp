@@ -87,10 +87,9 @@ bool file_exists(const std::string& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) == 0) return true;
   const int reason = errno;
-  const bool absent = reason == ENOENT || reason == ENOTDIR;
-  if (absent && ::lstat(path.c_str(), &status) != 0) return false;
-  throw absent ? Error(Error::Kind::no_input, path, "is a link to nothing")
-               : Error::from_errno(path, "cannot open", reason);
+  if (reason == EACCES || reason == ELOOP) throw Error::from_errno(path, "cannot open", reason);
+  if (::lstat(path.c_str(), &status) != 0) return false;
+  throw Error(Error::Kind::no_input, path, "is a link to nothing");
 }
 
 }  // namespace bert

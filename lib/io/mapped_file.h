@@ -37,7 +37,8 @@ class BERT_API MappedFile {
   size_t size_ = 0;
 };
 
-/// Whether `path` names something that exists (of any kind; a dangling link does not).
+/// Whether `path` names something that exists, of any kind. Throws Error where that cannot be said,
+/// and for a link to nothing, which was meant to be something.
 bool file_exists(const std::string& path);
 
 }  // namespace bert
