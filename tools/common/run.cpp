@@ -147,18 +147,29 @@ const char* number_fault(char type, const std::string& value) {
   return negative ? "a number from 0 up" : nullptr;
 }
 
-/// Has the values of numbers looked at before they are converted, and 010 taken for ten.
+/// Options whose N is a field's number or name.
+constexpr std::string_view kFields[] = {"--fields", "--gold",  "--label", "--labels",
+                                        "--key",    "--spans", "--group", "--context"};
+
+/// Has the values of numbers looked at before they are converted, and 010 taken for ten. A range
+/// that is asked for speaks for itself, but for nan.
 void guard_numbers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
-    if (type.empty() || std::string_view("NKXP").find(type[0]) == std::string_view::npos) continue;
+    const char kind = type.empty() ? ' ' : type[0];
+    const bool real = kind == 'X' || kind == 'P';
+    if (!real && kind != 'N' && kind != 'K') continue;
     if (type.size() > 1 && type[1] != ':' && type[1] != '[') continue;
+    const bool ranged = type.size() > 1;
+    const bool field =
+        std::find(std::begin(kFields), std::end(kFields), option->get_name()) != std::end(kFields);
     option->transform([=](std::string value) {
-      if (const char* wanted = number_fault(type[0], value)) {
+      const bool look = real || (!ranged && !field);
+      if (const char* wanted = look ? number_fault(kind, value) : nullptr) {
         throw Error(Error::Kind::usage, option->get_name(),
                     fmt::format("found '{}', wants {}", printable(value), wanted));
       }
-      const bool digits = value.find_first_not_of("0123456789") == value.npos;
+      const bool digits = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
       if (digits) value.erase(0, std::min(value.find_first_not_of('0'), value.size() - 1));
       return value;
     });
