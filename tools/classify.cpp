@@ -1,8 +1,6 @@
 // classify - label each line of text. See man/classify.1.
 #include "tasks/classify.h"
 
-#include <unistd.h>
-
 #include "common/options.h"
 #include "common/run.h"
 
@@ -112,8 +110,8 @@ int main(int argc, char** argv) {
     const int status = rows.run([&] {
       return std::make_unique<ClassifyWorker>(tokenizer, model, head, plan, classify, task);
     });
-    if (classify.label_metrics && !tools::quiet()) write_all(STDERR_FILENO, label_metrics.report());
-    if (classify.value_metrics && !tools::quiet()) write_all(STDERR_FILENO, value_metrics.report());
+    if (classify.label_metrics) tools::print_report(label_metrics.report());
+    if (classify.value_metrics) tools::print_report(value_metrics.report());
     return status;
   });
 }

@@ -1,8 +1,6 @@
 // ner - find the names in each line of text. See man/ner.1.
 #include "tasks/ner.h"
 
-#include <unistd.h>
-
 #include "common/options.h"
 #include "common/run.h"
 
@@ -84,7 +82,7 @@ int main(int argc, char** argv) {
     if (options.gold) ner.metrics = &metrics;
     const int status =
         rows.run([&] { return std::make_unique<NerWorker>(tokenizer, model, head, ner, task); });
-    if (options.gold && !tools::quiet()) write_all(STDERR_FILENO, metrics.report());
+    if (options.gold) tools::print_report(metrics.report());
     return status;
   });
 }

@@ -1,6 +1,4 @@
 // nsp-score - how likely one sentence follows another. See man/nsp-score.1.
-#include <unistd.h>
-
 #include "common/options.h"
 #include "common/run.h"
 #include "tasks/nsp_score.h"
@@ -39,7 +37,7 @@ int main(int argc, char** argv) {
     const int status = rows.run([&] {
       return std::make_unique<NspScoreWorker>(tokenizer, model, next_sentence, nsp, task);
     });
-    if (nsp.metrics && !tools::quiet()) write_all(STDERR_FILENO, metrics.report());
+    if (nsp.metrics) tools::print_report(metrics.report());
     return status;
   });
 }

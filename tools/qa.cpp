@@ -54,10 +54,9 @@ int search(tools::RowOptions& rows, AnswerRanking& ranking,
            const std::function<std::unique_ptr<Worker>()>& make_worker) {
   rows.stream().texts = 1;
   rows.stream().output_names = {"file", "record", "score", "start", "end", "answer"};
-  const bool json = rows.json();
   const auto write = [&] {
     Rows answers(rows.stream().terminator);
-    ranking.write(answers, json);
+    ranking.write(answers, rows.json());
     write_all(STDOUT_FILENO, answers.bytes());
   };
   try {
@@ -110,7 +109,7 @@ int main(int argc, char** argv) {
     if (searching) return search(rows, ranking, make_worker);
     rows.stream().output_names = {"answer", "score", "start", "end"};
     const int status = rows.run(make_worker);
-    if (qa.metrics && !tools::quiet()) write_all(STDERR_FILENO, metrics.report());
+    if (qa.metrics) tools::print_report(metrics.report());
     return status;
   });
 }

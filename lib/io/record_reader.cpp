@@ -31,7 +31,7 @@ RecordReader::RecordReader(std::vector<std::string> files, char terminator,
                            std::function<void(const Error&)> on_skipped, bool paragraphs)
     : files_(std::move(files)),
       terminator_(terminator),
-      on_skipped_(std::move(on_skipped)),
+      on_skipped_(on_skipped ? std::move(on_skipped) : [](const Error& error) { throw error; }),
       paragraphs_(paragraphs) {
   if (files_.empty()) files_.emplace_back("-");
 }
@@ -54,7 +54,6 @@ bool RecordReader::open_next() {
       close_file();
       on_skipped_(Error(Error::Kind::no_input, *name_, "is a directory, wants a file of records"));
     } else {
-      file_begins_ = true;
       records_before_ = records_;
       end_of_file_ = in_paragraph_ = false;
       bytes_.clear();
@@ -201,8 +200,6 @@ bool RecordReader::next(Chunk& chunk, size_t max_records, size_t max_bytes,
     }
     if (chunk.lines.empty()) continue;
     chunk.file = name_;
-    chunk.first_of_file = file_begins_;
-    file_begins_ = false;
     chunk.first_number = records_ + 1;
     chunk.first_in_file = chunk.first_number - records_before_;
     records_ += chunk.lines.size();

@@ -16,9 +16,11 @@ struct Chunk {
   std::string bytes;
   std::vector<std::string_view> lines;  ///< into bytes, without terminators
   const std::string* file = nullptr;    ///< name for messages
-  bool first_of_file = false;           ///< lines[0] is the file's first record
   uint64_t first_number = 0;            ///< record number of lines[0], 1-based over all files
   uint64_t first_in_file = 0;           ///< the same within its file
+
+  /// lines[0] is the file's first record.
+  bool first_of_file() const { return first_in_file == 1; }
 };
 
 /// What becomes of the records that are already handed out, while input would block.
@@ -35,10 +37,11 @@ class BERT_API RecordReader {
   /// Bytes of the longest record; a longer one is most likely not text (or -0 was meant).
   static constexpr size_t kLongestRecord = size_t{512} << 20;
 
-  /// `on_skipped` hears of a file that cannot be opened; reading goes on with the next.
+  /// `on_skipped` hears of a file that cannot be opened, and reading goes on with the next; without
+  /// it, that is thrown.
   /// `paragraphs`: a record is lines with something in them, up to an empty line or the end.
   RecordReader(std::vector<std::string> files, char terminator,
-               std::function<void(const Error&)> on_skipped, bool paragraphs = false);
+               std::function<void(const Error&)> on_skipped = {}, bool paragraphs = false);
   ~RecordReader();
   RecordReader(const RecordReader&) = delete;
   RecordReader& operator=(const RecordReader&) = delete;
@@ -75,7 +78,6 @@ class BERT_API RecordReader {
   size_t next_file_ = 0;
   int fd_ = -1;
   const std::string* name_ = nullptr;
-  bool file_begins_ = false;
   bool end_of_file_ = false;
   bool paused_ = false;
   int failure_ = 0;    ///< errno of a read that failed

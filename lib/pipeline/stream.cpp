@@ -68,10 +68,7 @@ class Streamer {
            const std::function<std::unique_ptr<Worker>()>& make_worker)
       : options_(options),
         columns_(options),
-        reader_(
-            options.files, options.terminator,
-            options.on_skipped ? options.on_skipped : [](const Error& e) { throw e; },
-            options.paragraphs) {
+        reader_(options.files, options.terminator, options.on_skipped, options.paragraphs) {
     for (int i = 0; i < std::max(1, options.jobs); ++i) workers_.push_back(make_worker());
   }
 
@@ -113,8 +110,8 @@ class Streamer {
     job.rows.clear();
     job.error = nullptr;
     const Chunk& chunk = job.chunk;
-    const bool skip_header = options_.header && chunk.first_of_file;
-    if (chunk.first_of_file) previous_.clear();
+    const bool skip_header = options_.header && chunk.first_of_file();
+    if (chunk.first_of_file()) previous_.clear();
     bytes_ += chunk.bytes.size();
     try {
       for (size_t i = 0; i < chunk.lines.size(); ++i) {

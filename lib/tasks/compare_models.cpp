@@ -58,7 +58,7 @@ class Comparison {
     EncodeOptions encode;
     encode.max_length =
         std::min(config_.max_position_embeddings, tokenizer_.model_max_length().value_or(SIZE_MAX));
-    RecordReader reader(options_.files, '\n', [](const Error& error) { throw error; });
+    RecordReader reader(options_.files, '\n');
     Tokenizer::Scratch scratch;
     for (Chunk chunk; reader.next(chunk, 1024, 1 << 20, [] { return Busy::none; });) {
       for (const std::string_view line : chunk.lines) {

@@ -72,6 +72,7 @@ class Doctor {
   std::string directory_;
   Rows& rows_;
   size_t errors_ = 0;
+  bool trunk_opens_ = false;  ///< else no head would, for the same reason
   std::optional<Config> config_;
   std::optional<Weights> weights_;
 };
@@ -158,11 +159,10 @@ void Doctor::look_at_heads() {
     }
   }
   look_at_outputs(*config_, "");
-  if (errors_ > 0) return;  // nothing would open
-  if (!opens({})) return;
+  trunk_opens_ = errors_ == 0 && opens({});
   for (const char* task : {"fill-mask", "next-sentence-prediction", "text-classification",
                            "token-classification", "question-answering"}) {
-    if (has_plain_head(*config_, *weights_, task)) opens({"", task});
+    if (trunk_opens_ && has_plain_head(*config_, *weights_, task)) opens({"", task});
   }
   look_at_named_heads();
 }
@@ -206,7 +206,7 @@ void Doctor::look_at_named_heads() {
     const size_t count = counts[head.name];
     if (count == 0) {
       say("error", "head " + head.name, "config.json names it, but it has no tensors");
-    } else if (opens({head.name, head.task})) {
+    } else if (!trunk_opens_ || opens({head.name, head.task})) {
       say("ok", "head " + head.name, fmt::format("{}, {} tensors", printable(head.task), count));
     }
     look_at_outputs(head, "heads." + head.name + ".");

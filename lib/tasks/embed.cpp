@@ -249,10 +249,8 @@ void EmbedWorker::write_numbers(std::span<const float> vector, Rows& rows) const
 
 void EmbedWorker::note_answer(const Record& record, std::span<const float> vector) {
   ++counts_.answers;
-  if (record.number == last_non_finite_) return;
   if (std::any_of(vector.begin(), vector.end(), [](float v) { return !std::isfinite(v); })) {
     note_non_finite(record);
-    last_non_finite_ = record.number;
   }
 }
 
@@ -288,7 +286,8 @@ void EmbedWorker::write_vector(const Record& record, std::span<const float> vect
 /// One row per token, of one window after the other, or one per word.
 void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
   const Record* last = nullptr;
-  word_ = {};  // an error may have left one
+  word_.id = -1;  // an error may have left a word
+  word_.pieces.clear();
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
     if (!plan_.words) states = finish(states);
     for (size_t s = 0; s < batch.sequences(); ++s) {
@@ -345,9 +344,9 @@ void EmbedWorker::write_word(const Record& record, Rows& rows) {
   // Offsets are those of the prompt and the text; words of the prompt have no row.
   const size_t prompt = plan_.prompt.size();
   if (!word_.pieces.empty() && word_.bytes.end > prompt) {
-    std::vector<float> mean(width);
-    pool(Pooling::mean, {word_.pieces.data(), word_.pieces.size() / width, width}, mean);
-    const Matrix vector = finish({mean.data(), 1, width});
+    word_.mean.resize(width);
+    pool(Pooling::mean, {word_.pieces.data(), word_.pieces.size() / width, width}, word_.mean);
+    const Matrix vector = finish({word_.mean.data(), 1, width});
     const size_t begin = std::max<size_t>(word_.bytes.begin, prompt) - prompt;
     write_token(record, static_cast<size_t>(std::max(word_.id - prompt_words_, 0)),
                 record.text.substr(begin, word_.bytes.end - prompt - begin),

@@ -90,8 +90,8 @@ class BERT_API EmbedWorker : public TaskWorker {
     int32_t id = -1;
     Offset bytes;
     std::vector<float> pieces;  ///< [pieces, W]
+    std::vector<float> mean;    ///< [W]
   } word_;
-  uint64_t last_non_finite_ = 0;  ///< a record counts once, whatever its rows
   size_t prompt_tokens_ = 0;
   int32_t prompt_words_ = 0;
   std::vector<std::string> prompted_;  ///< texts with the prompt before them

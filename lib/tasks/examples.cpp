@@ -33,7 +33,7 @@ void keep_records(const ExampleOptions& options) {
   KeptRecords& kept = *options.kept;
   assert(!options.files.empty());
   kept = {options.files, {}};
-  RecordReader reader(options.files, '\n', [](const Error& error) { throw error; });
+  RecordReader reader(options.files, '\n');
   while (read(reader, kept.chunks.emplace_back())) {
     Chunk& chunk = kept.chunks.back();  // its name goes with the reader
     chunk.file = &*std::find(kept.files.begin(), kept.files.end(), *chunk.file);
@@ -48,7 +48,7 @@ void for_each_chunk(const ExampleOptions& options, Use use) {
     for (const Chunk& chunk : options.kept->chunks) use(chunk);
     return;
   }
-  RecordReader reader(options.files, '\n', [](const Error& error) { throw error; });
+  RecordReader reader(options.files, '\n');
   for (Chunk chunk; read(reader, chunk);) use(chunk);
 }
 
@@ -63,7 +63,7 @@ void for_each_record(const ExampleOptions& options, Columns* columns, Use use) {
       record.number = chunk.first_number + i;
       record.number_in_file = chunk.first_in_file + i - (header ? 1 : 0);
       record.file = chunk.file;
-      if (header && chunk.first_of_file && i == 0) {
+      if (header && chunk.first_of_file() && i == 0) {
         columns->read_header(record);
         continue;
       }

@@ -21,7 +21,7 @@ bool DocumentReader::next_line(std::string_view& line, bool& new_file) {
       }
     } while (chunk_.lines.empty());
   }
-  new_file = line_ == 0 && chunk_.first_of_file;
+  new_file = line_ == 0 && chunk_.first_of_file();
   line = chunk_.lines[line_++];
   return true;
 }

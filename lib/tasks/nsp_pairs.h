@@ -18,9 +18,9 @@ class BERT_API DocumentReader {
  public:
   using Document = std::vector<std::string>;  ///< its sentences, none empty
 
-  /// `on_skipped` hears of a file that cannot be opened; reading goes on with the next.
+  /// `on_skipped`: see RecordReader.
   DocumentReader(std::vector<std::string> files, size_t block_bytes,
-                 std::function<void(const Error&)> on_skipped);
+                 std::function<void(const Error&)> on_skipped = {});
   ~DocumentReader();
   /// The next documents, about block_bytes of them; false at the end. A document that is longer
   /// than a block is cut. Throws Error.

@@ -57,8 +57,9 @@ class Quantizer {
       throw Error(Error::Kind::cannot_create, options_.output,
                   "a model is here already; --overwrite replaces it");
     }
-    for (const NonFinite& tensor : checkpoint_.weights.non_finite()) {
-      throw Error(Error::Kind::data, checkpoint_.weights.path(), tensor.text());
+    const std::vector<NonFinite> faults = checkpoint_.weights.non_finite();
+    if (!faults.empty()) {
+      throw Error(Error::Kind::data, checkpoint_.weights.path(), faults[0].text());
     }
     for (const std::string& name : names()) add(name);
     make_directories(options_.output);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "io/json.h"
 
@@ -70,13 +71,22 @@ size_t TaskWorker::pack(size_t first) {
   return i;
 }
 
+namespace {
+
+/// Whether the record is another than the last counted: it counts once, whatever texts and rows it
+/// has.
+bool is_new(uint64_t& last, const Record& record) {
+  return std::exchange(last, record.number) != record.number;
+}
+
+}  // namespace
+
 void TaskWorker::note(const Record& record, const Encoding& encoding) {
   if (encoding.replaced_bytes > 0) {
     if (options_.strict) record.fail(Error::Kind::data, "is not UTF-8");
-    if (last_invalid_utf8_ != record.number) {
-      if (counts_.invalid_utf8++ == 0) counts_.first_invalid_utf8 = record.number;
+    if (is_new(last_invalid_utf8_, record) && counts_.invalid_utf8++ == 0) {
+      counts_.first_invalid_utf8 = record.number;
     }
-    last_invalid_utf8_ = record.number;
   }
   if (encoding.dropped > 0 && options_.overflow != Overflow::window) {
     if (options_.strict || options_.overflow == Overflow::error) {
@@ -88,14 +98,14 @@ void TaskWorker::note(const Record& record, const Encoding& encoding) {
 }
 
 void TaskWorker::note_cut(const Record& record) {
-  if (last_cut_ == record.number) return;
-  last_cut_ = record.number;
-  if (counts_.overflowed++ == 0) counts_.first_overflowed = record.number;
+  if (is_new(last_cut_, record) && counts_.overflowed++ == 0) {
+    counts_.first_overflowed = record.number;
+  }
 }
 
 void TaskWorker::note_non_finite(const Record& record) {
   if (options_.strict) record.fail(Error::Kind::data, "its result is not a number");
-  ++counts_.non_finite;
+  counts_.non_finite += is_new(last_non_finite_, record);
 }
 
 void TaskWorker::begin_row(Rows& rows, const Record& record) const {

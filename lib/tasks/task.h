@@ -71,8 +71,8 @@ class TaskWorker : public Worker {
 
   /// Counts, or with strict refuses, what encode() found.
   void note(const Record& record, const Encoding& encoding);
-  /// Counts a value that is NaN or infinite; with strict throws Error naming the record.
   void note_cut(const Record& record);
+  /// Counts a value that is NaN or infinite; with strict throws Error naming the record.
   void note_non_finite(const Record& record);
 
   void begin_row(Rows& rows, const Record& record) const;
@@ -94,8 +94,9 @@ class TaskWorker : public Worker {
   std::vector<Encoding> encodings_;  // the first encoding_count_ are in use
   size_t encoding_count_ = 0;
   std::vector<Encoding> windows_;
-  uint64_t last_cut_ = 0;  // record numbers, as a record counts once whatever texts it has
+  uint64_t last_cut_ = 0;  // numbers of the records that were counted last
   uint64_t last_invalid_utf8_ = 0;
+  uint64_t last_non_finite_ = 0;
 };
 
 /// Code points before byte `byte` of `text`: what --chars prints for a byte offset.

@@ -148,7 +148,7 @@ class Joiner {
 
 std::map<std::u32string, int64_t> count_words(const TrainVocabOptions& options) {
   std::unordered_map<std::u32string, int64_t> counts;
-  RecordReader reader(options.files, '\n', [](const Error& error) { throw error; });
+  RecordReader reader(options.files, '\n');
   WordCutter cutter(options.cased);
   Chunk chunk;
   while (reader.next(chunk, 4096, 1 << 20, [] { return Busy::none; })) {

@@ -24,7 +24,7 @@ std::vector<std::vector<std::string>> chunks(const std::string& content, size_t 
   uint64_t expected = 1;
   while (reader.next(chunk, records, bytes, [] { return Busy::none; })) {
     CHECK(chunk.first_number == expected);
-    CHECK(chunk.first_of_file == all.empty());
+    CHECK(chunk.first_of_file() == all.empty());
     CHECK(!chunk.lines.empty());
     expected += chunk.lines.size();
     all.emplace_back(chunk.lines.begin(), chunk.lines.end());

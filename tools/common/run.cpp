@@ -159,8 +159,8 @@ void guard_numbers(CLI::App& app) {
     const char kind = type.empty() ? ' ' : type[0];
     const bool real = kind == 'X' || kind == 'P';
     if (!real && kind != 'N' && kind != 'K') continue;
-    if (type.size() > 1 && type[1] != ':' && type[1] != '[') continue;
-    const bool ranged = type.size() > 1;
+    const bool ranged = type.size() > 1;  // "N:INT in [1 - 1024]"; "NAME" is no number
+    if (ranged && type[1] != ':') continue;
     const bool field =
         std::find(std::begin(kFields), std::end(kFields), option->get_name()) != std::end(kFields);
     option->transform([=](std::string value) {
@@ -260,6 +260,10 @@ void complain(const std::string& message) {
 
 void notice(const std::string& message) {
   if (!quiet_notices) complain(message);
+}
+
+void print_report(const std::string& text) {
+  if (!quiet_notices) write_all(STDERR_FILENO, text);
 }
 
 void set_quiet(bool quiet) { quiet_notices = quiet; }

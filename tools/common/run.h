@@ -17,6 +17,8 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 /// One line "TOOL: message" on stderr. `notice` is for what -q silences.
 void complain(const std::string& message);
 void notice(const std::string& message);
+/// Text of several lines for stderr, such as a table of metrics, that -q silences.
+void print_report(const std::string& text);
 /// -q
 void set_quiet(bool quiet);
 bool quiet();
