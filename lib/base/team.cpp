@@ -1,9 +1,10 @@
 #include "base/team.h"
 
+#include <pthread.h>
 #include <sched.h>
 
+#include <chrono>
 #include <system_error>
-#include <vector>
 
 namespace bert {
 namespace {
@@ -16,34 +17,38 @@ void relax() {
 #endif
 }
 
-/// About 20 microseconds: longer than the gap between two products, shorter than a time slice.
-constexpr int kSpins = 1000;
-
-/// Waits until `value` differs from `old`.
+/// Waits a moment for `value` to differ from `old`; whether it does. Some 20 microseconds, longer
+/// than the gap between two products, are spent here alone; the rest is for whoever else wants
+/// this CPU.
 template <typename T>
-void wait_change(const std::atomic<T>& value, T old) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (value.load(std::memory_order_acquire) != old) return;
-    relax();
+bool changes_soon(const std::atomic<T>& value, T old) {
+  constexpr int kSpins = 1000;
+  constexpr auto kMoment = std::chrono::microseconds(100);
+  const auto changed = [&] { return value.load(std::memory_order_acquire) != old; };
+  for (int i = 0; i < kSpins; ++i, relax()) {
+    if (changed()) return true;
   }
-  value.wait(old, std::memory_order_acquire);
+  const auto end = std::chrono::steady_clock::now() + kMoment;
+  for (; std::chrono::steady_clock::now() < end; std::this_thread::yield()) {
+    if (changed()) return true;
+  }
+  return changed();
 }
 
-/// Moves this thread `part` CPUs on from `maker`, and leaves it free. A thread begins on its
-/// maker's CPU, and the kernel may take milliseconds to see that both work, while each waits for
-/// the other: the first product of a process took twice as long.
-void leave(int maker, int part) {
+/// Moves a thread that was made or woken here, and has not run yet, to another CPU, and leaves it
+/// free. The kernel may queue it behind this thread, which is about to compute, and take
+/// milliseconds to part the two, above all on virtual CPUs: the first pass of a process took twice
+/// as long.
+void part_from_here(std::thread& member) {
+  const int here = sched_getcpu();
   cpu_set_t allowed;
-  if (maker < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  std::vector<int> cpus;  // from the maker's on, around
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    const int cpu = (maker + i) % CPU_SETSIZE;
-    if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
-  }
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpus[static_cast<size_t>(part) % cpus.size()], &one);
-  if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+  if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(static_cast<size_t>(here), &others);
+  if (CPU_COUNT(&others) == 0) return;
+  const pthread_t thread = member.native_handle();
+  if (pthread_setaffinity_np(thread, sizeof others, &others) == 0)
+    pthread_setaffinity_np(thread, sizeof allowed, &allowed);
 }
 
 }  // namespace
@@ -51,12 +56,9 @@ void leave(int maker, int part) {
 Team::Team(int threads) {
   members_.reserve(threads > 1 ? static_cast<size_t>(threads - 1) : 0);
   try {
-    const int maker = sched_getcpu();
     for (int part = 1; part < threads; ++part) {
-      members_.emplace_back([=, this] {
-        leave(maker, part);
-        serve(part);
-      });
+      members_.emplace_back([=, this] { serve(part); });
+      part_from_here(members_.back());
     }
   } catch (const std::system_error&) {
   }
@@ -77,13 +79,22 @@ void Team::run_all(Call call, void* function) {
   busy_.store(parts_ - 1, std::memory_order_relaxed);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
+  if (asleep_.load(std::memory_order_relaxed) != 0) {
+    for (std::thread& member : members_) part_from_here(member);
+  }
   call(function, 0, parts_);
-  for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;) wait_change(busy_, left);
+  for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;) {
+    if (!changes_soon(busy_, left)) busy_.wait(left, std::memory_order_acquire);
+  }
 }
 
 void Team::serve(int part) {
   for (unsigned seen = 0;;) {
-    wait_change(round_, seen);
+    if (!changes_soon(round_, seen)) {
+      asleep_.fetch_add(1, std::memory_order_relaxed);
+      round_.wait(seen, std::memory_order_acquire);
+      asleep_.fetch_sub(1, std::memory_order_relaxed);
+    }
     // The owner waits for all members, so at most one round has begun.
     ++seen;
     if (stop_.load(std::memory_order_relaxed)) return;

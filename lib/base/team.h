@@ -8,8 +8,8 @@
 namespace bert {
 
 /// A few threads that share one computation: the caller is part 0, the others wait for the next
-/// one. Waiting spins for some microseconds and then sleeps in the kernel, so an idle team costs
-/// nothing.
+/// one. Waiting spins for a tenth of a millisecond and then sleeps in the kernel, so an idle team
+/// costs nothing.
 ///
 /// Thread rule: one owner calls run(); the function must not throw and must not call run() again.
 class Team {
@@ -41,6 +41,7 @@ class Team {
   std::atomic<bool> stop_{false};
   alignas(64) std::atomic<unsigned> round_{0};  ///< counts the computations begun
   alignas(64) std::atomic<int> busy_{0};        ///< members that have not finished this one
+  std::atomic<int> asleep_{0};                  ///< members that wait in the kernel
   std::vector<std::thread> members_;
   int parts_ = 1;
 };

@@ -4,8 +4,8 @@
 #include <simdjson.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,9 +75,11 @@ bool append_path(dom::element from, dom::element target, std::string& path) {
   return false;
 }
 
-/// Finds keys that stand twice in one object. The tables are kept from object to object.
+/// Finds keys that stand twice in one object of at most `most_keys`.
 class DuplicateKeys {
  public:
+  explicit DuplicateKeys(size_t most_keys) : most_keys_(most_keys) {}
+
   /// The object under `value` with a key twice, and that key.
   std::optional<std::pair<dom::element, std::string_view>> find(dom::element value) {
     if (value.is_array()) {
@@ -96,83 +98,16 @@ class DuplicateKeys {
 
  private:
   std::optional<std::string_view> repeated_key(dom::object object) {
-    const size_t size = object.size();
-    return size <= kFew ? by_comparing(object) : by_hashing(object);
+    if (members_of(object) > most_keys_) return std::nullopt;
+    keys_.clear();
+    for (const auto [key, value] : object) keys_.push_back(key);
+    std::sort(keys_.begin(), keys_.end());
+    const auto twice = std::adjacent_find(keys_.begin(), keys_.end());
+    return twice == keys_.end() ? std::nullopt : std::optional(*twice);
   }
 
-  static std::optional<std::string_view> by_comparing(dom::object object) {
-    std::array<std::string_view, kFew> keys;
-    size_t count = 0;
-    for (const auto [key, value] : object) {
-      for (size_t i = 0; i < count; ++i) {
-        if (keys[i] == key) return key;
-      }
-      keys[count++] = key;
-    }
-    return std::nullopt;
-  }
-
-  /// Open addressing. An entry is the upper half of a key's hash and where it stands, counted from
-  /// the object's first key, + 1: simdjson keeps strings in order in one buffer, each with a NUL
-  /// behind it. A vocabulary has 30,000 keys and fresh pages are what costs most, so nothing else
-  /// is stored.
-  std::optional<std::string_view> by_hashing(dom::object object) {
-    const size_t count = members_of(object);
-    const size_t mask = std::bit_ceil(2 * count) - 1;
-    table_.assign(mask + 1, 0);
-    const char* const first = object.begin().key().data();
-    for (const auto [key, value] : object) {
-      const uint64_t hashed = hash(key);
-      size_t slot = hashed & mask;
-      for (; table_[slot] != 0; slot = (slot + 1) & mask) {
-        if ((table_[slot] ^ hashed) >> 32 != 0) continue;
-        const char* other = first + static_cast<uint32_t>(table_[slot]) - 1;
-        if (std::memcmp(other, key.data(), key.size() + 1) == 0 && is_key(object, other, key))
-          return key;
-      }
-      table_[slot] = (hashed >> 32 << 32) | (static_cast<uint64_t>(key.data() - first) + 1);
-    }
-    return std::nullopt;
-  }
-
-  /// Whether the key at `data` is `key` and not just starts like it, up to a NUL of its own.
-  static bool is_key(dom::object object, const char* data, std::string_view key) {
-    for (const auto [candidate, value] : object) {
-      if (candidate.data() == data) return candidate == key;
-    }
-    return false;
-  }
-
-  /// Keyed by an address the loader chose, so that a file cannot be made to collide.
-  uint64_t hash(std::string_view key) const {
-    const auto mix = [](uint64_t a, uint64_t b) {
-      const auto product = static_cast<unsigned __int128>(a) * b;
-      return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-    };
-    const auto load = []<typename Word>(const char* at, Word word) {
-      std::memcpy(&word, at, sizeof(word));
-      return uint64_t{word};
-    };
-    uint64_t state = seed_ ^ key.size();
-    const char* at = key.data();
-    size_t left = key.size();
-    for (; left > 8; left -= 8, at += 8) {
-      state = mix(state ^ load(at, uint64_t{}), 0x9E3779B97F4A7C15u) + seed_;
-    }
-    uint64_t word = 0;  // the last 1 to 8 bytes; the two reads overlap
-    if (left >= 4) {
-      word = load(at, uint32_t{}) << 32 | load(at + left - 4, uint32_t{});
-    } else if (left != 0) {
-      word = load(at, uint8_t{}) << 16 | load(at + left / 2, uint8_t{}) << 8 |
-             load(at + left - 1, uint8_t{});
-    }
-    state ^= word;
-    return mix(state, 0xD1B54A32D192ED03u);
-  }
-
-  static constexpr size_t kFew = 8;
-  uint64_t seed_ = reinterpret_cast<uintptr_t>(this) * 0xBF58476D1CE4E5B9u;
-  std::vector<uint64_t> table_;
+  size_t most_keys_;
+  std::vector<std::string_view> keys_;
 };
 
 /// `padded`: SIMDJSON_PADDING readable bytes follow the text, so that it need not be copied.
@@ -331,10 +266,11 @@ JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
 
 JsonDocument JsonDocument::parse(std::string_view text, const std::string& name) {
-  return parse(text, name, false);
+  return parse(text, name, false, SIZE_MAX);
 }
 
-JsonDocument JsonDocument::parse(std::string_view text, const std::string& name, bool padded) {
+JsonDocument JsonDocument::parse(std::string_view text, const std::string& name, bool padded,
+                                 size_t most_keys) {
   if (text.empty()) throw Error(Error::Kind::data, name, "empty file, wants JSON");
   JsonDocument result;
   result.document_->name = name;
@@ -346,7 +282,7 @@ JsonDocument JsonDocument::parse(std::string_view text, const std::string& name,
     error = parse_into(parsed, widen_json_integers(text), false);
   }
   if (error) throw_syntax_error(text, name, error);
-  if (const auto repeated = DuplicateKeys().find(parsed.root())) {
+  if (const auto repeated = DuplicateKeys(most_keys).find(parsed.root())) {
     throw Error(Error::Kind::data,
                 JsonAccess::json(result.document_.get(), repeated->first).where(),
                 fmt::format("the key \"{}\" stands twice", printable(repeated->second)));
@@ -354,9 +290,9 @@ JsonDocument JsonDocument::parse(std::string_view text, const std::string& name,
   return result;
 }
 
-JsonDocument JsonDocument::open(const std::string& path, uint64_t max_bytes) {
+JsonDocument JsonDocument::open(const std::string& path, uint64_t max_bytes, size_t most_keys) {
   const MappedFile file = MappedFile::open(path, max_bytes);
-  return parse(file.text(), path, mapped_with_padding(file.size()));
+  return parse(file.text(), path, mapped_with_padding(file.size()), most_keys);
 }
 
 Json JsonDocument::root() const {

@@ -65,8 +65,10 @@ class BERT_API JsonDocument {
   /// `name` stands for the file in messages. Throws Error(data) with the byte offset of a syntax
   /// error.
   static JsonDocument parse(std::string_view text, const std::string& name);
-  /// Reads a regular file of at most `max_bytes`.
-  static JsonDocument open(const std::string& path, uint64_t max_bytes = 16u << 20);
+  /// Reads a regular file of at most `max_bytes`. Whether a key stands twice in an object of more
+  /// than `most_keys` is left to whoever reads it.
+  static JsonDocument open(const std::string& path, uint64_t max_bytes = 16u << 20,
+                           size_t most_keys = SIZE_MAX);
   JsonDocument(JsonDocument&&) noexcept;
   JsonDocument& operator=(JsonDocument&&) noexcept;
   ~JsonDocument();
@@ -74,7 +76,8 @@ class BERT_API JsonDocument {
 
  private:
   JsonDocument();
-  static JsonDocument parse(std::string_view text, const std::string& name, bool padded);
+  static JsonDocument parse(std::string_view text, const std::string& name, bool padded,
+                            size_t most_keys);
   std::unique_ptr<Json::Document> document_;
 };
 

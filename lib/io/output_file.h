@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/export.h"
 
@@ -33,6 +34,10 @@ class BERT_API OutputFile {
   std::string temporary_;
   bool unnamed_ = false;  ///< the file has no name yet
   int fd_ = -1;
+  std::vector<std::byte> buffer_;  ///< written when full
+
+  void flush();
+  void write_now(std::span<const std::byte> bytes);
 };
 
 /// All of `text` as such a file.

@@ -28,11 +28,23 @@ int32_t id_of(Json value, size_t count) {
   return static_cast<int32_t>(*id);
 }
 
-void read_vocabulary(Json vocab, Vocab& out) {
+/// Adds the tokens while their ids count from 0, as in every file that a library wrote; whether all
+/// do.
+bool add_in_order(Json vocab, Vocab& out) {
+  const size_t count = vocab.size();
+  out.reserve(count + 8, count * 8);
+  bool in_order = true;
+  vocab.for_each_member([&](std::string_view token, Json value) {
+    in_order = in_order && id_of(value, count) == static_cast<int32_t>(out.size());
+    if (in_order) out.add(token);
+  });
+  return in_order;
+}
+
+void add_by_id(Json vocab, Vocab& out) {
   const size_t count = vocab.size();
   std::vector<std::string_view> tokens(count);
   std::vector<bool> taken(count);
-  size_t bytes = 64;
   vocab.for_each_member([&](std::string_view token, Json value) {
     const auto id = static_cast<size_t>(id_of(value, count));
     if (id >= tokens.size()) {
@@ -45,11 +57,21 @@ void read_vocabulary(Json vocab, Vocab& out) {
     }
     taken[id] = true;
     tokens[id] = token;
-    bytes += token.size();
   });
-  out.reserve(tokens.size() + 8, bytes);
   for (const std::string_view token : tokens) out.add(token);
+}
+
+void read_vocabulary(Json vocab, const Vocab& empty, Vocab& out) {
+  out = empty;
+  if (!add_in_order(vocab, out)) {
+    out = empty;
+    add_by_id(vocab, out);
+  }
   out.close();
+  if (out.duplicates() > 0) {
+    const auto twice = static_cast<int32_t>(out.first_duplicate());
+    bad(vocab.where(), fmt::format("the key \"{}\" stands twice", printable(out.text(twice))));
+  }
 }
 
 void read_model(Json model, TokenizerJson& out) {
@@ -71,8 +93,7 @@ void read_model(Json model, TokenizerJson& out) {
   }
   if (const auto value = model.find("unk_token")) out.unk_token = value->as_string();
   out.max_input_chars_per_word = max_chars;
-  out.vocab = Vocab(prefix, max_chars * 4);
-  read_vocabulary(model.at("vocab"), out.vocab);
+  read_vocabulary(model.at("vocab"), Vocab(prefix, max_chars * 4), out.vocab);
 }
 
 void read_normalizer(Json root, TokenizerJson& out) {
@@ -211,7 +232,8 @@ AddedToken read_added_token(Json value, bool special) {
 }
 
 TokenizerJson read_tokenizer_json(const std::string& path) {
-  const JsonDocument document = JsonDocument::open(path, kLargestVocabulary);
+  constexpr size_t kManyKeys = 1000;  // a vocabulary: it looks for tokens that stand twice itself
+  const JsonDocument document = JsonDocument::open(path, kLargestVocabulary, kManyKeys);
   const Json root = document.root();
   TokenizerJson out;
   read_model(root.at("model"), out);

@@ -45,6 +45,18 @@ std::string_view without_bom(std::string_view text) {
   return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
 }
 
+/// Whether `text` is the tokens to the byte, an LF behind each.
+bool is_listing(std::string_view text, const Vocab& vocab) {
+  size_t at = 0;
+  for (size_t id = 0; id < vocab.size(); ++id) {
+    const std::string_view token = vocab.text(static_cast<int32_t>(id));
+    if (!text.substr(at).starts_with(token)) return false;
+    at += token.size();
+    if (at >= text.size() || text[at++] != '\n') return false;
+  }
+  return at == text.size();
+}
+
 }  // namespace
 
 void read_vocab_txt(const std::string& path, Vocab& vocab, std::vector<std::string>& warnings) {
@@ -79,6 +91,7 @@ void read_vocab_txt(const std::string& path, Vocab& vocab, std::vector<std::stri
 
 size_t first_difference(const std::string& path, const Vocab& vocab) {
   const MappedFile file = MappedFile::open(path, kLargestVocabulary);
+  if (is_listing(file.text(), vocab)) return 0;
   size_t lines = 0;
   size_t first = 0;
   for_each_line(without_bom(file.text()), [&](std::string_view line, size_t number) {

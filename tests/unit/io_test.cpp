@@ -15,6 +15,7 @@
 #include "io/json.h"
 #include "io/json_syntax.h"
 #include "io/mapped_file.h"
+#include "io/output_file.h"
 #include "io/safetensors.h"
 #include "temporary.h"
 
@@ -118,6 +119,25 @@ TEST_CASE("MappedFile: regular files only") {
   CHECK(kind == Error::Kind::no_input);
   CHECK(file_exists(file.path()));
   CHECK_FALSE(file_exists("/nowhere/at/all"));
+}
+
+TEST_CASE("OutputFile: pieces of any size come out in order, and nothing before commit") {
+  const test::TemporaryFile file("old");
+  std::string written;
+  {
+    OutputFile out(file.path());
+    for (const size_t size : {1u, 3u << 20, 0u, 12345u, 2u << 20, 4u << 20, 1u << 20, 7u}) {
+      std::string piece(size, '\0');
+      for (size_t i = 0; i < size; ++i) piece[i] = static_cast<char>((written.size() + i) % 251);
+      out.write(piece);
+      written += piece;
+    }
+    CHECK(file.content() == "old");
+    out.commit();
+  }
+  CHECK(file.content() == written);
+  OutputFile(file.path()).write(std::string(5u << 20, 'x'));
+  CHECK(file.content() == written);
 }
 
 TEST_CASE("Json: values") {

@@ -1,6 +1,7 @@
 #include "tokenizer/tokenizer.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cstring>
@@ -395,6 +396,16 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
   }
   CHECK(refuse(json, tokenizer_json(R"({"type":"WordPiece","vocab":{"a":0,"b":0}})"),
                "two tokens") == Kind::data);
+  for (const int tokens : {3, 3000}) {
+    std::string vocab;
+    for (int id = 0; id < tokens; ++id) vocab += fmt::format("\"t{0}\":{0},", id);
+    const auto with = [&](std::string_view last) {
+      return tokenizer_json(R"({"type":"WordPiece","vocab":{)" + vocab + std::string(last) + "}}");
+    };
+    CHECK(refuse(json, with(fmt::format("\"t1\":{}", tokens)), "\"t1\" stands twice") ==
+          Kind::data);
+    CHECK(refuse(json, with("\"x\":1"), "two tokens") == Kind::data);
+  }
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"truncation":{"max_length":8,"stride":8})"),
                "stride") == Kind::data);
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"decoder":{"type":"ByteLevel"})"), "ByteLevel") ==
