@@ -157,13 +157,15 @@ inline GemmTask panels_of(const GemmTask& t, size_t first, size_t panels) {
   return part;
 }
 
-/// How the sums of some rows come about: run<NP>(t, row, rows, tile, all) leaves them in `tile`.
+/// How the sums of some rows come about: run<NP>(t, row, rows, tile, ld, all) leaves them in `tile`
+/// [rows, ld].
 struct F32 {
   using SomeRows = OneTile;
   using AllRows = TileRows;
   static constexpr size_t kTilesAtOnce = 4;  ///< meet a run of K while its panels are in cache
   template <size_t NP, size_t... R>
-  static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...> all) {
+  static void run(const GemmTask& t, size_t row, size_t rows, float* tile, size_t ld,
+                  Rows<R...> all) {
     const float* a = static_cast<const float*>(t.a) + row * t.lda;
     const float* b = static_cast<const float*>(t.b);
     const size_t panels = NP * t.panel_stride;
@@ -175,24 +177,24 @@ struct F32 {
         const TileF32 run_tile =
             waits ? tile_of<NP, true>(height, all) : tile_of<NP, false>(height, all);
         run_tile(a + r * t.lda + k, t.lda, b + k * t.step, t.panel_stride / sizeof(float), t.step,
-                 count, tile + r * NP * kPanel, NP * kPanel, k > 0, {next, step});
+                 count, tile + r * ld, ld, k > 0, {next, step});
         next += count * step;
       });
     });
   }
 };
 
-/// The same for kernels that take whole sums at once: K::tile<MR, NP>(t, row, tile).
+/// The same for kernels that take whole sums at once: K::tile<MR, NP>(t, row, tile, ld).
 template <typename K>
 struct Whole {
   using SomeRows = typename K::AllRows;
   using AllRows = typename K::AllRows;
   static constexpr size_t kTilesAtOnce = 1;
   template <size_t NP, size_t... R>
-  static void run(const GemmTask& t, size_t row, size_t rows, float* tile, Rows<R...>) {
-    using Run = void (*)(const GemmTask&, size_t, float*);
+  static void run(const GemmTask& t, size_t row, size_t rows, float* tile, size_t ld, Rows<R...>) {
+    using Run = void (*)(const GemmTask&, size_t, float*, size_t);
     static constexpr Run kTiles[] = {K::template tile<R, NP>...};
-    kTiles[rows - 1](t, row, tile);
+    kTiles[rows - 1](t, row, tile, ld);
   }
 };
 
@@ -212,9 +214,12 @@ template <typename K, size_t NP, size_t... R>
 void gemm_panels(const GemmTask& t, Rows<R...> all) {
   constexpr size_t kRows = K::kTilesAtOnce * sizeof...(R);
   alignas(64) float tile[kRows * NP * kPanel];
+  // The sums are what is wanted, as in attention.
+  const bool done = !t.bias && !t.residual && t.activation == kNone && t.cols == NP * kPanel;
   in_pieces(t.rows, kRows, [&](size_t row, size_t rows) {
     if constexpr (K::kTilesAtOnce == 1) fetch_ahead<NP>(t, row, rows);
-    K::template run<NP>(t, row, rows, tile, all);
+    if (done) return K::template run<NP>(t, row, rows, t.c + row * t.ldc, t.ldc, all);
+    K::template run<NP>(t, row, rows, tile, NP * kPanel, all);
     finish<NP>(t, tile, row, rows);
   });
 }

@@ -141,7 +141,7 @@ struct Int8 {
   using AllRows = Rows<1, 2, 3>;
 
   template <size_t MR, size_t NP>
-  static void tile(const GemmTask& t, size_t row, float* tile) {
+  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
     constexpr size_t NV = NP * 2;
     const size_t groups = int8_groups(t.k);
     const Int8Scale* scales = t.a_scales + row * groups;
@@ -190,9 +190,7 @@ struct Int8 {
       }
     }
     UNROLL for (size_t r = 0; r < MR; ++r) {
-      UNROLL for (size_t j = 0; j < NV; ++j) {
-        store(tile + r * NP * kPanel + j * kLanes, total[r][j]);
-      }
+      UNROLL for (size_t j = 0; j < NV; ++j) { store(tile + r * ld + j * kLanes, total[r][j]); }
     }
   }
 };

@@ -79,7 +79,7 @@ struct Int8 {
   using AllRows = Rows<1, 2, 3, 4>;
 
   template <size_t MR, size_t NP>
-  static void tile(const GemmTask& t, size_t row, float* tile) {
+  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
     const size_t groups = int8_groups(t.k);
     const Int8Scale* scales = t.a_scales + row * groups;
     const int8_t* a = static_cast<const int8_t*>(t.a) + row * t.lda;
@@ -116,7 +116,7 @@ struct Int8 {
       }
     }
     UNROLL for (size_t r = 0; r < MR; ++r) {
-      UNROLL for (size_t j = 0; j < NP; ++j) store(tile + (r * NP + j) * kPanel, total[r][j]);
+      UNROLL for (size_t j = 0; j < NP; ++j) store(tile + r * ld + j * kPanel, total[r][j]);
     }
   }
 };
@@ -125,7 +125,7 @@ struct BFloat16 {
   using AllRows = TileRows;
 
   template <size_t MR, size_t NP>
-  static void tile(const GemmTask& t, size_t row, float* tile) {
+  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
     const uint16_t* a = static_cast<const uint16_t*>(t.a) + row * t.lda;
     const char* b = static_cast<const char*>(t.b);
     Vec sum[MR][NP];
@@ -145,7 +145,7 @@ struct BFloat16 {
       b += 64;
     }
     UNROLL for (size_t r = 0; r < MR; ++r) {
-      UNROLL for (size_t j = 0; j < NP; ++j) store(tile + (r * NP + j) * kPanel, sum[r][j]);
+      UNROLL for (size_t j = 0; j < NP; ++j) store(tile + r * ld + j * kPanel, sum[r][j]);
     }
   }
 };

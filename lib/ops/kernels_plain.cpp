@@ -112,7 +112,7 @@ struct Int8 {
   using AllRows = TileRows;
 
   template <size_t MR, size_t NP>
-  static void tile(const GemmTask& t, size_t row, float* tile) {
+  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
     const size_t groups = int8_groups(t.k);
     for (size_t r = 0; r < MR; ++r) {
       const int8_t* a = static_cast<const int8_t*>(t.a) + (row + r) * t.lda;
@@ -125,7 +125,7 @@ struct Int8 {
           add_group(a + g * kInt8Group, s, b, count, total);
           b += 8 * kPanel + count * kPanel;
         }
-        __builtin_memcpy(tile + (r * NP + j) * kPanel, total, sizeof total);
+        __builtin_memcpy(tile + r * ld + j * kPanel, total, sizeof total);
       }
     }
   }
