@@ -14,8 +14,9 @@ namespace bert {
 namespace {
 
 constexpr size_t kReadSize = 64 << 10;
-constexpr int kShortWait = 1;  // milliseconds between two questions while records wait
-constexpr int kLongWait = 20;  // and while only a failure could matter
+constexpr size_t kLeastShare = 1 << 10;  // bytes of text that are worth a batch
+constexpr int kShortWait = 1;            // milliseconds between two questions while records wait
+constexpr int kLongWait = 20;            // and while only a failure could matter
 
 /// Regular files, devices that cannot be polled and descriptors that are broken count as readable:
 /// read() will tell.
@@ -56,6 +57,9 @@ bool RecordReader::open_next() {
     } else {
       records_before_ = records_;
       end_of_file_ = in_paragraph_ = false;
+      const off_t at = S_ISREG(status.st_mode) ? ::lseek(fd_, 0, SEEK_CUR) : -1;
+      const bool known = at >= 0 && at <= status.st_size;
+      unread_of_file_ = known ? static_cast<size_t>(status.st_size - at) : kUnknown;
       bytes_.clear();
       begin_ = searched_ = 0;
       return true;
@@ -81,7 +85,9 @@ void RecordReader::fill() {
   const bool again = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   if (n < 0 && !again) failure_ = errno;  // thrown once the whole records before it are delivered
   end_of_file_ = n == 0;
-  bytes_.resize(old + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  const size_t got = static_cast<size_t>(std::max<ssize_t>(n, 0));
+  bytes_.resize(old + got);
+  if (unread_of_file_ != kUnknown) unread_of_file_ -= std::min(unread_of_file_, got);
   // A record this long is cut out by nobody: see fail().
   if (bytes_.size() > kLongestRecord) failure_ = EFBIG;
 }
@@ -185,14 +191,28 @@ void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
   }
 }
 
+/// Bytes not delivered yet, or kUnknown.
+size_t RecordReader::left() const {
+  if (next_file_ < files_.size()) return kUnknown;
+  if (end_of_file_) return unread();
+  return unread_of_file_ == kUnknown ? kUnknown : unread() + unread_of_file_;
+}
+
+/// Bytes of the next chunk. An input too short to be shared stays whole.
+size_t RecordReader::share(size_t max_bytes, size_t sharers) const {
+  if (sharers == 1 || left() == kUnknown) return max_bytes;
+  if (records_ == 0 && left() <= 2 * sharers * kLeastShare) return max_bytes;
+  return std::min(max_bytes, std::max(kLeastShare, left() / (2 * sharers)));
+}
+
 bool RecordReader::next(Chunk& chunk, size_t max_records, size_t max_bytes,
-                        const std::function<Busy()>& busy) {
+                        const std::function<Busy()>& busy, size_t sharers) {
   chunk.lines.clear();
   chunk.bytes.clear();
   for (;;) {
     if (fd_ < 0 && !open_next()) return false;
-    if (!collect(max_bytes, busy)) return false;
-    cut(chunk, max_records, max_bytes);
+    if (!collect(share(max_bytes, sharers), busy)) return false;
+    cut(chunk, max_records, share(max_bytes, sharers));
     if (chunk.lines.empty() && failure_) fail();
     if (end_of_file_ && unread() == 0) {
       paused_ = next_file_ == files_.size();

@@ -50,17 +50,22 @@ class BERT_API RecordReader {
   /// there when input would block and `busy()` says that it is wanted; busy() is asked every few
   /// milliseconds until it says none. False at the end of all files, and after Busy::stop. Throws
   /// Error(io) when a read fails and Error(data) for a record over kLongestRecord; the records
-  /// before it were delivered.
-  bool next(Chunk& chunk, size_t max_records, size_t max_bytes, const std::function<Busy()>& busy);
+  /// before it were delivered. `sharers` take chunks side by side: towards an end that is known,
+  /// chunks get smaller, so that all finish at about the same time.
+  bool next(Chunk& chunk, size_t max_records, size_t max_bytes, const std::function<Busy()>& busy,
+            size_t sharers = 1);
 
   /// Whether the last chunk closed because input would block, or was the last of all.
   bool paused() const { return paused_; }
 
  private:
   enum class Wait { readable, deliver, stopped };
+  static constexpr size_t kUnknown = static_cast<size_t>(-1);
 
   bool open_next();
   void close_file();
+  size_t left() const;
+  size_t share(size_t max_bytes, size_t sharers) const;
   bool collect(size_t max_bytes, const std::function<Busy()>& busy);
   Wait wait_for_input(bool whole, const std::function<Busy()>& busy) const;
   void fill();
@@ -79,6 +84,7 @@ class BERT_API RecordReader {
   int fd_ = -1;
   const std::string* name_ = nullptr;
   bool end_of_file_ = false;
+  size_t unread_of_file_ = 0;  ///< bytes that a regular file still has; kUnknown for others
   bool paused_ = false;
   int failure_ = 0;    ///< errno of a read that failed
   std::string bytes_;  ///< read and not yet delivered: from begin_ on

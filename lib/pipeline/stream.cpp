@@ -91,8 +91,8 @@ class Streamer {
   void read() {
     auto job = std::make_unique<Job>(options_.terminator);
     const auto busy = [this] { return how_busy(); };
-    while (how_busy() != Busy::stop &&
-           reader_.next(job->chunk, options_.chunk_records, options_.chunk_bytes, busy)) {
+    while (how_busy() != Busy::stop && reader_.next(job->chunk, options_.chunk_records,
+                                                    options_.chunk_bytes, busy, workers_.size())) {
       prepare(*job);
       if (workers_.size() > 1 && !reader_.paused()) start_threads();
       if (threads_.empty()) {

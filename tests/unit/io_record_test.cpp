@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "io/record.h"
 #include "io/record_reader.h"
@@ -15,14 +17,16 @@ namespace {
 using test::TemporaryFile;
 
 std::vector<std::vector<std::string>> chunks(const std::string& content, size_t records,
-                                             size_t bytes, bool paragraphs = false) {
+                                             size_t bytes, bool paragraphs = false,
+                                             size_t sharers = 1) {
   const TemporaryFile file(content);
   RecordReader reader(
       {file.path()}, '\n', [](const Error& error) { throw error; }, paragraphs);
   std::vector<std::vector<std::string>> all;
   Chunk chunk;
   uint64_t expected = 1;
-  while (reader.next(chunk, records, bytes, [] { return Busy::none; })) {
+  while (reader.next(
+      chunk, records, bytes, [] { return Busy::none; }, sharers)) {
     CHECK(chunk.first_number == expected);
     CHECK(chunk.first_of_file() == all.empty());
     CHECK(!chunk.lines.empty());
@@ -41,6 +45,27 @@ TEST_CASE("RecordReader: chunks close on records or bytes") {
   CHECK(chunks("aaaa\nb\nc\n", 9, 5) == Chunks{{"aaaa"}, {"b", "c"}});
   CHECK(chunks("a\r\n\r\n", 9, 100) == Chunks{{"a\r", "\r"}});
   CHECK(chunks("one long line", 9, 4) == Chunks{{"one long line"}});
+}
+
+TEST_CASE("RecordReader: chunks get smaller towards the end, where it is known and shared") {
+  const auto sizes = [](size_t lines, size_t sharers) {
+    std::string content;
+    for (size_t i = 0; i < lines; ++i) content += std::string(99, 'x') + "\n";
+    std::vector<size_t> records;
+    for (const auto& chunk : chunks(content, 1000, 16 << 10, false, sharers)) {
+      records.push_back(chunk.size());
+    }
+    return records;
+  };
+  CHECK(sizes(40, 2) == std::vector<size_t>{40});  // too short to be shared
+  CHECK(sizes(160, 1) == std::vector<size_t>{160});
+  CHECK(sizes(1000, 1) == std::vector<size_t>{164, 164, 164, 164, 164, 164, 16});
+  CHECK(sizes(80, 2) == std::vector<size_t>{20, 15, 12, 11, 11, 11});
+  const auto shared = sizes(1000, 2);
+  CHECK(shared.front() == 164);
+  CHECK(std::is_sorted(shared.rbegin(), shared.rend() - 1));
+  CHECK(shared.back() <= 11);
+  CHECK(std::accumulate(shared.begin(), shared.end(), size_t{0}) == 1000);
 }
 
 TEST_CASE("RecordReader: paragraphs") {
