@@ -69,11 +69,20 @@ void activate(Activation act, std::span<float> x) {
 void softmax(std::span<float> x) { kernels().softmax(x.data(), x.size()); }
 
 double log_sum_exp(std::span<const float> x) {
-  double top = -std::numeric_limits<double>::infinity();
-  for (float value : x) top = std::max<double>(top, value);
+  if (x.empty()) return -std::numeric_limits<double>::infinity();
+  const float top = *std::max_element(x.begin(), x.end());
   if (std::isinf(top)) return top;
+  // Where softmax meets the top of a piece, it leaves 1 / sum(exp(x - top)).
+  float piece[1024];
   double sum = 0;
-  for (float value : x) sum += std::exp(value - top);
+  for (size_t i = 0; i < x.size(); i += std::size(piece)) {
+    const auto some = x.subspan(i, std::min(std::size(piece), x.size() - i));
+    const auto best = std::max_element(some.begin(), some.end());
+    std::copy(some.begin(), some.end(), piece);
+    softmax({piece, some.size()});
+    const double chance = piece[best - some.begin()];
+    if (chance != 0) sum += std::exp(double{*best} - top) / chance;  // 0: all are -inf
+  }
   return top + std::log(sum);
 }
 

@@ -28,7 +28,7 @@ void activate(Activation act, std::span<float> x);
 /// x = softmax(x): the maximum is subtracted; a row that is all -inf becomes zeros.
 void softmax(std::span<float> x);
 
-/// log(sum(exp(x))), computed in double.
+/// log(sum(exp(x))) within 1e-6.
 double log_sum_exp(std::span<const float> x);
 
 float dot(const float* a, const float* b, size_t n);
