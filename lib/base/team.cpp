@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <span>
 #include <system_error>
 
 namespace bert {
@@ -35,20 +36,22 @@ bool changes_soon(const std::atomic<T>& value, T old) {
   return changed();
 }
 
-/// Moves a thread that was made or woken here, and has not run yet, to another CPU, and leaves it
-/// free. The kernel may queue it behind this thread, which is about to compute, and take
-/// milliseconds to part the two, above all on virtual CPUs: the first pass of a process took twice
-/// as long.
-void part_from_here(std::thread& member) {
+/// Moves threads that were made or woken here, and have not run yet, to other CPUs, and leaves them
+/// free. The kernel may queue them behind this thread, which is about to compute, and take
+/// milliseconds to part them, above all on virtual CPUs: the first pass of a process took twice as
+/// long.
+void part_from_here(std::span<std::thread> threads) {
   const int here = sched_getcpu();
   cpu_set_t allowed;
   if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   cpu_set_t others = allowed;
   CPU_CLR(static_cast<size_t>(here), &others);
   if (CPU_COUNT(&others) == 0) return;
-  const pthread_t thread = member.native_handle();
-  if (pthread_setaffinity_np(thread, sizeof others, &others) == 0)
-    pthread_setaffinity_np(thread, sizeof allowed, &allowed);
+  for (std::thread& thread : threads) {
+    const pthread_t handle = thread.native_handle();
+    if (pthread_setaffinity_np(handle, sizeof others, &others) == 0)
+      pthread_setaffinity_np(handle, sizeof allowed, &allowed);
+  }
 }
 
 }  // namespace
@@ -58,10 +61,10 @@ Team::Team(int threads) {
   try {
     for (int part = 1; part < threads; ++part) {
       members_.emplace_back([=, this] { serve(part); });
-      part_from_here(members_.back());
     }
   } catch (const std::system_error&) {
   }
+  part_from_here(members_);
   parts_ = size();
 }
 
@@ -79,9 +82,7 @@ void Team::run_all(Call call, void* function) {
   busy_.store(parts_ - 1, std::memory_order_relaxed);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
-  if (asleep_.load(std::memory_order_relaxed) != 0) {
-    for (std::thread& member : members_) part_from_here(member);
-  }
+  if (asleep_.load(std::memory_order_relaxed) != 0) part_from_here(members_);
   call(function, 0, parts_);
   for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;) {
     if (!changes_soon(busy_, left)) busy_.wait(left, std::memory_order_acquire);
