@@ -9,24 +9,42 @@
 namespace bert {
 namespace {
 
-[[noreturn]] void fail(std::string_view text, std::string_view why) {
-  throw Error(Error::Kind::usage, "--layers", fmt::format("'{}': {}", printable(text), why));
-}
-
-/// A layer number at the start of `text`, which is advanced past it.
-size_t take_layer(std::string_view& text, size_t num_hidden_layers) {
-  const long count = static_cast<long>(num_hidden_layers);
-  long layer = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layer);
-  if (error != std::errc()) fail(text, "wants a layer number");
-  if (layer > count || layer < -(count + 1)) {
-    fail(text, fmt::format("the model has layers 0 to {}", count));
-  }
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return static_cast<size_t>(layer < 0 ? count + 1 + layer : layer);
+[[noreturn]] void fail(std::string_view option, std::string_view text, std::string_view why) {
+  throw Error(Error::Kind::usage, option, fmt::format("'{}': {}", printable(text), why));
 }
 
 }  // namespace
+
+std::vector<size_t> parse_numbers(std::string_view text, std::string_view option,
+                                  std::string_view things, size_t first, size_t last) {
+  // The number at the start of `text`, which is advanced past it.
+  const auto take = [&]() -> size_t {
+    long number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc()) fail(option, text, fmt::format("wants a {} number", things));
+    const long least = static_cast<long>(first), most = static_cast<long>(last);
+    if (number > most || number < least - most - 1 || (number >= 0 && number < least)) {
+      fail(option, text, fmt::format("the model has {}s {} to {}", things, least, most));
+    }
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    return static_cast<size_t>(number < 0 ? most + 1 + number : number);
+  };
+  std::vector<size_t> numbers;
+  const std::string_view whole = text;
+  for (;;) {
+    const size_t from = take();
+    size_t to = from;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      to = take();
+      if (to < from) fail(option, whole, "the range runs backwards");
+    }
+    for (size_t number = from; number <= to; ++number) numbers.push_back(number);
+    if (text.empty()) return numbers;
+    if (!text.starts_with(',')) fail(option, text, "wants a comma or the end");
+    text.remove_prefix(1);
+  }
+}
 
 size_t LayerExpression::width(const Config& config) const {
   switch (combine) {
@@ -51,26 +69,14 @@ LayerExpression LayerExpression::parse(std::string_view text, size_t num_hidden_
   if (const size_t colon = text.find(':'); colon != std::string_view::npos) {
     const std::string_view verb = text.substr(0, colon);
     if (verb != "sum" && verb != "mean" && verb != "concat") {
-      fail(text, "wants sum:, mean: or concat: before the layers");
+      fail("--layers", text, "wants sum:, mean: or concat: before the layers");
     }
     e.combine = verb == "sum" ? Combine::sum : verb == "mean" ? Combine::mean : Combine::concat;
     rest = text.substr(colon + 1);
   }
-  for (;;) {
-    const size_t from = take_layer(rest, num_hidden_layers);
-    size_t to = from;
-    if (rest.starts_with('-')) {
-      rest.remove_prefix(1);
-      to = take_layer(rest, num_hidden_layers);
-      if (to < from) fail(text, "the range runs backwards");
-    }
-    for (size_t layer = from; layer <= to; ++layer) e.layers.push_back(layer);
-    if (rest.empty()) break;
-    if (!rest.starts_with(',')) fail(rest, "wants a comma or the end");
-    rest.remove_prefix(1);
-  }
+  e.layers = parse_numbers(rest, "--layers", "layer", 0, num_hidden_layers);
   if (e.combine == Combine::one && e.layers.size() != 1) {
-    fail(text, "several layers need sum:, mean: or concat:");
+    fail("--layers", text, "several layers need sum:, mean: or concat:");
   }
   return e;
 }

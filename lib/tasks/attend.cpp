@@ -1,0 +1,113 @@
+#include "tasks/attend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "io/json.h"
+
+namespace bert {
+namespace {
+
+bool contains(const std::vector<size_t>& numbers, size_t number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+/// Weights come while a batch is computed, layer by layer: rows in the order of records want each
+/// record alone.
+TaskOptions one_by_one(TaskOptions options) {
+  options.max_batch_tokens = 1;
+  return options;
+}
+
+}  // namespace
+
+AttendWorker::AttendWorker(const Tokenizer& tokenizer, const Model& model,
+                           const AttendOptions& attend, const TaskOptions& options)
+    : TaskWorker(tokenizer, &model, one_by_one(options)), attend_(attend) {
+  if (options.overflow == Overflow::window) {
+    throw Error(Error::Kind::usage, "--overflow", "found 'window', wants cut or error");
+  }
+}
+
+void AttendWorker::run(std::span<const Record> records, Rows& rows) {
+  clear_encodings();
+  for (size_t i = 0; i < records.size(); ++i) encode(records[i], false, i);
+  size_t now = 0;
+  bool begun = false, finite = true;
+  Observers observers;
+  observers.attention = [&](size_t layer, size_t, size_t head, ConstMatrix weights) {
+    if (!contains(attend_.layers, layer) || !contains(attend_.heads, head + 1)) return;
+    finite = finite && std::isfinite(weights.row(0)[0]);
+    if (!options_.json) {
+      write_rows(records[now], encodings()[now], layer, head + 1, weights, rows);
+      return;
+    }
+    if (!begun) write_tokens(records[now], encodings()[now], rows);
+    begun = true;
+    write_matrix(layer, head + 1, weights, rows);
+  };
+  const auto end_record = [&](size_t, const PackedBatch&, Matrix) {
+    if (!finite) note_non_finite(records[now]);
+    if (options_.json) {
+      rows.raw() += ']';
+      end_json(rows);
+    }
+    ++now;
+    begun = false;
+    finite = true;
+  };
+  for_each_batch(end_record, &observers);
+}
+
+/// The beginning of an object, up to its matrices.
+void AttendWorker::write_tokens(const Record& record, const Encoding& encoding, Rows& rows) const {
+  begin_json(rows, record, false);
+  std::string& out = rows.raw();
+  out += ",\"tokens\":[";
+  for (size_t t = 0; t < encoding.size(); ++t) {
+    if (t > 0) out += ',';
+    append_json_string(out, tokenizer_.token(encoding.input_ids[t]));
+  }
+  out += "],\"attention\":[";
+}
+
+void AttendWorker::write_matrix(size_t layer, size_t head, ConstMatrix weights, Rows& rows) const {
+  std::string& out = rows.raw();
+  if (out.back() == '}') out += ',';
+  out += fmt::format("{{\"layer\":{},\"head\":{},\"weights\":[", layer, head);
+  for (size_t from = 0; from < weights.rows; ++from) {
+    if (from > 0) out += ',';
+    append_json_numbers(out, {weights.row(from), weights.cols});
+  }
+  out += "]}";
+}
+
+void AttendWorker::write_rows(const Record& record, const Encoding& encoding, size_t layer,
+                              size_t head, ConstMatrix weights, Rows& rows) {
+  const size_t n = weights.rows;
+  const auto token = [&](size_t t) { return tokenizer_.token(encoding.input_ids[t]); };
+  for (size_t from = 0; from < n; ++from) {
+    if (!attend_.from.empty() && token(from) != attend_.from) continue;
+    const float* weight = weights.row(from);
+    order_.resize(n);
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    if (attend_.most > 0) {
+      const auto key = [weight](size_t t) { return std::isnan(weight[t]) ? -1 : weight[t]; };
+      std::stable_sort(order_.begin(), order_.end(),
+                       [key](size_t a, size_t b) { return key(a) > key(b); });
+      order_.resize(std::min(attend_.most, n));
+    }
+    for (const size_t to : order_) {
+      rows.field(record.number).field(layer).field(head).field(from).field(to);
+      rows.number(static_cast<double>(weight[to])).field(token(from)).field(token(to));
+      if (options_.keep_line) rows.field(record.line);
+      rows.end();
+    }
+  }
+}
+
+}  // namespace bert

@@ -1,0 +1,40 @@
+// attend - what each token looks at. See man/attend.1.
+#include "tasks/attend.h"
+
+#include "common/options.h"
+#include "common/run.h"
+#include "tasks/layers.h"
+
+using namespace bert;
+
+int main(int argc, char** argv) {
+  CLI::App app{"What each token looks at: the attention weights of a text."};
+  tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
+  tools::ModelOptions models(app, Overflow::cut);
+  AttendOptions attend;
+  std::string layers = "-1", heads;
+  app.add_option("--layers", layers, "1, 1,3, 9-12, -1, ... (default: -1, the last)")
+      ->type_name("LIST");
+  app.add_option("--heads", heads, "1, 1,3, 9-12, -1, ... (default: all)")->type_name("LIST");
+  auto* from = app.add_option("--from", attend.from, "only what this token looks at");
+  from->type_name("TOKEN");
+  auto* most = app.add_option("-k", attend.most, "only the K tokens that are looked at most");
+  most->check(CLI::PositiveNumber)->type_name("K");
+  app.get_option("--json")->excludes(from)->excludes(most);
+
+  return tools::run(app, argc, argv, [&] {
+    const Tokenizer tokenizer = models.open_tokenizer();
+    const Model model = models.open_model();
+    attend.layers = parse_numbers(layers, "--layers", "layer", 1, model.config().num_hidden_layers);
+    attend.heads = parse_numbers(heads.empty() ? "1--1" : heads, "--heads", "head", 1,
+                                 model.config().num_attention_heads);
+    TaskOptions task;
+    models.fill(task, tokenizer, model);
+    rows.drop_number();
+    rows.fill(task);
+    rows.stream().chunk_records = 1;  // a record may be a million rows
+    rows.stream().output_names = {"record", "layer",  "head",       "from",
+                                  "to",     "weight", "from_token", "to_token"};
+    return rows.run([&] { return std::make_unique<AttendWorker>(tokenizer, model, attend, task); });
+  });
+}
