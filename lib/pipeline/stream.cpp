@@ -50,6 +50,9 @@ void write_all(int fd, std::string_view bytes) {
 
 namespace {
 
+/// Bytes of rows that may wait to be written: those of many chunks of any tool but `attend`.
+constexpr size_t kMostHeld = size_t{64} << 20;
+
 /// A chunk on its way from reader to output.
 struct Job {
   Chunk chunk;
@@ -199,12 +202,15 @@ class Streamer {
     }
   }
 
+  /// While much is done that cannot be written, only what holds it up is begun.
+  bool may_begin() const { return held_ < kMostHeld || jobs_.size() == waiting_; }
+
   void serve(Worker& worker) {
     for (;;) {
       Job* job = nullptr;
       {
         std::unique_lock lock(mutex_);
-        ready_.wait(lock, [this] { return waiting_ > 0 || closed_ || error_; });
+        ready_.wait(lock, [this] { return error_ || (waiting_ > 0 ? may_begin() : closed_); });
         if (error_ || waiting_ == 0) return;
         job = jobs_[jobs_.size() - waiting_--].get();
         ++running_;
@@ -213,6 +219,7 @@ class Streamer {
       std::unique_lock lock(mutex_);
       --running_;
       job->done = true;
+      held_ += job->rows.bytes().size();
       write_done(lock);
     }
   }
@@ -232,6 +239,8 @@ class Streamer {
       }
       lock.lock();
       if (error) error_ = error;
+      if (held_ >= kMostHeld) ready_.notify_all();
+      held_ -= jobs_.front()->rows.bytes().size();
       jobs_.pop_front();
       room_.notify_all();
     }
@@ -287,6 +296,7 @@ class Streamer {
   std::deque<std::unique_ptr<Job>> jobs_;  // in input order; the last `waiting_` are not begun
   size_t waiting_ = 0;
   size_t running_ = 0;
+  size_t held_ = 0;  // bytes of rows that are done and not written
   bool writing_ = false;
   bool closed_ = false;
   std::exception_ptr error_;
