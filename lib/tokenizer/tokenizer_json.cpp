@@ -28,15 +28,22 @@ int32_t id_of(Json value, size_t count) {
   return static_cast<int32_t>(*id);
 }
 
+[[noreturn]] void stands_twice(Json vocab, std::string_view token) {
+  bad(vocab.where(), fmt::format("the key \"{}\" stands twice", printable(token)));
+}
+
 /// Adds the tokens while their ids count from 0, as in every file that a library wrote; whether all
 /// do.
 bool add_in_order(Json vocab, Vocab& out) {
   const size_t count = vocab.size();
   out.reserve(count + 8, count * 8);
-  bool in_order = true;
+  bool in_order = true, has_empty = false;
   vocab.for_each_member([&](std::string_view token, Json value) {
     in_order = in_order && id_of(value, count) == static_cast<int32_t>(out.size());
     if (in_order) out.add(token);
+    if (!token.empty()) return;
+    if (has_empty) stands_twice(vocab, token);  // which Vocab takes for places without a token
+    has_empty = true;
   });
   return in_order;
 }
@@ -51,6 +58,7 @@ void add_by_id(Json vocab, Vocab& out) {
       tokens.resize(id + 1);
       taken.resize(id + 1);
     }
+    if (taken[id] && tokens[id] == token) stands_twice(vocab, token);
     if (taken[id]) {
       bad(vocab.where(),
           fmt::format("gives the id {} to two tokens, one is {}", id, printable(token)));
@@ -62,6 +70,8 @@ void add_by_id(Json vocab, Vocab& out) {
 }
 
 void read_vocabulary(Json vocab, const Vocab& empty, Vocab& out) {
+  if (!vocab.is_object())
+    bad(vocab.where(), fmt::format("found {}, wants an object", vocab.describe()));
   out = empty;
   if (!add_in_order(vocab, out)) {
     out = empty;
@@ -69,8 +79,7 @@ void read_vocabulary(Json vocab, const Vocab& empty, Vocab& out) {
   }
   out.close();
   if (out.duplicates() > 0) {
-    const auto twice = static_cast<int32_t>(out.first_duplicate());
-    bad(vocab.where(), fmt::format("the key \"{}\" stands twice", printable(out.text(twice))));
+    stands_twice(vocab, out.text(static_cast<int32_t>(out.first_duplicate())));
   }
 }
 

@@ -388,6 +388,8 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
   CHECK(refuse(json, tokenizer_json(R"({"type":"BPE","vocab":{},"merges":[]})"), "BPE") ==
         Kind::data);
   CHECK(refuse(json, tokenizer_json(R"({"type":"Unigram","vocab":[]})"), "Unigram") == Kind::data);
+  CHECK(refuse(json, tokenizer_json(R"({"type":"WordPiece","vocab":null})"),
+               "found null, wants an object") == Kind::data);
   for (const char* id : {"-1", "1.5", "\"0\"", "1099511627776", "2147483648", "null"}) {
     CHECK(
         refuse(json,
@@ -404,6 +406,9 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
     };
     CHECK(refuse(json, with(fmt::format("\"t1\":{}", tokens)), "\"t1\" stands twice") ==
           Kind::data);
+    CHECK(refuse(json, with("\"t1\":1"), "\"t1\" stands twice") == Kind::data);
+    CHECK(refuse(json, with(fmt::format("\"\":{},\"\":{}", tokens, tokens + 1)),
+                 "\"\" stands twice") == Kind::data);
     CHECK(refuse(json, with("\"x\":1"), "two tokens") == Kind::data);
   }
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"truncation":{"max_length":8,"stride":8})"),
