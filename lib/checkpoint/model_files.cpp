@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "checkpoint/model_dir.h"
@@ -102,11 +103,15 @@ NamedFiles model_files(const std::string& directory) {
 }
 
 void write_files(const NamedFiles& files, const std::string& directory) {
+  std::vector<std::unique_ptr<OutputFile>> written;
   for (const auto& [name, content] : files) {
     const fs::path path = fs::path(directory) / name;
     make_directories(path.parent_path());
-    write_whole_file(path, content);
+    written.push_back(std::make_unique<OutputFile>(path.string()));
+    written.back()->write(content);
+    written.back()->finish();
   }
+  for (const auto& file : written) file->commit();
 }
 
 std::string edit_config(const std::string& path, const ConfigMembers& members) {

@@ -69,11 +69,15 @@ void WeightsWriter::add_blocked(std::string name, Precision precision, size_t ou
 }
 
 void WeightsWriter::write(const std::string& path) const {
+  OutputFile file(path);
+  write(file);
+  file.commit();
+}
+
+void WeightsWriter::write(OutputFile& file) const {
   std::vector<SafetensorsTensor> all = blocked_;
   all.insert(all.end(), tensors_.begin(), tensors_.end());
-  OutputFile file(path);
   write_safetensors(file, all, metadata_);
-  file.commit();
 }
 
 }  // namespace bert

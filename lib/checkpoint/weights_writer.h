@@ -8,6 +8,7 @@
 
 #include "base/export.h"
 #include "checkpoint/weights.h"
+#include "io/output_file.h"
 #include "io/safetensors_writer.h"
 
 namespace bert {
@@ -24,6 +25,8 @@ class BERT_API WeightsWriter {
   void add_blocked(std::string name, std::span<const WeightRef> matrices, Precision precision);
   /// The file stands at `path`, whole or not at all.
   void write(const std::string& path) const;
+  /// The same to a file that is committed later.
+  void write(OutputFile& file) const;
 
  private:
   void add_blocked(std::string name, Precision precision, size_t out, size_t in,

@@ -98,9 +98,13 @@ void OutputFile::write_now(std::span<const std::byte> bytes) {
   }
 }
 
-void OutputFile::commit() {
+void OutputFile::finish() {
   flush();
   if (fsync(fd_) != 0) fail(path_, "cannot bring to the disk", Error::Kind::io);
+}
+
+void OutputFile::commit() {
+  finish();
   if (unnamed_) {
     if (linkat(AT_FDCWD, place_of(fd_).c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW)) {
       fail(path_, "cannot create", Error::Kind::cannot_create);

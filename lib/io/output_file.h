@@ -26,6 +26,9 @@ class BERT_API OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// All that was written is on the disk; what is left to commit() needs no room there. Of several
+  /// files that belong together, each is finished before the first is committed.
+  void finish();
   /// The file now stands at its path.
   void commit();
 

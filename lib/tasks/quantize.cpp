@@ -65,8 +65,11 @@ class Quantizer {
     make_directories(options_.output);
     NamedFiles files = model_files(options_.model);
     files.emplace_back("config.json", config_text());
+    OutputFile weights(options_.output + "/model.safetensors");
+    writer_.write(weights);
+    weights.finish();
     write_files(files, options_.output);
-    writer_.write(options_.output + "/model.safetensors");
+    weights.commit();
     if (options_.overwrite) remove_other_model_files(files, options_.output);
   }
 
