@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
   AttendOptions attend;
-  std::string layers = "-1", heads;
+  std::string layers = "-1", heads = "1--1";
   app.add_option("--layers", layers, "1, 1,3, 9-12, -1, ... (default: -1, the last)")
       ->type_name("LIST");
   app.add_option("--heads", heads, "1, 1,3, 9-12, -1, ... (default: all)")->type_name("LIST");
@@ -26,8 +26,11 @@ int main(int argc, char** argv) {
     const Tokenizer tokenizer = models.open_tokenizer();
     const Model model = models.open_model();
     attend.layers = parse_numbers(layers, "--layers", "layer", 1, model.config().num_hidden_layers);
-    attend.heads = parse_numbers(heads.empty() ? "1--1" : heads, "--heads", "head", 1,
-                                 model.config().num_attention_heads);
+    attend.heads = parse_numbers(heads, "--heads", "head", 1, model.config().num_attention_heads);
+    if (from->count() > 0 && tokenizer.token_to_id(attend.from) < 0) {
+      throw Error(Error::Kind::usage, "--from",
+                  "'" + printable(attend.from) + "' is no token of the model's vocabulary");
+    }
     TaskOptions task;
     models.fill(task, tokenizer, model);
     rows.drop_number();

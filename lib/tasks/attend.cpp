@@ -16,6 +16,16 @@ bool contains(const std::vector<size_t>& numbers, size_t number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
+/// Whether each row is a distribution: scores that are not finite leave NaN, or zeros alone.
+bool is_sound(ConstMatrix weights) {
+  for (size_t from = 0; from < weights.rows; ++from) {
+    const float* row = weights.row(from);
+    const float sum = std::accumulate(row, row + weights.cols, 0.f);
+    if (!(std::abs(sum - 1) < 0.01f)) return false;
+  }
+  return true;
+}
+
 /// Weights come while a batch is computed, layer by layer: rows in the order of records want each
 /// record alone.
 TaskOptions one_by_one(TaskOptions options) {
@@ -36,12 +46,12 @@ AttendWorker::AttendWorker(const Tokenizer& tokenizer, const Model& model,
 void AttendWorker::run(std::span<const Record> records, Rows& rows) {
   clear_encodings();
   for (size_t i = 0; i < records.size(); ++i) encode(records[i], false, i);
-  size_t now = 0;
-  bool begun = false, finite = true;
+  size_t now = 0, mark = rows.bytes().size();
+  bool begun = false, sound = true;
   Observers observers;
   observers.attention = [&](size_t layer, size_t, size_t head, ConstMatrix weights) {
     if (!contains(attend_.layers, layer) || !contains(attend_.heads, head + 1)) return;
-    finite = finite && std::isfinite(weights.row(0)[0]);
+    sound = sound && is_sound(weights);
     if (!options_.json) {
       write_rows(records[now], encodings()[now], layer, head + 1, weights, rows);
       return;
@@ -51,14 +61,16 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
     write_matrix(layer, head + 1, weights, rows);
   };
   const auto end_record = [&](size_t, const PackedBatch&, Matrix) {
-    if (!finite) note_non_finite(records[now]);
+    if (!sound && options_.strict) rows.truncate(mark);
+    if (!sound) note_non_finite(records[now]);
     if (options_.json) {
       rows.raw() += ']';
       end_json(rows);
     }
     ++now;
+    mark = rows.bytes().size();
     begun = false;
-    finite = true;
+    sound = true;
   };
   for_each_batch(end_record, &observers);
 }

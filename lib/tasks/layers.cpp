@@ -17,6 +17,7 @@ namespace {
 
 std::vector<size_t> parse_numbers(std::string_view text, std::string_view option,
                                   std::string_view things, size_t first, size_t last) {
+  if (last < first) fail(option, text, fmt::format("the model has no {}s", things));
   // The number at the start of `text`, which is advanced past it.
   const auto take = [&]() -> size_t {
     long number = 0;
