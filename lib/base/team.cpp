@@ -59,9 +59,7 @@ void part_from_here(std::span<std::thread> threads) {
 Team::Team(int threads) {
   members_.reserve(threads > 1 ? static_cast<size_t>(threads - 1) : 0);
   try {
-    for (int part = 1; part < threads; ++part) {
-      members_.emplace_back([=, this] { serve(part); });
-    }
+    for (int part = 1; part < threads; ++part) members_.emplace_back([this, part] { serve(part); });
   } catch (const std::system_error&) {
   }
   part_from_here(members_);

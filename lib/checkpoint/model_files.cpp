@@ -102,7 +102,12 @@ NamedFiles model_files(const std::string& directory) {
   return files;
 }
 
-void write_files(const NamedFiles& files, const std::string& directory) {
+void write_model(const NamedFiles& files, const WeightsWriter& weights,
+                 const std::string& directory) {
+  make_directories(directory);
+  OutputFile large(directory + "/model.safetensors");
+  weights.write(large);
+  large.finish();
   std::vector<std::unique_ptr<OutputFile>> written;
   for (const auto& [name, content] : files) {
     const fs::path path = fs::path(directory) / name;
@@ -112,6 +117,7 @@ void write_files(const NamedFiles& files, const std::string& directory) {
     written.back()->finish();
   }
   for (const auto& file : written) file->commit();
+  large.commit();  // with which it is a model
 }
 
 std::string edit_config(const std::string& path, const ConfigMembers& members) {

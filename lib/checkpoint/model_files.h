@@ -7,6 +7,7 @@
 
 #include "base/export.h"
 #include "checkpoint/config.h"
+#include "checkpoint/weights_writer.h"
 
 namespace bert {
 
@@ -18,8 +19,11 @@ NamedFiles tokenizer_files(const std::string& directory);
 /// All that the tools read but config.json and the weights: the tokenizer's, the
 /// sentence-transformers modules, and the licence and the model card.
 NamedFiles model_files(const std::string& directory);
-/// Writes each whole or not at all, making the folders it needs.
-void write_files(const NamedFiles& files, const std::string& directory);
+/// A model's directory: `files` and its weights, in folders that are made. All is on the disk
+/// before the first file takes its place, so that a model that stood there is whole where there is
+/// no room.
+void write_model(const NamedFiles& files, const WeightsWriter& weights,
+                 const std::string& directory);
 /// Whether weights are here, of any kind that the tools or transformers read.
 bool holds_model(const std::string& directory);
 /// Removes what another model left here that tools would read beside `files` and

@@ -22,8 +22,6 @@ struct Descriptor {
   }
 };
 
-constexpr uint64_t kHugePage = 2u << 20;
-
 }  // namespace
 
 MappedFile MappedFile::open(const std::string& path, uint64_t max_bytes) {

@@ -10,6 +10,9 @@
 
 namespace bert {
 
+/// Bytes of a large page of the page cache, where the kernel has them.
+constexpr size_t kHugePage = size_t{2} << 20;
+
 /// A regular file mapped read-only and shared: processes that map the same weights share its pages.
 /// Anything but a regular file is refused before it is read. Throws Error (no_input, permission,
 /// io).

@@ -15,13 +15,10 @@
 #include <memory>
 
 #include "base/error.h"
+#include "io/mapped_file.h"
 
 namespace bert {
 namespace {
-
-/// Written in pieces of a huge page, at its multiples, a file stands in the page cache in huge
-/// pages, where the kernel has them, and whoever maps it next starts sooner (MappedFile::open).
-constexpr size_t kChunk = 2u << 20;
 
 std::string parent_of(const std::string& path) {
   const size_t slash = path.find_last_of('/');
@@ -71,15 +68,17 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty() && !unnamed_) unlink(temporary_.c_str());
 }
 
+/// Written a huge page at a time, a file stands in the page cache in such pages, and whoever maps
+/// it next starts sooner.
 void OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const size_t whole = buffer_.empty() ? bytes.size() / kChunk * kChunk : 0;
+    const size_t whole = buffer_.empty() ? bytes.size() / kHugePage * kHugePage : 0;
     if (whole > 0) write_now(bytes.first(whole));
     bytes = bytes.subspan(whole);
-    const auto piece = bytes.first(std::min(bytes.size(), kChunk - buffer_.size()));
+    const auto piece = bytes.first(std::min(bytes.size(), kHugePage - buffer_.size()));
     buffer_.insert(buffer_.end(), piece.begin(), piece.end());
     bytes = bytes.subspan(piece.size());
-    if (buffer_.size() == kChunk) flush();
+    if (buffer_.size() == kHugePage) flush();
   }
 }
 
@@ -101,10 +100,11 @@ void OutputFile::write_now(std::span<const std::byte> bytes) {
 void OutputFile::finish() {
   flush();
   if (fsync(fd_) != 0) fail(path_, "cannot bring to the disk", Error::Kind::io);
+  finished_ = true;
 }
 
 void OutputFile::commit() {
-  finish();
+  if (!finished_) finish();
   if (unnamed_) {
     if (linkat(AT_FDCWD, place_of(fd_).c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW)) {
       fail(path_, "cannot create", Error::Kind::cannot_create);

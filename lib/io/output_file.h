@@ -36,6 +36,7 @@ class BERT_API OutputFile {
   std::string path_;
   std::string temporary_;
   bool unnamed_ = false;  ///< the file has no name yet
+  bool finished_ = false;
   int fd_ = -1;
   std::vector<std::byte> buffer_;  ///< written when full
 

@@ -212,7 +212,7 @@ bool RecordReader::next(Chunk& chunk, size_t max_records, size_t max_bytes,
   for (;;) {
     if (fd_ < 0 && !open_next()) return false;
     if (!collect(share(max_bytes, sharers), busy)) return false;
-    cut(chunk, max_records, share(max_bytes, sharers));
+    cut(chunk, max_records, share(max_bytes, sharers));  // the end may be known by now
     if (chunk.lines.empty() && failure_) fail();
     if (end_of_file_ && unread() == 0) {
       paused_ = next_file_ == files_.size();

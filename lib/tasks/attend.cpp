@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
 #include "io/json.h"
 
 namespace bert {
@@ -38,16 +37,14 @@ TaskOptions one_by_one(TaskOptions options) {
 AttendWorker::AttendWorker(const Tokenizer& tokenizer, const Model& model,
                            const AttendOptions& attend, const TaskOptions& options)
     : TaskWorker(tokenizer, &model, one_by_one(options)), attend_(attend) {
-  if (options.overflow == Overflow::window) {
-    throw Error(Error::Kind::usage, "--overflow", "found 'window', wants cut or error");
-  }
+  refuse_windows();
 }
 
 void AttendWorker::run(std::span<const Record> records, Rows& rows) {
   clear_encodings();
   for (size_t i = 0; i < records.size(); ++i) encode(records[i], false, i);
   size_t now = 0, mark = rows.bytes().size();
-  bool begun = false, sound = true;
+  bool sound = true;
   Observers observers;
   observers.attention = [&](size_t layer, size_t, size_t head, ConstMatrix weights) {
     if (!contains(attend_.layers, layer) || !contains(attend_.heads, head + 1)) return;
@@ -56,8 +53,7 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
       write_rows(records[now], encodings()[now], layer, head + 1, weights, rows);
       return;
     }
-    if (!begun) write_tokens(records[now], encodings()[now], rows);
-    begun = true;
+    if (rows.bytes().size() == mark) write_tokens(records[now], encodings()[now], rows);
     write_matrix(layer, head + 1, weights, rows);
   };
   const auto end_record = [&](size_t, const PackedBatch&, Matrix) {
@@ -69,7 +65,6 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
     }
     ++now;
     mark = rows.bytes().size();
-    begun = false;
     sound = true;
   };
   for_each_batch(end_record, &observers);

@@ -80,10 +80,7 @@ ClassifyWorker::ClassifyWorker(const Tokenizer& tokenizer, const Model& model,
                                const Classifier& head, const LabelPlan& plan,
                                const ClassifyOptions& classify, const TaskOptions& options)
     : TaskWorker(tokenizer, &model, options), head_(head), plan_(plan), classify_(classify) {
-  if (!plan.hypotheses.empty() && options.overflow == Overflow::window) {
-    throw Error(Error::Kind::usage, "--overflow",
-                "found 'window', wants cut or error with zero-shot labels");
-  }
+  if (!plan.hypotheses.empty()) refuse_windows(" with zero-shot labels");
 }
 
 void ClassifyWorker::run(std::span<const Record> records, Rows& rows) {

@@ -20,9 +20,7 @@ NspScoreWorker::NspScoreWorker(const Tokenizer& tokenizer, const Model& model,
                                const Classifier& next_sentence, const NspScoreOptions& nsp,
                                const TaskOptions& options)
     : TaskWorker(tokenizer, &model, options), next_sentence_(next_sentence), nsp_(nsp) {
-  if (options.overflow == Overflow::window) {
-    throw Error(Error::Kind::usage, "--overflow", "found 'window', wants cut or error");
-  }
+  refuse_windows();
 }
 
 /// softmax([is_next, not_next])[0]

@@ -13,7 +13,6 @@
 #include "checkpoint/model_files.h"
 #include "checkpoint/weights_writer.h"
 #include "io/mapped_file.h"
-#include "io/output_file.h"
 #include "training/saving.h"
 
 namespace bert {
@@ -62,14 +61,9 @@ class Quantizer {
       throw Error(Error::Kind::data, checkpoint_.weights.path(), faults[0].text());
     }
     for (const std::string& name : names()) add(name);
-    make_directories(options_.output);
     NamedFiles files = model_files(options_.model);
     files.emplace_back("config.json", config_text());
-    OutputFile weights(options_.output + "/model.safetensors");
-    writer_.write(weights);
-    weights.finish();
-    write_files(files, options_.output);
-    weights.commit();
+    write_model(files, writer_, options_.output);
     if (options_.overwrite) remove_other_model_files(files, options_.output);
   }
 

@@ -103,6 +103,12 @@ void TaskWorker::note_cut(const Record& record) {
   }
 }
 
+void TaskWorker::refuse_windows(std::string_view where) const {
+  if (options_.overflow != Overflow::window) return;
+  throw Error(Error::Kind::usage, "--overflow",
+              fmt::format("found 'window', wants cut or error{}", where));
+}
+
 void TaskWorker::note_non_finite(const Record& record) {
   if (options_.strict) record.fail(Error::Kind::data, "its result is not a number");
   counts_.non_finite += is_new(last_non_finite_, record);

@@ -72,6 +72,8 @@ class TaskWorker : public Worker {
   /// Counts, or with strict refuses, what encode() found.
   void note(const Record& record, const Encoding& encoding);
   void note_cut(const Record& record);
+  /// Throws Error(usage) for windows, where they have no meaning: `where` says so of some cases.
+  void refuse_windows(std::string_view where = "") const;
   /// Counts a value that is NaN or infinite; with strict throws Error naming the record.
   void note_non_finite(const Record& record);
 

@@ -69,10 +69,10 @@ void add_by_id(Json vocab, Vocab& out) {
   for (const std::string_view token : tokens) out.add(token);
 }
 
-void read_vocabulary(Json vocab, const Vocab& empty, Vocab& out) {
+Vocab read_vocabulary(Json vocab, const Vocab& empty) {
   if (!vocab.is_object())
     bad(vocab.where(), fmt::format("found {}, wants an object", vocab.describe()));
-  out = empty;
+  Vocab out = empty;
   if (!add_in_order(vocab, out)) {
     out = empty;
     add_by_id(vocab, out);
@@ -81,6 +81,7 @@ void read_vocabulary(Json vocab, const Vocab& empty, Vocab& out) {
   if (out.duplicates() > 0) {
     stands_twice(vocab, out.text(static_cast<int32_t>(out.first_duplicate())));
   }
+  return out;
 }
 
 void read_model(Json model, TokenizerJson& out) {
@@ -102,7 +103,7 @@ void read_model(Json model, TokenizerJson& out) {
   }
   if (const auto value = model.find("unk_token")) out.unk_token = value->as_string();
   out.max_input_chars_per_word = max_chars;
-  read_vocabulary(model.at("vocab"), Vocab(prefix, max_chars * 4), out.vocab);
+  out.vocab = read_vocabulary(model.at("vocab"), Vocab(prefix, max_chars * 4));
 }
 
 void read_normalizer(Json root, TokenizerJson& out) {

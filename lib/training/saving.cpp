@@ -62,25 +62,10 @@ std::span<const float> values_of(const float* base, const Parameter& p) {
   return {base + p.offset, p.size};
 }
 
-void write_weights(Learner& learner, const std::string& path) {
-  WeightsWriter writer;
-  for (const Parameter& p : learner.layout().parameters()) {
-    const auto values = values_of(learner.values(), p);
-    writer.add(saved_name(p.name, learner.config()), p.shape, values);
-    // A decoder of its own has its own bias, which transformers reads instead.
-    if (p.name == "cls.predictions.bias" && learner.config().model_type == "bert" &&
-        !learner.config().tie_word_embeddings) {
-      writer.add("cls.predictions.decoder.bias", p.shape, values);
-    }
-  }
-  writer.write(path);
-}
-
-/// The model that training began with, and what it has changed as the head `name`.
-void write_weights_with_head(Learner& learner, const std::string& source, const std::string& name,
-                             const std::string& path) {
-  const std::string prefix = "heads." + name + ".";
-  const Weights weights = Weights::open(source, Config::open(source));
+/// The model that training began with, and what it has changed as one more head.
+void write_with_head(Learner& learner, const ModelFiles& files, const std::string& directory) {
+  const std::string prefix = "heads." + files.head_name + ".";
+  const Weights weights = Weights::open(files.source, Config::open(files.source));
   WeightsWriter writer;
   for (const TensorView* tensor : weights.tensors()) {
     if (!tensor->name.starts_with(prefix)) writer.add(*tensor, tensor->name);
@@ -89,7 +74,7 @@ void write_weights_with_head(Learner& learner, const std::string& source, const 
     const bool own = p.rate_scale > 0 || weights.find(prefix + p.name);
     if (own) writer.add(prefix + p.name, p.shape, values_of(learner.values(), p));
   }
-  writer.write(path);
+  write_model(files.head_files, writer, directory);
 }
 
 void write_moments(Learner& learner, const std::string& path) {
@@ -259,16 +244,22 @@ std::string saved_name(std::string_view canonical, const Config& config) {
 }
 
 void save_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
-  make_directories(directory);
-  write_files(files.files, directory);
-  write_weights(learner, directory + "/model.safetensors");
+  WeightsWriter writer;
+  for (const Parameter& p : learner.layout().parameters()) {
+    const auto values = values_of(learner.values(), p);
+    writer.add(saved_name(p.name, learner.config()), p.shape, values);
+    // A decoder of its own has its own bias, which transformers reads instead.
+    if (p.name == "cls.predictions.bias" && learner.config().model_type == "bert" &&
+        !learner.config().tie_word_embeddings) {
+      writer.add("cls.predictions.decoder.bias", p.shape, values);
+    }
+  }
+  write_model(files.files, writer, directory);
 }
 
 void export_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
   if (files.head_name.empty()) return save_model(learner, files, directory);
-  make_directories(directory);
-  write_files(files.head_files, directory);
-  write_weights_with_head(learner, files.source, files.head_name, directory + "/model.safetensors");
+  write_with_head(learner, files, directory);
 }
 
 void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& state,
