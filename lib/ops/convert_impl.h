@@ -133,6 +133,12 @@ constexpr float kSmallestScale = 1e-30f;
 /// Nearest even, for |x| < 2^22.
 inline float nearest(float x) { return (x + 12582912.f) - 12582912.f; }
 
+inline int32_t load_int(const void* p) {
+  int32_t value;
+  __builtin_memcpy(&value, p, sizeof value);
+  return value;
+}
+
 /// One group of a panel: 16 scales, 16 sums, [k / 4][16][4] int8.
 inline void pack_int8_group(const float* panel, size_t k, char* out) {
   uint32_t largest[kPanel] = {};
@@ -170,8 +176,7 @@ void pack_int8_impl(const float* panel, size_t k, void* out) {
   }
 }
 
-/// Maps [min, max] of a group to 0..255, zero being exact: kernels of signed bytes want 128 less.
-template <int Unsigned>
+/// Maps [min, max] of a group to 0..255, zero being exact.
 inline Int8Scale to_int8_group(const float* x, size_t n, int8_t* out) {
   Vec low = set1(0.f), high = low, fault = low;
   each(n, [&](size_t i, auto part) {
@@ -189,16 +194,8 @@ inline Int8Scale to_int8_group(const float* x, size_t n, int8_t* out) {
   const Vec f = set1(factor), z = set1(zero), most = set1(255.f), least = set1(0.f);
   each(n, [=](size_t i, auto part) {
     const Vec q = add(round_v(mul(load_n(x + i, part), f)), z);
-    store_bytes<Unsigned>(out + i, min_v(max_v(q, least), most), part);
+    store_bytes(out + i, min_v(max_v(q, least), most), part);
   });
-  constexpr float kOffset = Unsigned ? 0.f : 128.f;
-  for (size_t i = n; i < round_up(n, 4); ++i) out[i] = static_cast<int8_t>(zero - kOffset);
-  return {(flat ? 0.f : range / 255.f) + bad, zero - kOffset};
-}
-
-template <int Unsigned>
-void to_int8_impl(const float* x, size_t k, int8_t* out, Int8Scale* scales) {
-  for (size_t i = 0; i < k; i += kInt8Group) {
-    *scales++ = to_int8_group<Unsigned>(x + i, smaller(kInt8Group, k - i), out + i);
-  }
+  for (size_t i = n; i < round_up(n, 4); ++i) out[i] = 0;
+  return {(flat ? 0.f : range / 255.f) + bad, zero};
 }

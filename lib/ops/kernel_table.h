@@ -78,10 +78,9 @@ struct KernelTable {
 
   /// x [k] rounded to bf16, padded with one zero when k is odd.
   void (*to_bf16)(const float* x, size_t k, uint16_t* out);
-  /// x [k] as int8, padded with zeros to a multiple of 4, and [int8_groups(k)] scales. What the
-  /// bytes mean is between this and gemm_int8: value = (byte - zero) * scale, the byte signed or
-  /// not.
-  void (*to_int8)(const float* x, size_t k, int8_t* out, Int8Scale* scales);
+  /// x [k] in 256 steps, filled up to a multiple of 4, and [int8_groups(k)] scales. How the steps
+  /// are written is between this and gemm_int8: value = (step - zero) * scale.
+  void (*to_int8)(const float* x, size_t k, void* out, Int8Scale* scales);
   void (*to_float)(int dtype, const std::byte* in, size_t n, float* out);
 
   void (*layer_norm)(const float* x, size_t n, const float* weight, const float* bias, float eps,
@@ -118,6 +117,9 @@ struct KernelTable {
 
   /// softmax(Q K^T) V of bf16 with sums of floats, where gemm_bf16 is; no probabilities.
   void (*attention_bf16)(const AttentionTask&) = nullptr;
+
+  /// Bytes of each value that to_int8 writes.
+  size_t int8_bytes = 1;
 
   /// Bytes of panels that gemm_bf16 takes best at once, as they stay in the second-level cache;
   /// 0: three panels, as gemm_int8.

@@ -69,13 +69,14 @@ inline float reduce_max(Vec v) {
   return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
 
-/// Whole numbers 0..255 as bytes; signed ones are 128 less.
-template <int Unsigned, typename Part>
+/// Whole numbers 0..255 as bytes.
+template <typename Part>
 inline void store_bytes(int8_t* p, Vec v, Part part) {
-  float floats[kLanes];
-  store(floats, Unsigned ? v : sub(v, set1(128.f)));
-  const size_t n = count_of(part);
-  for (size_t i = 0; i < n; ++i) p[i] = static_cast<int8_t>(static_cast<int32_t>(floats[i]));
+  const __m256i ints = _mm256_cvtps_epi32(v);
+  const __m128i halfs =
+      _mm_packs_epi32(_mm256_castsi256_si128(ints), _mm256_extracti128_si256(ints, 1));
+  int64_t bytes = _mm_cvtsi128_si64(_mm_packus_epi16(halfs, halfs));
+  __builtin_memcpy(p, &bytes, count_of(part));
 }
 
 template <int T>
@@ -135,75 +136,38 @@ constexpr size_t kFewPanels = 4;
 #include "ops/gradient_kernels_impl.h"
 inline Vec sqrt_v(Vec x) { return _mm256_sqrt_ps(x); }
 
-/// |a| by (b with the sign of a), group by group: |a| <= 128 and |b| <= 127, so the 16-bit sums of
-/// pairs cannot saturate.
-struct Int8 {
-  using AllRows = Rows<1, 2, 3>;
-
-  template <size_t MR, size_t NP>
-  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
-    constexpr size_t NV = NP * 2;
-    const size_t groups = int8_groups(t.k);
-    const Int8Scale* scales = t.a_scales + row * groups;
-    const int8_t* a = static_cast<const int8_t*>(t.a) + row * t.lda;
-    const char* b = static_cast<const char*>(t.b);
-    const auto at = [&t](const char* p, size_t j) {
-      return p + j / 2 * t.panel_stride + j % 2 * 32;
-    };
-    const auto ints = [](const char* p) {
-      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-    };
-    const __m256i ones = _mm256_set1_epi16(1);
-    Vec total[MR][NV];
-    UNROLL for (size_t r = 0; r < MR; ++r) {
-      UNROLL for (size_t j = 0; j < NV; ++j) total[r][j] = set1(0.f);
-    }
-    for (size_t k = 0; k < t.k; k += kInt8Group, ++scales) {
-      const char* head = b;
-      b += 128;
-      __m256i sum[MR][NV];
-      UNROLL for (size_t r = 0; r < MR; ++r) {
-        UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = _mm256_setzero_si256();
-      }
-      const size_t steps = (smaller(kInt8Group, t.k - k) + 3) / 4;
-      for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
-        UNROLL for (size_t r = 0; r < MR; ++r) {
-          int32_t four;
-          __builtin_memcpy(&four, a + r * t.lda, sizeof four);
-          const __m256i x = _mm256_set1_epi32(four);
-          const __m256i size = _mm256_abs_epi8(x);
-          UNROLL for (size_t j = 0; j < NV; ++j) {
-            const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(ints(at(b, j)), x));
-            sum[r][j] = _mm256_add_epi32(sum[r][j], _mm256_madd_epi16(pairs, ones));
-          }
-        }
-      }
-      UNROLL for (size_t j = 0; j < NV; ++j) {
-        const Vec scale = _mm256_castsi256_ps(ints(at(head, j)));
-        const Vec excess = _mm256_cvtepi32_ps(ints(at(head, j) + 64));
-        UNROLL for (size_t r = 0; r < MR; ++r) {
-          const Int8Scale& s = scales[r * groups];
-          // Exact: whole numbers below 2^24.
-          const Vec exact = sub(_mm256_cvtepi32_ps(sum[r][j]), mul(excess, set1(s.zero)));
-          total[r][j] = add(total[r][j], mul(mul(exact, scale), set1(s.scale)));
-        }
-      }
-    }
-    UNROLL for (size_t r = 0; r < MR; ++r) {
-      UNROLL for (size_t j = 0; j < NV; ++j) { store(tile + r * ld + j * kLanes, total[r][j]); }
-    }
-  }
-};
+using Ints = __m256i;
+inline Ints load_ints(const char* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+inline Ints set1(int32_t x) { return _mm256_set1_epi32(x); }
+inline Vec floats_of(Ints x) { return _mm256_cvtepi32_ps(x); }
+/// The first and third of every four signed bytes, or the others, as 16 bits.
+inline Ints even_bytes(Ints x) { return _mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8); }
+inline Ints odd_bytes(Ints x) { return _mm256_srai_epi16(x, 8); }
+/// sum += the products of two pairs of 16 bits in each lane. Assembly, because g++ 12 adds the
+/// products to each other first and keeps the sums in memory.
+inline void add_pairs(Ints& sum, Ints a, Ints b) {
+  asm("vpaddd %1, %0, %0" : "+x"(sum) : "x"(_mm256_madd_epi16(a, b)));
+}
+using Int8Rows = Rows<1, 2, 3, 4>;
+// Follows what it uses.
+#include "ops/int8_wide_impl.h"
 
 }  // namespace
 
 const GradientTable& gradient_kernels_avx2() { return kGradientTable; }
 
 const KernelTable& kernels_avx2() {
-  static const KernelTable table = {
-      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,      gemm<F32>,     nullptr,
-      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<false>, to_float_impl, layer_norm_impl,
-      add_impl,          activate_impl,  softmax_impl,        dot_impl,      attention_impl};
+  static const KernelTable table = [] {
+    KernelTable avx2 = {pack_f32_impl,   pack_bf16_impl, pack_int8_impl,
+                        gemm<F32>,       nullptr,        gemm<Whole<Int8Wide>>,
+                        to_bf16_impl,    to_int8_wide,   to_float_impl,
+                        layer_norm_impl, add_impl,       activate_impl,
+                        softmax_impl,    dot_impl,       attention_impl};
+    avx2.int8_bytes = sizeof(int16_t);
+    return avx2;
+  }();
   return table;
 }
 

@@ -13,17 +13,36 @@ namespace {
 // Follows the kernels it uses.
 #include "ops/gradient_kernels_impl.h"
 inline Vec sqrt_v(Vec x) { return _mm512_sqrt_ps(x); }
+
+using Ints = __m512i;
+inline Ints load_ints(const char* p) { return _mm512_loadu_si512(p); }
+inline Ints set1(int32_t x) { return _mm512_set1_epi32(x); }
+inline Vec floats_of(Ints x) { return _mm512_cvtepi32_ps(x); }
+/// The first and third of every four signed bytes, or the others, as 16 bits.
+inline Ints even_bytes(Ints x) { return _mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8); }
+inline Ints odd_bytes(Ints x) { return _mm512_srai_epi16(x, 8); }
+/// sum += the products of two pairs of 16 bits in each lane. Assembly, because g++ 12 adds the
+/// products to each other first and keeps the sums in memory.
+inline void add_pairs(Ints& sum, Ints a, Ints b) {
+  asm("vpaddd %1, %0, %0" : "+v"(sum) : "v"(_mm512_madd_epi16(a, b)));
+}
+using Int8Rows = Rows<1, 2, 3, 4, 5, 6>;
+// Follows what it uses.
+#include "ops/int8_wide_impl.h"
 }  // namespace
 
 const GradientTable& gradient_kernels_avx512() { return kGradientTable; }
 
 const KernelTable& kernels_avx512() {
-  // Without VNNI, AVX2 has all that int8 products need.
-  static constexpr auto gemm_int8 = [](const GemmTask& t) { kernels_avx2().gemm_int8(t); };
-  static const KernelTable table = {
-      pack_f32_impl, pack_bf16_impl, pack_int8_impl,      gemm<F32>,     nullptr,
-      gemm_int8,     to_bf16_impl,   to_int8_impl<false>, to_float_impl, layer_norm_impl,
-      add_impl,      activate_impl,  softmax_impl,        dot_impl,      attention_impl};
+  static const KernelTable table = [] {
+    KernelTable avx512 = {pack_f32_impl,   pack_bf16_impl, pack_int8_impl,
+                          gemm<F32>,       nullptr,        gemm<Whole<Int8Wide>>,
+                          to_bf16_impl,    to_int8_wide,   to_float_impl,
+                          layer_norm_impl, add_impl,       activate_impl,
+                          softmax_impl,    dot_impl,       attention_impl};
+    avx512.int8_bytes = sizeof(int16_t);
+    return avx512;
+  }();
   return table;
 }
 

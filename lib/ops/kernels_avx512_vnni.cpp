@@ -27,7 +27,7 @@ inline Largest reduce_max(Vec a, Vec b) {
   return {_mm_cvtss_f32(both), _mm_cvtss_f32(_mm_movehdup_ps(both))};
 }
 
-/// to_int8_group<true> of a whole group, in fewer steps.
+/// to_int8_group of a whole group, in fewer steps.
 inline Int8Scale to_int8_whole(const float* x, int8_t* out) {
   constexpr size_t kVecs = kInt8Group / kLanes;
   Vec v[kVecs];
@@ -55,16 +55,11 @@ inline Int8Scale to_int8_whole(const float* x, int8_t* out) {
   return {(flat ? 0.f : range / 255.f) + bad, zero};
 }
 
-void to_int8_vnni(const float* x, size_t k, int8_t* out, Int8Scale* scales) {
+void to_int8_vnni(const float* x, size_t k, void* to, Int8Scale* scales) {
+  int8_t* out = static_cast<int8_t*>(to);
   const size_t whole = k / kInt8Group * kInt8Group;
   for (size_t i = 0; i < whole; i += kInt8Group) *scales++ = to_int8_whole(x + i, out + i);
-  if (whole < k) to_int8_impl<true>(x + whole, k - whole, out + whole, scales);
-}
-
-inline int32_t load_int(const void* p) {
-  int32_t value;
-  __builtin_memcpy(&value, p, sizeof value);
-  return value;
+  if (whole < k) *scales = to_int8_group(x + whole, k - whole, out + whole);
 }
 
 /// sum += the products of four unsigned by four signed bytes in each lane. Assembly, because g++ 12

@@ -59,11 +59,11 @@ inline float reduce_max(Vec v) {
   return a > b ? a : b;
 }
 
-/// Whole numbers 0..255 as bytes; signed ones are 128 less.
-template <int Unsigned, typename Part>
+/// Whole numbers 0..255 as bytes.
+template <typename Part>
 inline void store_bytes(int8_t* p, Vec v, Part part) {
   float floats[kLanes];
-  store(floats, Unsigned ? v : sub(v, set1(128.f)));
+  store(floats, v);
   const size_t n = count_of(part);
   for (size_t i = 0; i < n; ++i) p[i] = static_cast<int8_t>(static_cast<int32_t>(floats[i]));
 }
@@ -108,6 +108,13 @@ inline Vec sqrt_v(Vec x) {
              __builtin_sqrtf(x[3])};
 }
 
+void to_int8_impl(const float* x, size_t k, void* out, Int8Scale* scales) {
+  int8_t* to = static_cast<int8_t*>(out);
+  for (size_t i = 0; i < k; i += kInt8Group) {
+    *scales++ = to_int8_group(x + i, smaller(kInt8Group, k - i), to + i);
+  }
+}
+
 struct Int8 {
   using AllRows = TileRows;
 
@@ -115,7 +122,7 @@ struct Int8 {
   static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
     const size_t groups = int8_groups(t.k);
     for (size_t r = 0; r < MR; ++r) {
-      const int8_t* a = static_cast<const int8_t*>(t.a) + (row + r) * t.lda;
+      const uint8_t* a = static_cast<const uint8_t*>(t.a) + (row + r) * t.lda;
       for (size_t j = 0; j < NP; ++j) {
         const char* b = static_cast<const char*>(t.b) + j * t.panel_stride;
         float total[kPanel] = {};
@@ -130,7 +137,7 @@ struct Int8 {
     }
   }
 
-  static void add_group(const int8_t* a, const Int8Scale& s, const char* b, size_t count,
+  static void add_group(const uint8_t* a, const Int8Scale& s, const char* b, size_t count,
                         float* total) {
     float scales[kPanel];
     int32_t sums[kPanel];
@@ -155,10 +162,10 @@ struct Int8 {
 const GradientTable& gradient_kernels_plain() { return kGradientTable; }
 
 const KernelTable& kernels_plain() {
-  static const KernelTable table = {
-      pack_f32_impl,     pack_bf16_impl, pack_int8_impl,      gemm<F32>,     nullptr,
-      gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl<false>, to_float_impl, layer_norm_impl,
-      add_impl,          activate_impl,  softmax_impl,        dot_impl,      attention_impl};
+  static const KernelTable table = {pack_f32_impl, pack_bf16_impl,    pack_int8_impl, gemm<F32>,
+                                    nullptr,       gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl,
+                                    to_float_impl, layer_norm_impl,   add_impl,       activate_impl,
+                                    softmax_impl,  dot_impl,          attention_impl};
   return table;
 }
 

@@ -143,7 +143,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
   task.a = x.data;
   task.lda = x.stride;
   if (bytes()) {
-    const size_t ld = row_stride(in);
+    const size_t ld = row_stride(in * table.int8_bytes);
     const size_t groups = int8_groups(in);
     const size_t scale_floats = x.rows * groups * sizeof(Int8Scale) / sizeof(float);
     float* floats_of_x = scratch.quantized.reserve(scale_floats + (x.rows * ld + 3) / 4);
@@ -153,7 +153,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
       table.to_int8(x.row(t), in, quantized + t * ld, scales + t * groups);
     }
     task.a = quantized;
-    task.lda = ld;
+    task.lda = ld / table.int8_bytes;
     task.a_scales = scales;
   } else if (precision == Precision::split) {
     const size_t part = row_stride(in * sizeof(uint16_t)) / sizeof(uint16_t);
@@ -188,7 +188,7 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
   const size_t most = split && !keep ? kGroupOnceInParts : group();
   const size_t groups = pieces(last - first, most);
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
-  const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? 1 : 2);
+  const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? table.int8_bytes : 2);
   const size_t cached = !wide() && !bytes() && table.narrow_bytes > 0 ? kCachedNarrow : kCachedRows;
   const size_t fitting = split ? kRowsInParts : std::max<size_t>(32, cached / row_bytes / 32 * 32);
   const size_t block = keep ? fitting : task.rows;

@@ -38,18 +38,12 @@ inline Vec zero_below(Vec x, float limit, Vec v) {
 inline float reduce_add(Vec v) { return _mm512_reduce_add_ps(v); }
 inline float reduce_max(Vec v) { return _mm512_reduce_max_ps(v); }
 
-/// Whole numbers 0..255 as bytes; signed ones are 128 less.
-template <int Unsigned>
-inline __m512i to_bytes(Vec v) {
-  return _mm512_cvtps_epi32(Unsigned ? v : sub(v, set1(128.f)));
-}
-template <int Unsigned>
+/// Whole numbers 0..255 as bytes.
 inline void store_bytes(int8_t* p, Vec v, All) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(to_bytes<Unsigned>(v)));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
 }
-template <int Unsigned>
 inline void store_bytes(int8_t* p, Vec v, size_t n) {
-  _mm512_mask_cvtepi32_storeu_epi8(p, first_n(n), to_bytes<Unsigned>(v));
+  _mm512_mask_cvtepi32_storeu_epi8(p, first_n(n), _mm512_cvtps_epi32(v));
 }
 
 template <int T>

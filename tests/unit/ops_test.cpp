@@ -480,12 +480,13 @@ Floats int8_by(const KernelTable& table, const Floats& x, const Floats& w, size_
     table.pack_int8(panel.data(), in, blocks.data() + p * bytes);
   }
   const size_t ld = round_up(in, 4);
-  std::vector<int8_t> a(rows * ld);
+  const size_t row_bytes = ld * table.int8_bytes;
+  std::vector<int8_t> a(rows * row_bytes);
   const size_t groups = int8_groups(in);
   std::vector<Int8Scale> scales(rows * groups);
   Floats y(rows * out);
   for (size_t t = 0; t < rows; ++t) {
-    table.to_int8(x.data() + t * in, in, a.data() + t * ld, scales.data() + t * groups);
+    table.to_int8(x.data() + t * in, in, a.data() + t * row_bytes, scales.data() + t * groups);
   }
   GemmTask task;
   task.a = a.data();
