@@ -28,6 +28,16 @@ bool may_use_tiles() {
 }
 #endif
 
+/// Whether vectors of 256 bits can sum products of bytes, in one encoding or the other.
+bool has_vnni() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avxvnni") ||
+         (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl"));
+#else
+  return false;
+#endif
+}
+
 Isa detect_isa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -39,7 +49,7 @@ Isa detect_isa() {
     return __builtin_cpu_supports("avx512bf16") && may_use_tiles() ? Isa::amx : Isa::avx512_vnni;
   }
   // Every CPU with AVX2 has F16C.
-  if (avx2) return Isa::avx2;
+  if (avx2) return has_vnni() ? Isa::avx2_vnni : Isa::avx2;
 #endif
   return Isa::plain;
 }
@@ -48,8 +58,11 @@ Isa choose_isa() {
   const Isa best = detect_isa();
   const char* wanted = std::getenv("BERT_ISA");
   if (!wanted) return best;
-  for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx512, Isa::avx512_vnni, Isa::amx}) {
-    if (isa_name(isa) == wanted) return std::min(isa, best);
+  for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni, Isa::amx}) {
+    if (isa_name(isa) != wanted) continue;
+    // AVX-512 came before VNNI.
+    if (isa == Isa::avx2_vnni && !has_vnni()) isa = Isa::avx2;
+    return std::min(isa, best);
   }
   return best;
 }
@@ -99,6 +112,8 @@ std::string_view isa_name(Isa isa) {
   switch (isa) {
     case Isa::avx2:
       return "avx2";
+    case Isa::avx2_vnni:
+      return "avx2_vnni";
     case Isa::avx512:
       return "avx512";
     case Isa::avx512_vnni:

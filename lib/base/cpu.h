@@ -7,10 +7,11 @@
 namespace bert {
 
 /// The instruction sets for which ops/ has kernels, weakest first.
-enum class Isa { plain, avx2, avx512, avx512_vnni, amx };
+enum class Isa { plain, avx2, avx2_vnni, avx512, avx512_vnni, amx };
 
 /// The best set this CPU and its operating system can run. The environment variable BERT_ISA
-/// (plain, avx2, avx512, avx512_vnni, amx) may lower it, for tests and disputes. Decided once.
+/// (plain, avx2, avx2_vnni, avx512, avx512_vnni, amx) may lower it, for tests and disputes. Decided
+/// once.
 BERT_API Isa cpu_isa();
 BERT_API std::string_view isa_name(Isa isa);
 

@@ -199,3 +199,10 @@ inline Int8Scale to_int8_group(const float* x, size_t n, int8_t* out) {
   for (size_t i = n; i < round_up(n, 4); ++i) out[i] = 0;
   return {(flat ? 0.f : range / 255.f) + bad, zero};
 }
+
+inline void to_int8_impl(const float* x, size_t k, void* out, Int8Scale* scales) {
+  int8_t* to = static_cast<int8_t*>(out);
+  for (size_t i = 0; i < k; i += kInt8Group) {
+    *scales++ = to_int8_group(x + i, smaller(kInt8Group, k - i), to + i);
+  }
+}

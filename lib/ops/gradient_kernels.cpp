@@ -12,6 +12,7 @@ const GradientTable& choose() {
     case Isa::avx512_vnni:
     case Isa::avx512:
       return gradient_kernels_avx512();
+    case Isa::avx2_vnni:
     case Isa::avx2:
       return gradient_kernels_avx2();
     case Isa::plain:

@@ -134,6 +134,7 @@ size_t narrow_group(size_t bytes);
 /// The table of one set; the CPU must be able to run it.
 const KernelTable& kernels_plain();
 const KernelTable& kernels_avx2();
+const KernelTable& kernels_avx2_vnni();
 const KernelTable& kernels_avx512();
 const KernelTable& kernels_avx512_vnni();
 const KernelTable& kernels_amx();

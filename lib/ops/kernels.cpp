@@ -28,6 +28,8 @@ const KernelTable& choose() {
       return kernels_avx512_vnni();
     case Isa::avx512:
       return kernels_avx512();
+    case Isa::avx2_vnni:
+      return kernels_avx2_vnni();
     case Isa::avx2:
       return kernels_avx2();
     case Isa::plain:

@@ -150,9 +150,40 @@ inline Ints odd_bytes(Ints x) { return _mm256_srai_epi16(x, 8); }
 inline void add_pairs(Ints& sum, Ints a, Ints b) {
   asm("vpaddd %1, %0, %0" : "+x"(sum) : "x"(_mm256_madd_epi16(a, b)));
 }
+/// The sums of more would not stay in the registers.
 using Int8Rows = Rows<1, 2, 3, 4>;
 // Follows what it uses.
-#include "ops/int8_wide_impl.h"
+#include "ops/int8_impl.h"
+
+/// sum += the products of four unsigned by four signed bytes in each lane: by AVX-VNNI or, on CPUs
+/// that have only that, by AVX512_VNNI, the same instruction in another encoding.
+template <bool Vex>
+inline void multiply_add(Ints& sum, Ints x, Ints w) {
+  if constexpr (Vex) {
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
+  } else {
+    asm("%{evex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
+  }
+}
+
+template <bool Vex>
+struct Vnni {
+  using AllRows = Int8Rows;
+  using Value = uint8_t;
+
+  template <size_t MR, size_t NV>
+  static void add_group(const GemmTask& t, const uint8_t* a, const char* b, size_t steps,
+                        Ints (&sum)[MR][NV]) {
+    for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
+      Ints w[NV];
+      UNROLL for (size_t j = 0; j < NV; ++j) w[j] = load_ints(Int8<Vnni>::vec_at(t, b, j));
+      UNROLL for (size_t r = 0; r < MR; ++r) {
+        const Ints x = set1(load_int(a + r * t.lda));
+        UNROLL for (size_t j = 0; j < NV; ++j) multiply_add<Vex>(sum[r][j], x, w[j]);
+      }
+    }
+  }
+};
 
 }  // namespace
 
@@ -161,12 +192,24 @@ const GradientTable& gradient_kernels_avx2() { return kGradientTable; }
 const KernelTable& kernels_avx2() {
   static const KernelTable table = [] {
     KernelTable avx2 = {pack_f32_impl,   pack_bf16_impl, pack_int8_impl,
-                        gemm<F32>,       nullptr,        gemm<Whole<Int8Wide>>,
+                        gemm<F32>,       nullptr,        gemm<Whole<Int8<Wide>>>,
                         to_bf16_impl,    to_int8_wide,   to_float_impl,
                         layer_norm_impl, add_impl,       activate_impl,
                         softmax_impl,    dot_impl,       attention_impl};
     avx2.int8_bytes = sizeof(int16_t);
     return avx2;
+  }();
+  return table;
+}
+
+const KernelTable& kernels_avx2_vnni() {
+  static const KernelTable table = [] {
+    KernelTable vnni = kernels_avx2();
+    vnni.gemm_int8 = __builtin_cpu_supports("avxvnni") ? gemm<Whole<Int8<Vnni<true>>>>
+                                                       : gemm<Whole<Int8<Vnni<false>>>>;
+    vnni.to_int8 = to_int8_impl;
+    vnni.int8_bytes = 1;
+    return vnni;
   }();
   return table;
 }

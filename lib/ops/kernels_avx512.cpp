@@ -28,7 +28,7 @@ inline void add_pairs(Ints& sum, Ints a, Ints b) {
 }
 using Int8Rows = Rows<1, 2, 3, 4, 5, 6>;
 // Follows what it uses.
-#include "ops/int8_wide_impl.h"
+#include "ops/int8_impl.h"
 }  // namespace
 
 const GradientTable& gradient_kernels_avx512() { return kGradientTable; }
@@ -36,7 +36,7 @@ const GradientTable& gradient_kernels_avx512() { return kGradientTable; }
 const KernelTable& kernels_avx512() {
   static const KernelTable table = [] {
     KernelTable avx512 = {pack_f32_impl,   pack_bf16_impl, pack_int8_impl,
-                          gemm<F32>,       nullptr,        gemm<Whole<Int8Wide>>,
+                          gemm<F32>,       nullptr,        gemm<Whole<Int8<Wide>>>,
                           to_bf16_impl,    to_int8_wide,   to_float_impl,
                           layer_norm_impl, add_impl,       activate_impl,
                           softmax_impl,    dot_impl,       attention_impl};

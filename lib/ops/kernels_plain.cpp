@@ -108,13 +108,6 @@ inline Vec sqrt_v(Vec x) {
              __builtin_sqrtf(x[3])};
 }
 
-void to_int8_impl(const float* x, size_t k, void* out, Int8Scale* scales) {
-  int8_t* to = static_cast<int8_t*>(out);
-  for (size_t i = 0; i < k; i += kInt8Group) {
-    *scales++ = to_int8_group(x + i, smaller(kInt8Group, k - i), to + i);
-  }
-}
-
 struct Int8 {
   using AllRows = TileRows;
 

@@ -116,7 +116,7 @@ double peak(Precision precision) {
     return flops / best_time([spin] { sink = static_cast<double>(spin()); });
   };
   if (cpu_isa() == Isa::plain) return NAN;
-  if (cpu_isa() == Isa::avx2) {
+  if (cpu_isa() <= Isa::avx2_vnni) {
     return precision == Precision::int8 ? NAN : rate(spin_avx2, 12. * kSteps * 16);
   }
   const bool floats = precision == Precision::f32 || precision == Precision::split;

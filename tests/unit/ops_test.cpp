@@ -35,6 +35,9 @@ std::vector<Target> targets() {
   std::vector<Target> all = {{"plain", &kernels_plain()}};
 #if defined(__x86_64__)
   if (cpu_isa() >= Isa::avx2) all.push_back({"avx2", &kernels_avx2()});
+  if (cpu_isa() == Isa::avx2_vnni || cpu_isa() >= Isa::avx512_vnni) {
+    all.push_back({"avx2_vnni", &kernels_avx2_vnni()});
+  }
   if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &kernels_avx512()});
   if (cpu_isa() >= Isa::avx512_vnni) all.push_back({"avx512_vnni", &kernels_avx512_vnni()});
   if (cpu_isa() >= Isa::amx) all.push_back({"amx", &kernels_amx()});
@@ -868,7 +871,7 @@ TEST_CASE("instruction sets and CPUs") {
   CHECK(isa_name(Isa::avx512_vnni) == "avx512_vnni");
   // The variable may only lower what the CPU has.
   const char* wanted = std::getenv("BERT_ISA");
-  for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx512}) {
+  for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx2_vnni, Isa::avx512}) {
     if (wanted && isa_name(isa) == wanted) CHECK(cpu_isa() <= isa);
   }
 }
