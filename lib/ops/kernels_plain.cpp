@@ -108,44 +108,75 @@ inline Vec sqrt_v(Vec x) {
              __builtin_sqrtf(x[3])};
 }
 
-struct Int8 {
-  using AllRows = TileRows;
+/// int8 in floats: the sums of a group are whole numbers below 2^24, which floats hold exactly, in
+/// any order.
+void to_int8_floats(const float* x, size_t k, void* out, Int8Scale* scales) {
+  float* to = static_cast<float*>(out);
+  for (size_t i = 0; i < k; i += kInt8Group) {
+    int8_t bytes[kInt8Group];
+    const size_t count = smaller(kInt8Group, k - i);
+    *scales++ = to_int8_group(x + i, count, bytes);
+    for (size_t j = 0; j < round_up(count, 4); ++j) *to++ = static_cast<uint8_t>(bytes[j]);
+  }
+}
 
-  template <size_t MR, size_t NP>
-  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
-    const size_t groups = int8_groups(t.k);
-    for (size_t r = 0; r < MR; ++r) {
-      const uint8_t* a = static_cast<const uint8_t*>(t.a) + (row + r) * t.lda;
-      for (size_t j = 0; j < NP; ++j) {
-        const char* b = static_cast<const char*>(t.b) + j * t.panel_stride;
-        float total[kPanel] = {};
-        for (size_t g = 0; g < groups; ++g) {
-          const size_t count = round_up(smaller(kInt8Group, t.k - g * kInt8Group), 4);
-          const Int8Scale& s = t.a_scales[(row + r) * groups + g];
-          add_group(a + g * kInt8Group, s, b, count, total);
-          b += 8 * kPanel + count * kPanel;
-        }
-        __builtin_memcpy(tile + r * ld + j * kPanel, total, sizeof total);
+/// [count / 4][16][4] bytes to [count][16] floats.
+inline void widen(const char* bytes, size_t count, float* out) {
+  for (size_t i = 0; i < count; i += 4, bytes += 4 * kPanel) {
+    for (size_t n = 0; n < kPanel; n += kLanes) {
+      IntVec four;
+      __builtin_memcpy(&four, bytes + 4 * n, sizeof four);
+      UNROLL for (int f = 0; f < 4; ++f) {
+        const IntVec one = four << (24 - 8 * f) >> 24;
+        store(out + (i + f) * kPanel + n, __builtin_convertvector(one, Vec));
       }
     }
   }
+}
 
-  static void add_group(const uint8_t* a, const Int8Scale& s, const char* b, size_t count,
-                        float* total) {
-    float scales[kPanel];
-    int32_t sums[kPanel];
-    __builtin_memcpy(scales, b, sizeof scales);
-    __builtin_memcpy(sums, b + sizeof scales, sizeof sums);
-    const int8_t* w = reinterpret_cast<const int8_t*>(b) + 8 * kPanel;
-    int32_t sum[kPanel] = {};
-    for (size_t i = 0; i < count; i += 4, w += 4 * kPanel) {
-      for (size_t n = 0; n < kPanel; ++n) {
-        for (size_t f = 0; f < 4; ++f) sum[n] += a[i + f] * w[4 * n + f];
+struct Int8 {
+  using SomeRows = TileRows;
+  using AllRows = TileRows;
+  static constexpr size_t kTilesAtOnce = 16;  ///< meet a group of weights while it is wide
+
+  template <size_t NP, size_t... R>
+  static void run(const GemmTask& t, size_t row, size_t rows, float* tile, size_t ld,
+                  Rows<R...> all) {
+    constexpr size_t kWidth = NP * kPanel, kWide = kInt8Group * kPanel;
+    const size_t groups = int8_groups(t.k);
+    const Int8Scale* scales = t.a_scales + row * groups;
+    const float* a = static_cast<const float*>(t.a) + row * t.lda;
+    const char* b = static_cast<const char*>(t.b);
+    for (size_t k = 0; k < t.k; k += kInt8Group, ++scales) {
+      const size_t count = round_up(smaller(kInt8Group, t.k - k), 4);
+      float weights[NP * kWide], sums[rows_in(Rows<R...>{}) * kWidth];
+      for (size_t p = 0; p < NP; ++p) {
+        widen(b + p * t.panel_stride + 8 * kPanel, count, weights + p * kWide);
       }
+      in_pieces(rows, sizeof...(R), [&](size_t r, size_t height) {
+        tile_of<NP, false>(height, all)(a + r * t.lda + k, t.lda, weights, kWide, kPanel, count,
+                                        sums, kWidth, false, {});
+        for (size_t i = 0; i < height; ++i) {
+          float* to = tile + (r + i) * ld;
+          for (size_t p = 0; p < NP; ++p) {
+            add_group(sums + i * kWidth + p * kPanel, b + p * t.panel_stride,
+                      scales[(r + i) * groups], k > 0, to + p * kPanel);
+          }
+        }
+      });
+      b += (8 + count) * kPanel;
     }
-    for (size_t n = 0; n < kPanel; ++n) {
-      const float exact = static_cast<float>(sum[n]) - static_cast<float>(sums[n]) * s.zero;
-      total[n] += exact * scales[n] * s.scale;
+  }
+
+  static void add_group(const float* sum, const char* head, const Int8Scale& s, bool accumulate,
+                        float* to) {
+    for (size_t n = 0; n < kPanel; n += kLanes) {
+      Vec scale;
+      IntVec excess;
+      __builtin_memcpy(&scale, head + 4 * n, sizeof scale);
+      __builtin_memcpy(&excess, head + 4 * (kPanel + n), sizeof excess);
+      const Vec exact = load(sum + n) - __builtin_convertvector(excess, Vec) * s.zero;
+      store(to + n, (accumulate ? load(to + n) : set1(0.f)) + exact * scale * s.scale);
     }
   }
 };
@@ -155,10 +186,14 @@ struct Int8 {
 const GradientTable& gradient_kernels_plain() { return kGradientTable; }
 
 const KernelTable& kernels_plain() {
-  static const KernelTable table = {pack_f32_impl, pack_bf16_impl,    pack_int8_impl, gemm<F32>,
-                                    nullptr,       gemm<Whole<Int8>>, to_bf16_impl,   to_int8_impl,
-                                    to_float_impl, layer_norm_impl,   add_impl,       activate_impl,
-                                    softmax_impl,  dot_impl,          attention_impl};
+  static const KernelTable table = [] {
+    KernelTable plain = {pack_f32_impl, pack_bf16_impl,  pack_int8_impl, gemm<F32>,
+                         nullptr,       gemm<Int8>,      to_bf16_impl,   to_int8_floats,
+                         to_float_impl, layer_norm_impl, add_impl,       activate_impl,
+                         softmax_impl,  dot_impl,        attention_impl};
+    plain.int8_bytes = sizeof(float);
+    return plain;
+  }();
   return table;
 }
 
