@@ -5,7 +5,7 @@
 /// being what to_int8 writes.
 template <typename K>
 struct Int8 {
-  using AllRows = typename K::AllRows;
+  using AllRows = Int8Rows;
 
   template <size_t MR, size_t NP>
   static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
@@ -58,7 +58,6 @@ void to_int8_wide(const float* x, size_t k, void* out, Int8Scale* scales) {
 }
 
 struct Wide {
-  using AllRows = Int8Rows;
   using Value = int16_t;
 
   template <size_t MR, size_t NV>

@@ -168,7 +168,6 @@ inline void multiply_add(Ints& sum, Ints x, Ints w) {
 
 template <bool Vex>
 struct Vnni {
-  using AllRows = Int8Rows;
   using Value = uint8_t;
 
   template <size_t MR, size_t NV>
@@ -190,27 +189,14 @@ struct Vnni {
 const GradientTable& gradient_kernels_avx2() { return kGradientTable; }
 
 const KernelTable& kernels_avx2() {
-  static const KernelTable table = [] {
-    KernelTable avx2 = {pack_f32_impl,   pack_bf16_impl, pack_int8_impl,
-                        gemm<F32>,       nullptr,        gemm<Whole<Int8<Wide>>>,
-                        to_bf16_impl,    to_int8_wide,   to_float_impl,
-                        layer_norm_impl, add_impl,       activate_impl,
-                        softmax_impl,    dot_impl,       attention_impl};
-    avx2.int8_bytes = sizeof(int16_t);
-    return avx2;
-  }();
+  static const KernelTable table = table_with<Whole<Int8<Wide>>>(to_int8_wide, sizeof(int16_t));
   return table;
 }
 
 const KernelTable& kernels_avx2_vnni() {
-  static const KernelTable table = [] {
-    KernelTable vnni = kernels_avx2();
-    vnni.gemm_int8 = __builtin_cpu_supports("avxvnni") ? gemm<Whole<Int8<Vnni<true>>>>
-                                                       : gemm<Whole<Int8<Vnni<false>>>>;
-    vnni.to_int8 = to_int8_impl;
-    vnni.int8_bytes = 1;
-    return vnni;
-  }();
+  static const KernelTable table = __builtin_cpu_supports("avxvnni")
+                                       ? table_with<Whole<Int8<Vnni<true>>>>(to_int8_impl, 1)
+                                       : table_with<Whole<Int8<Vnni<false>>>>(to_int8_impl, 1);
   return table;
 }
 

@@ -34,15 +34,7 @@ using Int8Rows = Rows<1, 2, 3, 4, 5, 6>;
 const GradientTable& gradient_kernels_avx512() { return kGradientTable; }
 
 const KernelTable& kernels_avx512() {
-  static const KernelTable table = [] {
-    KernelTable avx512 = {pack_f32_impl,   pack_bf16_impl, pack_int8_impl,
-                          gemm<F32>,       nullptr,        gemm<Whole<Int8<Wide>>>,
-                          to_bf16_impl,    to_int8_wide,   to_float_impl,
-                          layer_norm_impl, add_impl,       activate_impl,
-                          softmax_impl,    dot_impl,       attention_impl};
-    avx512.int8_bytes = sizeof(int16_t);
-    return avx512;
-  }();
+  static const KernelTable table = table_with<Whole<Int8<Wide>>>(to_int8_wide, sizeof(int16_t));
   return table;
 }
 

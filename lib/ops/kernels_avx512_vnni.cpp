@@ -149,11 +149,11 @@ struct BFloat16 {
 
 const KernelTable& kernels_avx512_vnni() {
   static const KernelTable table = [] {
-    KernelTable vnni = {
-        pack_f32_impl,     pack_bf16_impl, pack_int8_impl,     gemm<F32>,     gemm<Whole<BFloat16>>,
-        gemm<Whole<Int8>>, to_bf16_impl,   to_int8_vnni,       to_float_impl, layer_norm_impl,
-        add_impl,          activate_impl,  softmax_impl,       dot_impl,      attention_impl,
-        bf16_columns_impl, bf16_rows_impl, bf16_transpose_impl};
+    KernelTable vnni = table_with<Whole<Int8>>(to_int8_vnni, 1);
+    vnni.gemm_bf16 = gemm<Whole<BFloat16>>;
+    vnni.bf16_columns = bf16_columns_impl;
+    vnni.bf16_rows = bf16_rows_impl;
+    vnni.bf16_transpose = bf16_transpose_impl;
     vnni.attention_bf16 = attention_bf16_impl<gemm<Whole<BFloat16>>>;
     return vnni;
   }();

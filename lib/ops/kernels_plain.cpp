@@ -186,14 +186,7 @@ struct Int8 {
 const GradientTable& gradient_kernels_plain() { return kGradientTable; }
 
 const KernelTable& kernels_plain() {
-  static const KernelTable table = [] {
-    KernelTable plain = {pack_f32_impl, pack_bf16_impl,  pack_int8_impl, gemm<F32>,
-                         nullptr,       gemm<Int8>,      to_bf16_impl,   to_int8_floats,
-                         to_float_impl, layer_norm_impl, add_impl,       activate_impl,
-                         softmax_impl,  dot_impl,        attention_impl};
-    plain.int8_bytes = sizeof(float);
-    return plain;
-  }();
+  static const KernelTable table = table_with<Int8>(to_int8_floats, sizeof(float));
   return table;
 }
 
