@@ -10,12 +10,30 @@ constexpr size_t kMaxChain = 192;
 constexpr size_t kWaitingRows = 64;
 constexpr size_t kNear = 2048;
 
-/// Where the panels lie that follow, and how much of them each step along K fetches: many rows
-/// together fetch them all, evenly.
+/// The panels that follow are fetched while these are computed with, a little at each step along K:
+/// many at once would keep what is wanted now waiting. What many tiles of rows share, the first
+/// level of cache takes; few fetch so much each that only the second has room.
 struct Ahead {
   const char* next = nullptr;
   size_t step = 0;
+
+  void fetch() {
+    if (step <= 64) {
+      __builtin_prefetch(next);
+    } else {
+      for (size_t i = 0; i < step; i += 64) __builtin_prefetch(next + i, 0, 2);
+    }
+    next += step;
+  }
 };
+
+/// The share of a tile of `rows` rows, which meets NP panels in so many steps.
+template <size_t NP>
+inline Ahead ahead_of(const GemmTask& t, size_t row, size_t rows, size_t steps) {
+  const size_t bytes = NP * t.panel_stride;
+  const char* following = static_cast<const char*>(t.b) + bytes;
+  return {following + bytes * row / t.rows, bytes * rows / t.rows / steps + 1};
+}
 
 /// c[MR, NP * 16] (+)= a[MR, k] b[k, NP * 16], one chain of multiply-adds per element.
 /// Waits: for b, see kWaitingRows.
@@ -34,10 +52,7 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
       w[j] = load(from);
       if constexpr (Waits) __builtin_prefetch(from + kNear / sizeof(float));
     }
-    if constexpr (!Waits) {
-      __builtin_prefetch(ahead.next, 0, 2);
-      ahead.next += ahead.step;
-    }
+    if constexpr (!Waits) ahead.fetch();
     UNROLL for (size_t r = 0; r < MR; ++r) {
       const Vec x = set1(a[r * lda + i]);
       UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = fma(x, w[j], sum[r][j]);
@@ -168,23 +183,30 @@ struct F32 {
                   Rows<R...> all) {
     const float* a = static_cast<const float*>(t.a) + row * t.lda;
     const float* b = static_cast<const float*>(t.b);
-    const size_t panels = NP * t.panel_stride;
-    const size_t step = panels * sizeof...(R) / t.rows / t.k + 1;
-    const char* next = static_cast<const char*>(t.b) + panels + panels * row / t.rows;
+    Ahead ahead = ahead_of<NP>(t, row, sizeof...(R), t.k);
     in_pieces(t.k, kMaxChain, [&](size_t k, size_t count) {
       in_pieces(rows, sizeof...(R), [&](size_t r, size_t height) {
         const bool waits = r == 0 && t.rows <= kWaitingRows;
         const TileF32 run_tile =
             waits ? tile_of<NP, true>(height, all) : tile_of<NP, false>(height, all);
         run_tile(a + r * t.lda + k, t.lda, b + k * t.step, t.panel_stride / sizeof(float), t.step,
-                 count, tile + r * ld, ld, k > 0, {next, step});
-        next += count * step;
+                 count, tile + r * ld, ld, k > 0, ahead);
+        ahead.next += count * ahead.step;
       });
     });
   }
 };
 
-/// The same for kernels that take whole sums at once: K::tile<MR, NP>(t, row, tile, ld).
+/// Fetches the places of c that these rows will fill.
+template <size_t NP>
+inline void fetch_places(const GemmTask& t, size_t row, size_t rows) {
+  for (size_t r = row; r < row + rows; ++r) {
+    UNROLL for (size_t j = 0; j < NP; ++j) __builtin_prefetch(t.c + r * t.ldc + j * kPanel, 1);
+  }
+}
+
+/// The same for kernels that take whole sums at once, kStep values of K at each step:
+/// K::tile<MR, NP>(t, row, tile, ld, ahead).
 template <typename K>
 struct Whole {
   using SomeRows = typename K::AllRows;
@@ -192,23 +214,13 @@ struct Whole {
   static constexpr size_t kTilesAtOnce = 1;
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, size_t ld, Rows<R...>) {
-    using Run = void (*)(const GemmTask&, size_t, float*, size_t);
+    using Run = void (*)(const GemmTask&, size_t, float*, size_t, Ahead);
     static constexpr Run kTiles[] = {K::template tile<R, NP>...};
-    kTiles[rows - 1](t, row, tile, ld);
+    fetch_places<NP>(t, row, rows);
+    const size_t steps = (t.k + K::kStep - 1) / K::kStep;
+    kTiles[rows - 1](t, row, tile, ld, ahead_of<NP>(t, row, rows, steps));
   }
 };
-
-/// Fetches the places of c that these rows will fill, and their share of the panels that follow.
-template <size_t NP>
-inline void fetch_ahead(const GemmTask& t, size_t row, size_t rows) {
-  for (size_t r = row; r < row + rows; ++r) {
-    UNROLL for (size_t j = 0; j < NP; ++j) __builtin_prefetch(t.c + r * t.ldc + j * kPanel, 1);
-  }
-  const size_t bytes = NP * t.panel_stride;
-  const char* next = static_cast<const char*>(t.b) + bytes;
-  const char* end = next + bytes * (row + rows) / t.rows;
-  for (next += bytes * row / t.rows; next < end; next += 64) __builtin_prefetch(next, 0, 2);
-}
 
 template <typename K, size_t NP, size_t... R>
 void gemm_panels(const GemmTask& t, Rows<R...> all) {
@@ -217,7 +229,6 @@ void gemm_panels(const GemmTask& t, Rows<R...> all) {
   // The sums are what is wanted, as in attention.
   const bool done = !t.bias && !t.residual && t.activation == kNone && t.cols == NP * kPanel;
   in_pieces(t.rows, kRows, [&](size_t row, size_t rows) {
-    if constexpr (K::kTilesAtOnce == 1) fetch_ahead<NP>(t, row, rows);
     if (done) return K::template run<NP>(t, row, rows, t.c + row * t.ldc, t.ldc, all);
     K::template run<NP>(t, row, rows, tile, NP * kPanel, all);
     finish<NP>(t, tile, row, rows);

@@ -72,9 +72,10 @@ inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
 /// float sums of the groups stay in registers.
 struct Int8 {
   using AllRows = Rows<1, 2, 3, 4>;
+  static constexpr size_t kStep = 4;
 
   template <size_t MR, size_t NP>
-  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
+  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld, Ahead ahead) {
     const size_t groups = int8_groups(t.k);
     const Int8Scale* scales = t.a_scales + row * groups;
     const int8_t* a = static_cast<const int8_t*>(t.a) + row * t.lda;
@@ -92,6 +93,7 @@ struct Int8 {
       }
       const size_t steps = (smaller(kInt8Group, t.k - k) + 3) / 4;
       for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
+        ahead.fetch();
         __m512i w[NP];
         UNROLL for (size_t j = 0; j < NP; ++j) w[j] = _mm512_loadu_si512(b + j * t.panel_stride);
         UNROLL for (size_t r = 0; r < MR; ++r) {
@@ -118,9 +120,10 @@ struct Int8 {
 
 struct BFloat16 {
   using AllRows = TileRows;
+  static constexpr size_t kStep = 2;
 
   template <size_t MR, size_t NP>
-  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld) {
+  static void tile(const GemmTask& t, size_t row, float* tile, size_t ld, Ahead ahead) {
     const uint16_t* a = static_cast<const uint16_t*>(t.a) + row * t.lda;
     const char* b = static_cast<const char*>(t.b);
     Vec sum[MR][NP];
@@ -129,6 +132,7 @@ struct BFloat16 {
     }
     const size_t steps = (t.k + 1) / 2;
     for (size_t i = 0; i < steps; ++i) {
+      ahead.fetch();
       __m512bh w[NP];
       UNROLL for (size_t j = 0; j < NP; ++j) {
         w[j] = (__m512bh)_mm512_loadu_si512(b + j * t.panel_stride);
