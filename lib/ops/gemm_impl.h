@@ -10,9 +10,9 @@ constexpr size_t kMaxChain = 192;
 constexpr size_t kWaitingRows = 64;
 constexpr size_t kNear = 2048;
 
-/// The panels that follow are fetched while these are computed with, a little at each step along K:
-/// many at once would keep what is wanted now waiting. What many tiles of rows share, the first
-/// level of cache takes; few fetch so much each that only the second has room.
+/// The panels that follow are fetched while these are computed with, a little at each step along K
+/// (a group of int8): many at once would keep what is wanted now waiting. What many tiles of rows
+/// share, the first level of cache takes; few fetch so much each that only the second has room.
 struct Ahead {
   const char* next = nullptr;
   size_t step = 0;

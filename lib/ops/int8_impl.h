@@ -1,12 +1,12 @@
 // Part of kernels_avx2.cpp and kernels_avx512.cpp: products of int8, group by group. The float sums
 // of the groups are in memory: the registers are for the exact sums of a group.
 
-/// K::add_group<MR, NV>(t, a, b, steps, ahead, sum) adds the products of `steps` steps of four,
-/// K::Value being what to_int8 writes.
+/// K::add_group<MR, NV>(t, a, b, steps, sum) adds the products of `steps` steps of four, K::Value
+/// being what to_int8 writes.
 template <typename K>
 struct Int8 {
   using AllRows = Int8Rows;
-  static constexpr size_t kStep = 4;
+  static constexpr size_t kStep = kInt8Group;
 
   template <size_t MR, size_t NP>
   static void tile(const GemmTask& t, size_t row, float* tile, size_t ld, Ahead ahead) {
@@ -16,9 +16,10 @@ struct Int8 {
     const auto* a = static_cast<const typename K::Value*>(t.a) + row * t.lda;
     const char* b = static_cast<const char*>(t.b);
     for (size_t k = 0; k < t.k; k += kInt8Group, ++scales) {
+      ahead.fetch();
       const size_t count = round_up(smaller(kInt8Group, t.k - k), 4);
       Ints sum[MR][NV] = {};
-      K::template add_group<MR, NV>(t, a + k, b + 8 * kPanel, count / 4, ahead, sum);
+      K::template add_group<MR, NV>(t, a + k, b + 8 * kPanel, count / 4, sum);
       UNROLL for (size_t j = 0; j < NV; ++j) {
         const char* head = vec_at(t, b, j);
         const Vec scale = load(reinterpret_cast<const float*>(head));
@@ -63,9 +64,8 @@ struct Wide {
 
   template <size_t MR, size_t NV>
   static void add_group(const GemmTask& t, const int16_t* a, const char* b, size_t steps,
-                        Ahead& ahead, Ints (&sum)[MR][NV]) {
+                        Ints (&sum)[MR][NV]) {
     for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
-      ahead.fetch();
       UNROLL for (size_t half = 0; half < 2; ++half) {
         Ints x[MR];
         UNROLL for (size_t r = 0; r < MR; ++r) x[r] = set1(load_int(a + r * t.lda + 2 * half));

@@ -172,9 +172,8 @@ struct Vnni {
 
   template <size_t MR, size_t NV>
   static void add_group(const GemmTask& t, const uint8_t* a, const char* b, size_t steps,
-                        Ahead& ahead, Ints (&sum)[MR][NV]) {
+                        Ints (&sum)[MR][NV]) {
     for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
-      ahead.fetch();
       Ints w[NV];
       UNROLL for (size_t j = 0; j < NV; ++j) w[j] = load_ints(Int8<Vnni>::vec_at(t, b, j));
       UNROLL for (size_t r = 0; r < MR; ++r) {

@@ -72,7 +72,7 @@ inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
 /// float sums of the groups stay in registers.
 struct Int8 {
   using AllRows = Rows<1, 2, 3, 4>;
-  static constexpr size_t kStep = 4;
+  static constexpr size_t kStep = kInt8Group;
 
   template <size_t MR, size_t NP>
   static void tile(const GemmTask& t, size_t row, float* tile, size_t ld, Ahead ahead) {
@@ -85,6 +85,7 @@ struct Int8 {
       UNROLL for (size_t j = 0; j < NP; ++j) total[r][j] = set1(0.f);
     }
     for (size_t k = 0; k < t.k; k += kInt8Group, ++scales) {
+      ahead.fetch();
       const char* head = b;
       b += 128;
       __m512i sum[MR][NP];
@@ -93,7 +94,6 @@ struct Int8 {
       }
       const size_t steps = (smaller(kInt8Group, t.k - k) + 3) / 4;
       for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
-        ahead.fetch();
         __m512i w[NP];
         UNROLL for (size_t j = 0; j < NP; ++j) w[j] = _mm512_loadu_si512(b + j * t.panel_stride);
         UNROLL for (size_t r = 0; r < MR; ++r) {
