@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bert/batch_check.h"
+#include "bert/input_factors.h"
 #include "bert/layer.h"
 #include "embedding/embedding.h"
 
@@ -29,6 +30,9 @@ Model Model::open(const std::string& directory, std::optional<Precision> wanted,
   Precision precision = wanted.value_or(weights.precision());
   const Precision encoder = precision == Precision::f32 ? Precision::split : precision;
   if (many_rows) precision = encoder;
+  if (encoder == Precision::int8 && weights.precision() != Precision::int8) {
+    weights.use_input_factors(input_factors(directory));
+  }
   Embedding embedding = Embedding::load(config, weights, encoder);
   std::vector<Layer> layers;
   for (size_t i = 0; i < config.num_hidden_layers; ++i) {

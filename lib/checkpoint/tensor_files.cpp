@@ -37,7 +37,8 @@ size_t take_number(std::string_view& text, size_t limit) {
   return value;
 }
 
-/// "int8 1152 384": precision, rows and columns of a matrix in kernel order.
+/// "int8 1152 384": precision, rows and columns of a matrix in kernel order; of int8 perhaps with
+/// factors.
 void read_blocked(const std::string& path, std::string_view text, TensorView& view) {
   constexpr std::pair<std::string_view, Precision> kPrecisions[] = {{"int8 ", Precision::int8},
                                                                     {"bf16 ", Precision::bf16}};
@@ -52,17 +53,20 @@ void read_blocked(const std::string& path, std::string_view text, TensorView& vi
   const size_t out = take_number(text, 1u << 27);
   if (text.starts_with(' ')) text.remove_prefix(1);
   const size_t in = take_number(text, 1u << 20);
+  view.factors = view.blocked == Precision::int8 && text == " factors";
+  if (view.factors) text = {};
   if (!view.blocked || out == 0 || in == 0 || !text.empty()) {
     throw Error(
         Error::Kind::data, path,
         fmt::format("metadata of tensor {}: found \"{}\", wants int8 or bf16, rows, columns",
                     printable(view.name), printable(whole)));
   }
-  if (view.dtype != DType::u8 || bytes != blocked_bytes(*view.blocked, out, in)) {
-    throw Error(Error::Kind::data, path,
-                fmt::format("tensor {}: {} bytes of {}, wants {} of U8 for {}",
-                            printable(view.name), bytes, dtype_name(view.dtype),
-                            blocked_bytes(*view.blocked, out, in), printable(whole)));
+  const size_t wanted = blocked_bytes(*view.blocked, out, in, view.factors);
+  if (view.dtype != DType::u8 || bytes != wanted) {
+    throw Error(
+        Error::Kind::data, path,
+        fmt::format("tensor {}: {} bytes of {}, wants {} of U8 for {}", printable(view.name), bytes,
+                    dtype_name(view.dtype), wanted, printable(whole)));
   }
   view.shape = {out, in};
   view.all_rows = out;

@@ -20,7 +20,7 @@ struct TensorFiles {
 };
 
 /// Metadata of a file with matrices in kernel order: the version of their layout, and for each,
-/// before its name, what it is: "int8 1152 384".
+/// before its name, what it is: "int8 1152 384", or "int8 1152 384 factors".
 inline constexpr std::string_view kLayoutKey = "bertutils_layout";
 inline constexpr std::string_view kBlockedKey = "blocked.";
 

@@ -24,6 +24,7 @@ struct Weights::State {
   std::unordered_map<std::string, const TensorView*> by_name;  // canonical
   std::string head;                                            // "heads.NAME." or empty
   std::list<TensorView> parts;                                 // of query_key_value
+  InputFactors factors;
   std::mutex mutex;
   std::map<const TensorView*, std::vector<float>> unblocked;  // by matrix(), on first need
 
@@ -103,8 +104,8 @@ size_t TensorView::elements() const {
 }
 
 std::span<const std::byte> TensorView::bytes() const {
-  const size_t size =
-      blocked ? blocked_bytes(*blocked, all_rows, shape[1]) : elements() * dtype_size(dtype);
+  const size_t size = blocked ? blocked_bytes(*blocked, all_rows, shape[1], factors)
+                              : elements() * dtype_size(dtype);
   return {data, size};
 }
 
@@ -207,6 +208,8 @@ void Weights::use_head(std::string_view name) {
   state_->head = name.empty() ? "" : fmt::format("heads.{}.", name);
 }
 
+void Weights::use_input_factors(InputFactors factors) { state_->factors = std::move(factors); }
+
 const TensorView* Weights::find(std::string_view canonical_name) const {
   return state_->find(canonical_name);
 }
@@ -264,11 +267,14 @@ Linear Weights::linear(std::span<const std::string> names, size_t out, size_t in
     as_is = tensor.data == first.data && tensor.first_row == i * out && tensor.blocked == precision;
   }
   if (as_is && first.all_rows == names.size() * out) {
-    return Linear(BlockedRef{first.data, precision, names.size() * out, in}, std::move(bias));
+    return Linear(first.blocked_ref(), std::move(bias));
   }
   std::vector<WeightRef> matrices;
   for (const std::string& name : names) matrices.push_back(matrix(name, out, in));
-  return Linear(matrices, std::move(bias), precision);
+  const auto factors = state_->factors.find(names[0]);
+  const bool scaled = precision == Precision::int8 && factors != state_->factors.end();
+  return Linear(matrices, std::move(bias), precision,
+                scaled ? std::span<const float>(factors->second) : std::span<const float>());
 }
 
 Precision Weights::precision() const {

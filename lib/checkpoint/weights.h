@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,7 @@ struct BERT_API TensorView {
   std::vector<size_t> shape;
   const std::byte* data = nullptr;
   std::optional<Precision> blocked;
+  bool factors = false;  ///< before the blocked matrix
   size_t first_row = 0;
   size_t all_rows = 0;  ///< of the blocked matrix
 
@@ -38,8 +40,11 @@ struct BERT_API TensorView {
   std::vector<float> floats() const;
   /// Row `index` of a matrix of weights, as floats.
   void row(size_t index, std::span<float> out) const;
-  BlockedRef blocked_ref() const { return {data, *blocked, all_rows, shape[1]}; }
+  BlockedRef blocked_ref() const { return {data, *blocked, all_rows, shape[1], factors}; }
 };
+
+/// Factors [K] of int8 inputs (see Linear), by the canonical name of their first matrix.
+using InputFactors = std::map<std::string, std::vector<float>, std::less<>>;
 
 /// A tensor with NaN or infinite elements.
 struct BERT_API NonFinite {
@@ -67,7 +72,7 @@ struct BERT_API NonFinite {
 /// A tensor T of the head NAME is heads.NAME.T: with that head in use, T is it, or else the tensor
 /// that all heads share.
 ///
-/// Thread rule: const after open() and use_head().
+/// Thread rule: const after open(), use_head() and use_input_factors().
 class BERT_API Weights {
  public:
   /// Whether `directory` holds weights in one of these forms, readable or not.
@@ -80,6 +85,8 @@ class BERT_API Weights {
 
   /// From here on names mean the tensors of head `name` first; "": of no head.
   void use_head(std::string_view name);
+  /// From here on layers that are rounded to int8 have these.
+  void use_input_factors(InputFactors factors);
 
   /// nullptr if the file has no such tensor.
   const TensorView* find(std::string_view canonical_name) const;

@@ -34,7 +34,7 @@ void WeightsWriter::add(std::string name, std::vector<size_t> shape,
 void WeightsWriter::add(const TensorView& tensor, std::string name) {
   if (tensor.blocked) {
     return add_blocked(std::move(name), *tensor.blocked, tensor.shape[0], tensor.shape[1],
-                       tensor.bytes());
+                       tensor.factors, tensor.bytes());
   }
   tensors_.push_back(
       {std::move(name), std::string(dtype_name(tensor.dtype)), tensor.shape, tensor.bytes()});
@@ -51,20 +51,22 @@ void WeightsWriter::add_f16(std::string name, std::vector<size_t> shape,
 }
 
 void WeightsWriter::add_blocked(std::string name, std::span<const WeightRef> matrices,
-                                Precision precision) {
+                                Precision precision, std::span<const float> factors) {
   size_t out = 0;
   for (const WeightRef& matrix : matrices) out += matrix.out;
   const size_t in = matrices[0].in;
-  std::vector<std::byte>& bytes = made_.emplace_back(blocked_bytes(precision, out, in));
-  block_weights(matrices, precision, bytes.data());
-  add_blocked(std::move(name), precision, out, in, bytes);
+  std::vector<std::byte>& bytes =
+      made_.emplace_back(blocked_bytes(precision, out, in, !factors.empty()));
+  block_weights(matrices, precision, factors, bytes.data());
+  add_blocked(std::move(name), precision, out, in, !factors.empty(), bytes);
 }
 
 void WeightsWriter::add_blocked(std::string name, Precision precision, size_t out, size_t in,
-                                std::span<const std::byte> bytes) {
+                                bool factors, std::span<const std::byte> bytes) {
   metadata_[std::string(kLayoutKey)] = std::to_string(kBlockedLayout);
   metadata_[std::string(kBlockedKey) + name] =
-      fmt::format("{} {} {}", precision == Precision::int8 ? "int8" : "bf16", out, in);
+      fmt::format("{} {} {}{}", precision == Precision::int8 ? "int8" : "bf16", out, in,
+                  factors ? " factors" : "");
   blocked_.push_back({std::move(name), "U8", {bytes.size()}, bytes});
 }
 

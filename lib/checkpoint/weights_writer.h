@@ -21,15 +21,17 @@ class BERT_API WeightsWriter {
   void add(const TensorView& tensor, std::string name);
   /// Half precision: these values are not kept.
   void add_f16(std::string name, std::vector<size_t> shape, std::span<const float> values);
-  /// Matrices side by side in kernel order (ops/linear.h); they are not kept.
-  void add_blocked(std::string name, std::span<const WeightRef> matrices, Precision precision);
+  /// Matrices side by side in kernel order (ops/linear.h), with factors [K] or none; they are not
+  /// kept.
+  void add_blocked(std::string name, std::span<const WeightRef> matrices, Precision precision,
+                   std::span<const float> factors);
   /// The file stands at `path`, whole or not at all.
   void write(const std::string& path) const;
   /// The same to a file that is committed later.
   void write(OutputFile& file) const;
 
  private:
-  void add_blocked(std::string name, Precision precision, size_t out, size_t in,
+  void add_blocked(std::string name, Precision precision, size_t out, size_t in, bool factors,
                    std::span<const std::byte> bytes);
 
   std::vector<SafetensorsTensor> tensors_;

@@ -30,15 +30,25 @@ size_t bytes_of_panel(Precision precision, size_t in) {
 
 size_t panels_of(size_t out) { return (out + kPanel - 1) / kPanel; }
 
-}  // namespace
-
-size_t blocked_bytes(Precision precision, size_t out, size_t in) {
-  return panels_of(out) * bytes_of_panel(precision, in);
+/// Before the panels.
+size_t bytes_of_factors(size_t in, bool factors) {
+  return factors ? round_up(in * sizeof(float), 64) : 0;
 }
 
-void block_weights(std::span<const WeightRef> weights, Precision precision, std::byte* out) {
-  const BlockedWeights blocked(weights, precision);
+}  // namespace
+
+size_t blocked_bytes(Precision precision, size_t out, size_t in, bool factors) {
+  return bytes_of_factors(in, factors) + panels_of(out) * bytes_of_panel(precision, in);
+}
+
+void block_weights(std::span<const WeightRef> weights, Precision precision,
+                   std::span<const float> factors, std::byte* out) {
+  const BlockedWeights blocked(weights, precision, factors);
   const KernelTable& table = kernels();
+  if (!factors.empty()) {
+    std::memcpy(out, factors.data(), factors.size_bytes());
+    out += bytes_of_factors(factors.size(), true);
+  }
   std::vector<float> floats(blocked.in() * kPanel);
   for (size_t p = 0; p < blocked.panels(); ++p) {
     std::byte* to = out + p * bytes_of_panel(precision, blocked.in());
@@ -71,10 +81,18 @@ void unblock_int8(const std::byte* panel, size_t n, std::span<float> out) {
 }  // namespace
 
 void unblock_row(const BlockedRef& blocked, size_t row, std::span<float> out) {
-  const std::byte* panel =
-      blocked.data + row / kPanel * bytes_of_panel(blocked.precision, blocked.in);
+  const std::byte* panel = blocked.data + bytes_of_factors(blocked.in, blocked.factors) +
+                           row / kPanel * bytes_of_panel(blocked.precision, blocked.in);
   const size_t n = row % kPanel;
-  if (blocked.precision == Precision::int8) return unblock_int8(panel, n, out);
+  if (blocked.precision == Precision::int8) {
+    unblock_int8(panel, n, out);
+    for (size_t k = 0; blocked.factors && k < out.size(); ++k) {
+      float factor;
+      std::memcpy(&factor, blocked.data + k * sizeof factor, sizeof factor);
+      out[k] *= factor;
+    }
+    return;
+  }
   const bool half = blocked.precision == Precision::bf16;
   for (size_t k = 0; k < out.size(); ++k) {
     const std::byte* value = half ? panel + (k / 2 * 2 * kPanel + 2 * n + k % 2) * 2
@@ -83,8 +101,12 @@ void unblock_row(const BlockedRef& blocked, size_t row, std::span<float> out) {
   }
 }
 
-BlockedWeights::BlockedWeights(std::span<const WeightRef> weights, Precision precision)
-    : weights_(weights.begin(), weights.end()), in_(weights.front().in), precision_(precision) {
+BlockedWeights::BlockedWeights(std::span<const WeightRef> weights, Precision precision,
+                               std::span<const float> factors)
+    : weights_(weights.begin(), weights.end()),
+      factors_(factors.begin(), factors.end()),
+      in_(weights.front().in),
+      precision_(precision) {
   bool mixed = false;
   for (const WeightRef& weight : weights) {
     out_ += weight.out;
@@ -103,7 +125,14 @@ BlockedWeights::BlockedWeights(std::span<const WeightRef> weights, Precision pre
 }
 
 BlockedWeights::BlockedWeights(const BlockedRef& blocked)
-    : stored_(blocked.data), out_(blocked.out), in_(blocked.in), precision_(blocked.precision) {
+    : stored_(blocked.data + bytes_of_factors(blocked.in, blocked.factors)),
+      out_(blocked.out),
+      in_(blocked.in),
+      precision_(blocked.precision) {
+  if (blocked.factors) {
+    factors_.resize(in_);
+    std::memcpy(factors_.data(), blocked.data, in_ * sizeof(float));
+  }
   choose_layout();
   const bool aligned = reinterpret_cast<uintptr_t>(stored_) % 64 == 0;
   stored_as_is_ = aligned && !emulates_bf16_;
@@ -169,6 +198,9 @@ void BlockedWeights::pack(size_t panel, float* floats, std::byte* to) const {
   const bool direct = precision_ == Precision::f32 || emulates_bf16_;
   float* const values = direct ? reinterpret_cast<float*>(to) : floats;
   table.pack_f32(rows, static_cast<int>(weights_.front().dtype), in_, values);
+  for (size_t k = 0; k < factors_.size(); ++k) {
+    for (size_t i = k * kPanel; i < (k + 1) * kPanel; ++i) values[i] /= factors_[k];
+  }
   if (precision_ == Precision::int8) table.pack_int8(values, in_, to);
   if (precision_ != Precision::bf16) return;
   if (!emulates_bf16_) return table.pack_bf16(values, in_, to);

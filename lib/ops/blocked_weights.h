@@ -19,7 +19,8 @@ namespace bert {
 /// scratch instead of waiting.
 class BlockedWeights {
  public:
-  BlockedWeights(std::span<const WeightRef> weights, Precision precision);
+  BlockedWeights(std::span<const WeightRef> weights, Precision precision,
+                 std::span<const float> factors);
   explicit BlockedWeights(const BlockedRef& blocked);
   ~BlockedWeights();
   BlockedWeights(const BlockedWeights&) = delete;
@@ -29,6 +30,7 @@ class BlockedWeights {
   size_t in() const { return in_; }
   size_t panels() const { return panels_; }
   size_t panel_bytes() const { return panel_bytes_; }
+  std::span<const float> factors() const { return factors_; }  ///< [K], or empty
   /// bf16 on a CPU without it: panels are floats of rounded values.
   bool emulates_bf16() const { return emulates_bf16_; }
 
@@ -45,7 +47,8 @@ class BlockedWeights {
 
  private:
   std::vector<WeightRef> weights_;
-  std::vector<float> owned_;           ///< matrices of mixed types, as floats
+  std::vector<float> owned_;  ///< matrices of mixed types, as floats
+  std::vector<float> factors_;
   const std::byte* stored_ = nullptr;  ///< panels as a file holds them
   bool stored_as_is_ = false;          ///< and as the kernels want them
   size_t out_ = 0;

@@ -86,6 +86,7 @@ struct KernelTable {
   void (*layer_norm)(const float* x, size_t n, const float* weight, const float* bias, float eps,
                      float* out);
   void (*add)(const float* y, size_t n, float* x);
+  void (*multiply)(const float* x, const float* y, size_t n, float* out);
   void (*activate)(int activation, float* x, size_t n);
   void (*softmax)(float* x, size_t n);
   float (*dot)(const float* a, const float* b, size_t n);

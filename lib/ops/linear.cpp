@@ -52,19 +52,24 @@ void widen(GemmTask& part, float* made) {
 
 struct Linear::State {
   BlockedWeights weights;
+  const std::byte* first;  ///< weight
   Precision precision;
   std::vector<float> bias;          ///< [panels * kPanel], or empty
   std::vector<WeightRef> matrices;  ///< for BLAS: floats as stored; else empty
   std::vector<float> floats;
 
-  State(std::span<const WeightRef> w, std::vector<float> b, Precision p)
-      : weights(w, p == Precision::split ? Precision::f32 : p), precision(p), bias(std::move(b)) {
+  State(std::span<const WeightRef> w, std::vector<float> b, Precision p,
+        std::span<const float> factors)
+      : weights(w, p == Precision::split ? Precision::f32 : p, factors),
+        first(w[0].data),
+        precision(p),
+        bias(std::move(b)) {
     pad_bias();
     if (p == Precision::split && !kernels().gemm_split) precision = Precision::f32;
     if (precision == Precision::f32 && uses_blas()) store_for_blas(w);
   }
   State(const BlockedRef& blocked, std::vector<float> b)
-      : weights(blocked), precision(blocked.precision), bias(std::move(b)) {
+      : weights(blocked), first(blocked.data), precision(blocked.precision), bias(std::move(b)) {
     pad_bias();
   }
 
@@ -108,8 +113,9 @@ Linear::~Linear() = default;
 Linear::Linear(WeightRef weight, std::vector<float> bias, Precision precision)
     : Linear(std::span<const WeightRef>(&weight, 1), std::move(bias), precision) {}
 
-Linear::Linear(std::span<const WeightRef> weights, std::vector<float> bias, Precision precision)
-    : state_(std::make_unique<State>(weights, std::move(bias), precision)) {}
+Linear::Linear(std::span<const WeightRef> weights, std::vector<float> bias, Precision precision,
+               std::span<const float> factors)
+    : state_(std::make_unique<State>(weights, std::move(bias), precision, factors)) {}
 
 Linear::Linear(const BlockedRef& blocked, std::vector<float> bias)
     : state_(std::make_unique<State>(blocked, std::move(bias))) {}
@@ -142,6 +148,13 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
   const size_t in = weights.in();
   task.a = x.data;
   task.lda = x.stride;
+  const std::span<const float> factors = weights.factors();
+  float* scaled = scratch.scaled.reserve(factors.size());
+  const auto row_of_x = [&](size_t t) -> const float* {
+    if (factors.empty()) return x.row(t);
+    table.multiply(x.row(t), factors.data(), in, scaled);
+    return scaled;
+  };
   if (bytes()) {
     const size_t ld = row_stride(in * table.int8_bytes);
     const size_t groups = int8_groups(in);
@@ -150,7 +163,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
     Int8Scale* scales = reinterpret_cast<Int8Scale*>(floats_of_x);
     int8_t* quantized = reinterpret_cast<int8_t*>(floats_of_x + scale_floats);
     for (size_t t = 0; t < x.rows; ++t) {
-      table.to_int8(x.row(t), in, quantized + t * ld, scales + t * groups);
+      table.to_int8(row_of_x(t), in, quantized + t * ld, scales + t * groups);
     }
     task.a = quantized;
     task.lda = ld / table.int8_bytes;
@@ -168,7 +181,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
     uint16_t* rounded = reinterpret_cast<uint16_t*>(floats_of_x + (emulate ? x.rows * in : 0));
     for (size_t t = 0; t < x.rows; ++t) {
       uint16_t* row = emulate ? rounded : rounded + t * ld;
-      table.to_bf16(x.row(t), in, row);
+      table.to_bf16(row_of_x(t), in, row);
       if (emulate) {
         table.to_float(static_cast<int>(DType::bf16), reinterpret_cast<const std::byte*>(row), in,
                        floats_of_x + t * in);
@@ -244,6 +257,7 @@ void Linear::operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& 
                         ConstMatrix residual) const {
   const State& s = *state_;
   if (x.rows == 0) return;
+  if (scratch.observer) scratch.observer(s.first, x);
   const size_t parts = scratch.team ? static_cast<size_t>(scratch.team->size()) : 1;
   if (!s.matrices.empty()) {
     float* floats = scratch.panel.reserve(parts * s.blas_floats());

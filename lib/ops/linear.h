@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -42,22 +43,25 @@ struct WeightRef {
 ///   int8   K in groups of 64, the last filled up to a multiple of 4; of each group
 ///          16 float scales, 16 int32 sums of its columns, and [K' / 4][16][4] int8;
 ///          weight n, k is about scale[n] * int8
+/// With factors, int8 begins with one float for each k, filled up to 64 bytes: x is multiplied by
+/// it before it is rounded, weights were divided by it.
 /// All little-endian, the same for every instruction set.
 struct BlockedRef {
   const std::byte* data = nullptr;
   Precision precision = Precision::int8;
   size_t out = 0;  ///< N
   size_t in = 0;   ///< K
+  bool factors = false;
 };
 
 /// The version of these layouts that a file names.
 constexpr int kBlockedLayout = 1;
 
-BERT_API size_t blocked_bytes(Precision precision, size_t out, size_t in);
-/// Writes matrices of the same K side by side in kernel order; out [blocked_bytes(...)], aligned
-/// to 64.
+BERT_API size_t blocked_bytes(Precision precision, size_t out, size_t in, bool factors = false);
+/// Writes matrices of the same K side by side in kernel order; factors [K], above 0, or empty; out
+/// [blocked_bytes(...)], aligned to 64.
 BERT_API void block_weights(std::span<const WeightRef> weights, Precision precision,
-                            std::byte* out);
+                            std::span<const float> factors, std::byte* out);
 /// The weights [K] of one output, as floats.
 BERT_API void unblock_row(const BlockedRef& blocked, size_t row, std::span<float> out);
 
@@ -65,7 +69,10 @@ BERT_API void unblock_row(const BlockedRef& blocked, size_t row, std::span<float
 struct LinearScratch {
   Buffer panel;      ///< a block of weights in kernel order, while the matrix is not yet blocked
   Buffer quantized;  ///< activations as int8 or bf16
+  Buffer scaled;     ///< a row times the factors
   Team* team = nullptr;  ///< threads to share one product with; nullptr: this thread alone
+  /// If set, called with the (first) matrix and the input [T, K] of each product.
+  std::function<void(const std::byte* weights, ConstMatrix x)> observer;
 };
 
 /// A fully connected layer, y = act(x W^T + b) (+ residual).
@@ -84,8 +91,11 @@ class BERT_API Linear {
   Linear();
   /// `bias` may be empty. Throws std::bad_alloc only.
   Linear(WeightRef weight, std::vector<float> bias, Precision precision = Precision::f32);
-  /// Several matrices of the same K side by side, computed as one (query, key and value).
-  Linear(std::span<const WeightRef> weights, std::vector<float> bias, Precision precision);
+  /// Several matrices of the same K side by side, computed as one (query, key and value). Of int8
+  /// with `factors` [K], above 0: each input is multiplied by its factor before it is rounded, and
+  /// its weights are divided by it.
+  Linear(std::span<const WeightRef> weights, std::vector<float> bias, Precision precision,
+         std::span<const float> factors = {});
   /// From a file that `quantize` wrote; [N] of several matrices side by side is their sum.
   Linear(const BlockedRef& blocked, std::vector<float> bias);
   Linear(Linear&&) noexcept;

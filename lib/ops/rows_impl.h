@@ -186,6 +186,12 @@ void add_impl(const float* y, size_t n, float* x) {
   });
 }
 
+void multiply_impl(const float* x, const float* y, size_t n, float* out) {
+  each(n, [=](size_t i, auto part) {
+    store_n(out + i, mul(load_n(x + i, part), load_n(y + i, part)), part);
+  });
+}
+
 float dot_impl(const float* a, const float* b, size_t n) {
   return row_sum(n, [a, b](size_t i, auto part, Vec sum) {
     return fma(load_n(a + i, part), load_n(b + i, part), sum);

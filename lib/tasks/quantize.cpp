@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "bert/input_factors.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/model_files.h"
 #include "checkpoint/weights_writer.h"
@@ -162,7 +163,16 @@ class Quantizer {
                     fmt::format("tensor {} is of another shape than its neighbours", part));
       }
     }
-    writer_.add_blocked(name, matrices, options_.precision);
+    writer_.add_blocked(name, matrices, options_.precision, factors_of(parts[0]));
+  }
+
+  /// Those of a matrix for int8, or none.
+  std::span<const float> factors_of(std::string_view name) {
+    if (options_.precision != Precision::int8 || weights().precision() == Precision::int8)
+      return {};
+    if (factors_.empty()) factors_ = input_factors(options_.model);
+    const auto found = factors_.find(without_head(name));
+    return found == factors_.end() ? std::span<const float>() : found->second;
   }
 
   /// The larger tables among what models look up or compute with in f32: half precision is more
@@ -199,6 +209,7 @@ class Quantizer {
   WeightsWriter writer_;
   std::list<std::vector<float>> floats_;
   std::set<std::string> joined_;  ///< prefixes of attentions that are done
+  InputFactors factors_;
 };
 
 }  // namespace

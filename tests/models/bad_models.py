@@ -179,15 +179,18 @@ def quantized_cases():
     good("Q01-int8", files=file(), same=False)
     good("Q01-bf16", files=file(precision="bf16"), same=False)
     good("Q01-unaligned", files=file(pad=8), same=False)
+    good("Q01-factors", files=file(factors=True), same=False)
+    good("Q01-factors-unaligned", files=file(factors=True, pad=8), same=False)
     good("Q01-config", files=file() | {"config.json": json.dumps(config(
         quantization_config={"quant_method": "bertutils", "dtype": "int8"}))}, same=False)
     for layout in ["2", "0", "", "1.0", "\x1b[31m"]:
         bad(f"Q02-layout-{layout!r}", [name, "layout", "wants 1"], 78, files=file(layout=layout))
     for text in ["", "int8", "int4 13 8", "int8 13", "int8 13 8 8", "int8 0 8", "int8 13 0", "int8 -13 8", "int8  13 8",
                  "int8 13 8 ", "int8 99999999999999999999 8", "int8 13 1048577", "int8 134217729 8", "f32 13 8",
-                 "int8 13\t8", "\x1b[31m"]:
+                 "int8 13\t8", "int8 13 8 factor", "int8 13 8  factors", "int8 13 8 factors ", "bf16 13 8 factors",
+                 "\x1b[31m"]:
         bad(f"Q03-metadata-{text!r}", [name, "metadata of tensor", WORDS], files=file(changes={WORDS: text}))
-    for text in ["int8 17 8", "int8 13 9", "int8 134217728 1048576"]:
+    for text in ["int8 17 8", "int8 13 9", "int8 13 8 factors", "int8 134217728 1048576"]:
         bad(f"Q04-size-{text}", [name, WORDS, "bytes of U8"], files=file(changes={WORDS: text}))
     bad("Q04-cut", [name, WORDS, "bytes of U8"], files=file(cut=1))
     bad("Q04-type", [name, WORDS, "I8"], files=file(dtype="I8"))

@@ -333,9 +333,9 @@ TEST_CASE("weights blocked in a file compute the same bits as stored ones") {
         const auto address = reinterpret_cast<uintptr_t>(file.data());
         std::byte* data = file.data() + (64 - address % 64) + misaligned;
         std::vector<float> aligned(bytes / 4 + 1);
-        block_weights(parts, precision, reinterpret_cast<std::byte*>(aligned.data()));
+        block_weights(parts, precision, {}, reinterpret_cast<std::byte*>(aligned.data()));
         std::memcpy(data, aligned.data(), bytes);
-        const Linear linear({data, precision, out + 9, in}, {});
+        const Linear linear(BlockedRef{data, precision, out + 9, in}, {});
         for (int run = 0; run < 20; ++run) {
           REQUIRE(same_bits(apply(linear, x, Activation::gelu), wanted));
         }
@@ -505,6 +505,40 @@ Floats int8_by(const KernelTable& table, const Floats& x, const Floats& w, size_
   task.ldc = out;
   table.gemm_int8(task);
   return y;
+}
+
+TEST_CASE("factors of int8 multiply the inputs and divide the weights") {
+  Random random;
+  for (const auto& [in, out] :
+       std::vector<std::pair<size_t, size_t>>{{5, 3}, {37, 50}, {192, 64}}) {
+    CAPTURE(in);
+    const StoredWeight weight(DType::f32, out, in, random);
+    const Floats x = random.floats(11 * in);
+    Floats factors(in), scaled_x = x, scaled_w = weight.values;
+    for (float& f : factors) f = std::exp(random.floats(1)[0]);
+    for (size_t i = 0; i < scaled_x.size(); ++i) scaled_x[i] *= factors[i % in];
+    for (size_t i = 0; i < scaled_w.size(); ++i) scaled_w[i] /= factors[i % in];
+    const WeightRef whole{reinterpret_cast<const std::byte*>(scaled_w.data()), DType::f32, out, in};
+    const Floats wanted = apply(Linear(whole, {}, Precision::int8), scaled_x, Activation::none);
+    const Linear linear({&weight.ref, 1}, {}, Precision::int8, factors);
+    CHECK(same_bits(apply(linear, x, Activation::none), wanted));
+
+    std::vector<std::byte> file(blocked_bytes(Precision::int8, out, in, true));
+    block_weights({&weight.ref, 1}, Precision::int8, factors, file.data());
+    const BlockedRef blocked{file.data(), Precision::int8, out, in, true};
+    CHECK(same_bits(apply(Linear(blocked, {}), x, Activation::none), wanted));
+    Floats row(in);
+    unblock_row(blocked, out - 1, row);
+    double worst = 0;
+    for (size_t k = 0; k < in; ++k) {
+      const float back = row[k] / factors[k], want = scaled_w[(out - 1) * in + k];
+      worst = std::max(worst, std::abs(double{back} - double{want}));
+    }
+    const double largest =
+        *std::max_element(scaled_w.end() - in, scaled_w.end(),
+                          [](float a, float b) { return std::abs(a) < std::abs(b); });
+    CHECK(worst < std::abs(largest) / 250);
+  }
 }
 
 TEST_CASE("int8 and float products on every target") {
