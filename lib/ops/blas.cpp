@@ -2,8 +2,10 @@
 
 #include <cblas.h>
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -53,7 +55,18 @@ struct Blas {
   std::string core;
 };
 
+/// OpenBLAS maps this much or less, and tries for ever where it may not.
+constexpr size_t kAddressSpace = 192 << 20;
+
+void check_address_space() {
+  void* room =
+      mmap(nullptr, kAddressSpace, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) throw std::bad_alloc();
+  munmap(room, kAddressSpace);
+}
+
 Blas load() {
+  check_address_space();
   const std::string best = best_core();
   const WithEnvironment core("OPENBLAS_CORETYPE", best);
   const WithEnvironment threads("OPENBLAS_NUM_THREADS", "1");

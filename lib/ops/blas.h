@@ -12,11 +12,12 @@ namespace bert {
 /// products.
 ///
 /// OpenBLAS is loaded at the first need, not linked: loading it starts threads, takes 2 ms, and
-/// never ends where the address space is limited; and the core it computes for can be named before
-/// it looks at the environment or misjudges the CPU (before 0.3.25 it took the SSE3 kernels on many
-/// new ones). Since threads are ours, it gets one.
+/// never ends where the address space is limited (that is looked at first); and the core it
+/// computes for can be named before it looks at the environment or misjudges the CPU (before 0.3.25
+/// it took the SSE3 kernels on many new ones). Since threads are ours, it gets one.
 ///
-/// Thread rule: the first call of any function here loads; make it before starting threads.
+/// Thread rule: the first call of any function here loads; make it before starting threads. It
+/// throws std::bad_alloc where OpenBLAS lacks address space.
 
 enum class BlasState {
   ok,       ///< loaded, computing for the core that suits this CPU
