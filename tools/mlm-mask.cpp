@@ -77,8 +77,9 @@ int main(int argc, char** argv) {
     models.fill_tokens(task, tokenizer, true, false);
     if (options.mask.show) rows.drop_number();
     rows.fill(task);
-    for (const std::string& field : {options.spans, options.key}) {
-      if (!field.empty()) rows.stream().extra_fields.push_back(field);
+    for (const StreamOptions::ExtraField& extra :
+         {StreamOptions::ExtraField{"--spans", options.spans}, {"--key", options.key}}) {
+      if (!extra.field.empty()) rows.stream().extra_fields.push_back(extra);
     }
     if (!rows.stream().extra_fields.empty() && app.count("--fields") == 0) {
       rows.stream().fields = {"1"};

@@ -92,8 +92,9 @@ int main(int argc, char** argv) {
     StreamOptions& stream = rows.stream();
     stream.texts = options.pair ? 2 : 1;
     stream.chunk_records = 16;  // a record is many sequences
-    for (const std::string& field : {options.context, options.group}) {
-      if (!field.empty()) stream.extra_fields.push_back(field);
+    for (const StreamOptions::ExtraField& extra :
+         {StreamOptions::ExtraField{"--context", options.context}, {"--group", options.group}}) {
+      if (!extra.field.empty()) stream.extra_fields.push_back(extra);
     }
     if (!stream.extra_fields.empty() && !options.pair && app.count("--fields") == 0) {
       stream.fields = {"1"};

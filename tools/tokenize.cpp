@@ -97,6 +97,9 @@ int main(int argc, char** argv) {
     models.fill_tokens(task, tokenizer, options.special || options.pair, options.pair);
     if (output == TokenizeOutput::offsets) rows.drop_number();
     rows.fill(task);
+    if (options.stats && task.json) {
+      throw Error(Error::Kind::usage, "", "--stats and --json: wants one of them");
+    }
     task.encode.truncation = options.truncation;
     task.chars = options.chars;
 

@@ -25,15 +25,19 @@ Columns::Columns(const StreamOptions& options)
     throw Error(Error::Kind::usage, "-f",
                 fmt::format("found {} fields, wants {}", wanted_.size(), texts_));
   }
-  wanted_.insert(wanted_.end(), options.extra_fields.begin(), options.extra_fields.end());
-  for (const std::string& field : wanted_) {
+  const auto add_index = [&](const std::string& option, const std::string& field) {
     const size_t number = field_number(field);
     if (number == 0 && !options.header) {
-      throw Error(Error::Kind::usage, "-f",
+      throw Error(Error::Kind::usage, option,
                   fmt::format("found '{}', wants a field number from 1 up (names need --header)",
                               printable(field)));
     }
     index_.push_back(number - 1);
+  };
+  for (const std::string& field : wanted_) add_index("-f", field);
+  for (const auto& [option, field] : options.extra_fields) {
+    add_index(option, field);
+    wanted_.push_back(field);
   }
 }
 

@@ -20,8 +20,11 @@ struct StreamOptions {
   bool paragraphs = false;          ///< a record is lines up to an empty one; the text all of it
   std::vector<std::string> fields;  ///< 1-based numbers, or names with a header; empty: the whole
                                     ///< line (texts 1) or fields 1 and 2 (texts 2)
-  std::vector<std::string>
-      extra_fields;       ///< further fields that the tool needs (a gold label, a group)
+  struct ExtraField {
+    std::string option;  ///< that names it, for messages
+    std::string field;
+  };
+  std::vector<ExtraField> extra_fields;  ///< that the tool needs too (a gold label, a group)
   bool adjacent = false;  ///< with one text: a record's text_pair is its own text, its text that of
                           ///< the record before it in the file, "" for the first
   bool header = false;    ///< the first record of each file names the columns
