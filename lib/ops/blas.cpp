@@ -3,11 +3,14 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -53,10 +56,18 @@ struct Blas {
   BlasState state = BlasState::missing;
   decltype(&cblas_sgemm) sgemm = nullptr;
   std::string core;
+  bool limited = false;  ///< the address space is
 };
 
-/// OpenBLAS maps this much or less, and tries for ever where it may not.
+/// OpenBLAS maps up to this much, as often as products run at once, and tries for ever where it may
+/// not. So where the address space is limited there is one product at a time, and the first is
+/// here.
 constexpr size_t kAddressSpace = 192 << 20;
+
+bool is_address_space_limited() {
+  rlimit limit;
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
 
 void check_address_space() {
   void* room =
@@ -65,12 +76,21 @@ void check_address_space() {
   munmap(room, kAddressSpace);
 }
 
+void run_first(decltype(&cblas_sgemm) sgemm) {
+  constexpr int kSize = 128;  // of less it makes no use of memory of its own
+  const std::vector<float> a(kSize * kSize);
+  std::vector<float> c(a);
+  sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kSize, kSize, kSize, 1.f, a.data(), kSize,
+        a.data(), kSize, 0.f, c.data(), kSize);
+}
+
 Blas load() {
-  check_address_space();
   const std::string best = best_core();
   const WithEnvironment core("OPENBLAS_CORETYPE", best);
   const WithEnvironment threads("OPENBLAS_NUM_THREADS", "1");
   Blas blas;
+  blas.limited = is_address_space_limited();
+  if (blas.limited) check_address_space();
   void* library = nullptr;
   for (const char* name : {"libopenblas.so.0", "libopenblas.so"}) {
     if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -78,6 +98,7 @@ Blas load() {
   if (!library) return blas;
   blas.sgemm = reinterpret_cast<decltype(blas.sgemm)>(dlsym(library, "cblas_sgemm"));
   if (!blas.sgemm) return blas;
+  if (blas.limited) run_first(blas.sgemm);
   if (void* name = dlsym(library, "openblas_get_corename")) {
     blas.core = reinterpret_cast<char* (*)()>(name)();
   }
@@ -98,6 +119,9 @@ void gemm(CBLAS_TRANSPOSE transpose_a, CBLAS_TRANSPOSE transpose_b, const float*
     throw Error(Error::Kind::no_input, "libopenblas.so.0",
                 "OpenBLAS cannot be loaded, and these products need it (package libopenblas0)");
   }
+  static std::mutex one_at_a_time;
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  if (blas().limited) lock.lock();
   blas().sgemm(CblasRowMajor, transpose_a, transpose_b, static_cast<int>(m), static_cast<int>(n),
                static_cast<int>(k), 1.f, a, static_cast<int>(lda), b, static_cast<int>(ldb), beta,
                c, static_cast<int>(ldc));

@@ -568,6 +568,8 @@ def resource_cases():
     for megabytes in [] if SANITIZED else [64, 96, 128, 192, 256, 384, 512]:
         Case(f"L42-as-{megabytes}", files=model_files(), status=(0, 71), args=["-j", "1"],
              limits={resource.RLIMIT_AS: megabytes << 20})
+        Case(f"L42-as-{megabytes}-openblas", files=model_files(), status=(0, 71), args=["-j", "2"],
+             limits={resource.RLIMIT_AS: megabytes << 20, "env": dict(os.environ, BERT_KERNELS="openblas")})
     kernels = {name: os.environ[name] for name in ["BERT_ISA", "BERT_KERNELS"] if name in os.environ}
     good("L42-no-home", files=model_files(), limits={"env": {"PATH": "/usr/bin:/bin"} | kernels})
 
