@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/error.h"
 #include "bert/model.h"
 
 namespace bert {
@@ -39,10 +40,19 @@ PackedBatch spread_tokens(const Config& config) {
   return batch;
 }
 
+Model open_floats(const std::string& directory, const std::string& head) {
+  try {
+    return Model::open(directory, Precision::f32);
+  } catch (const Error& error) {
+    if (head.empty() || error.kind() != Error::Kind::data) throw;
+    return Model::open(directory, Precision::f32, {head, ""});
+  }
+}
+
 }  // namespace
 
-InputFactors input_factors(const std::string& directory) {
-  const Model model = Model::open(directory, Precision::f32);
+InputFactors input_factors(const std::string& directory, const std::string& head) {
+  const Model model = open_floats(directory, head);
   const Config& config = model.config();
   const size_t hidden = config.hidden_size;
   InputFactors factors;

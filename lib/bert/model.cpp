@@ -31,7 +31,7 @@ Model Model::open(const std::string& directory, std::optional<Precision> wanted,
   const Precision encoder = precision == Precision::f32 ? Precision::split : precision;
   if (many_rows) precision = encoder;
   if (encoder == Precision::int8 && weights.precision() != Precision::int8) {
-    weights.use_input_factors(input_factors(directory));
+    weights.use_input_factors(input_factors(directory, name));
   }
   Embedding embedding = Embedding::load(config, weights, encoder);
   std::vector<Layer> layers;

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <charconv>
+#include <cmath>
+#include <cstring>
 #include <map>
 #include <span>
 #include <string_view>
@@ -37,6 +39,18 @@ size_t take_number(std::string_view& text, size_t limit) {
   return value;
 }
 
+/// Those before the first panel.
+void check_factors(const std::string& path, const TensorView& view) {
+  for (size_t k = 0; k < view.shape[1]; ++k) {
+    float factor;
+    std::memcpy(&factor, view.data + k * sizeof factor, sizeof factor);
+    if (factor > 0 && std::isfinite(factor)) continue;
+    throw Error(Error::Kind::data, path,
+                fmt::format("tensor {}: factor {} is {}, wants a number above 0",
+                            printable(view.name), k + 1, factor));
+  }
+}
+
 /// "int8 1152 384": precision, rows and columns of a matrix in kernel order; of int8 perhaps with
 /// factors.
 void read_blocked(const std::string& path, std::string_view text, TensorView& view) {
@@ -58,7 +72,8 @@ void read_blocked(const std::string& path, std::string_view text, TensorView& vi
   if (!view.blocked || out == 0 || in == 0 || !text.empty()) {
     throw Error(
         Error::Kind::data, path,
-        fmt::format("metadata of tensor {}: found \"{}\", wants int8 or bf16, rows, columns",
+        fmt::format("metadata of tensor {}: found \"{}\", wants int8 or bf16, rows, columns, and "
+                    "after those of int8 \"factors\" or nothing",
                     printable(view.name), printable(whole)));
   }
   const size_t wanted = blocked_bytes(*view.blocked, out, in, view.factors);
@@ -70,6 +85,7 @@ void read_blocked(const std::string& path, std::string_view text, TensorView& vi
   }
   view.shape = {out, in};
   view.all_rows = out;
+  if (view.factors) check_factors(path, view);
 }
 
 /// Finds what `quantize` wrote: the metadata of the file name each such matrix.

@@ -170,7 +170,10 @@ class Quantizer {
   std::span<const float> factors_of(std::string_view name) {
     if (options_.precision != Precision::int8 || weights().precision() == Precision::int8)
       return {};
-    if (factors_.empty()) factors_ = input_factors(options_.model);
+    if (factors_.empty()) {
+      const bool any = options_.head.empty() && !config().heads.empty();
+      factors_ = input_factors(options_.model, any ? config().heads[0].name : options_.head);
+    }
     const auto found = factors_.find(without_head(name));
     return found == factors_.end() ? std::span<const float>() : found->second;
   }

@@ -179,8 +179,8 @@ def quantized_cases():
     good("Q01-int8", files=file(), same=False)
     good("Q01-bf16", files=file(precision="bf16"), same=False)
     good("Q01-unaligned", files=file(pad=8), same=False)
-    good("Q01-factors", files=file(factors=True), same=False)
-    good("Q01-factors-unaligned", files=file(factors=True, pad=8), same=False)
+    good("Q01-factors", files=file(factors=0.5), same=False)
+    good("Q01-factors-unaligned", files=file(factors=0.5, pad=8), same=False)
     good("Q01-config", files=file() | {"config.json": json.dumps(config(
         quantization_config={"quant_method": "bertutils", "dtype": "int8"}))}, same=False)
     for layout in ["2", "0", "", "1.0", "\x1b[31m"]:
@@ -192,6 +192,8 @@ def quantized_cases():
         bad(f"Q03-metadata-{text!r}", [name, "metadata of tensor", WORDS], files=file(changes={WORDS: text}))
     for text in ["int8 17 8", "int8 13 9", "int8 13 8 factors", "int8 134217728 1048576"]:
         bad(f"Q04-size-{text}", [name, WORDS, "bytes of U8"], files=file(changes={WORDS: text}))
+    for factor in [0, -1, float("inf"), float("nan")]:
+        bad(f"Q04-factors-{factor}", [name, "factor 1 is", "wants a number above 0"], files=file(factors=factor))
     bad("Q04-cut", [name, WORDS, "bytes of U8"], files=file(cut=1))
     bad("Q04-type", [name, WORDS, "I8"], files=file(dtype="I8"))
     bad("Q04-mixed", [name, "int8 and bf16"], files=file(changes={WORDS: "bf16 13 8"}))

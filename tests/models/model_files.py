@@ -104,15 +104,17 @@ def blocked_bytes(precision, out, size):
     return panels * 16 * ((size + 63) // 64 * 8 + (size + 3) // 4 * 4)
 
 
-def quantized(changes=None, layout="1", dtype="U8", cut=0, pad=64, precision="int8", factors=False):
+def quantized(changes=None, layout="1", dtype="U8", cut=0, pad=64, precision="int8", factors=None):
     """What quantize writes, all its values 0. `changes`: of the metadata, by tensor."""
     model, metadata = {}, {"format": "pt", "bertutils_layout": layout}
     for name, (out, size) in [(WORDS, (len(VOCAB), HIDDEN))] + [
             (f"encoder.layer.{i}.attention.self.query_key_value.weight", (3 * HIDDEN, HIDDEN)) for i in range(LAYERS)]:
-        data = bytes((size + 15) // 16 * 64 if factors else 0)
+        data = b""
+        if factors is not None:
+            data = (struct.pack("<f", factors) * size).ljust((size + 15) // 16 * 64, b"\0")
         data += bytes(blocked_bytes(precision, out, size) - (cut if name == WORDS else 0))
         model[name] = (dtype, [len(data)], data)
-        metadata["blocked." + name] = f"{precision} {out} {size}" + " factors" * factors
+        metadata["blocked." + name] = f"{precision} {out} {size}" + " factors" * (factors is not None)
     for name, text in (changes or {}).items():
         metadata["blocked." + name] = text
     for name, entry in tensors().items():

@@ -6,11 +6,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 #include <random>
 
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/weights_writer.h"
 #include "golden.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
@@ -183,6 +185,37 @@ TEST_CASE("named heads stay in a quantized directory, and come out of it as mode
     Workspace a, b;
     const Model from = Model::open(small, Precision::f32, {head, ""});
     CHECK(same_bits(copy(model.forward(batch, a)), copy(from.forward(batch, b))));
+  }
+}
+
+TEST_CASE("a head that brings what the bare model lacks is measured with it") {
+  const Folder folder;
+  const std::string from = golden_model("tiny-heads"), directory = folder / "own";
+  std::filesystem::copy(from, directory);
+  const Checkpoint checkpoint = Checkpoint::open(from);
+  const Checkpoint of_head = Checkpoint::open(from, {"qa", ""});
+  WeightsWriter writer;
+  for (const TensorView* tensor : checkpoint.weights.tensors()) {
+    const std::string name = checkpoint.weights.canonical(*tensor);
+    if (name.starts_with("heads.qa.encoder.layer.1.")) continue;
+    const bool own = name.starts_with("encoder.layer.1.");
+    writer.add(own ? *of_head.weights.find(name) : *tensor, (own ? "heads.qa." : "") + name);
+  }
+  std::filesystem::remove(directory + "/model.safetensors");
+  writer.write(directory + "/model.safetensors");
+  CHECK_THROWS_AS(Model::open(directory, Precision::int8), Error);
+  const PackedBatch batch = batch_of("tiny-heads.qa");
+  Workspace workspace;
+  const auto hidden = [&](const Model& model) { return copy(model.forward(batch, workspace)); };
+  const auto wanted = hidden(Model::open(directory, Precision::f32, {"qa", ""}));
+  for (const Model& model : {Model::open(directory, Precision::int8, {"qa", ""}),
+                             Model::open(written(folder, directory, Precision::int8, "qa"))}) {
+    const auto got = hidden(model);
+    REQUIRE(got.size() == wanted.size());
+    const auto product = [](const std::vector<float>& a, const std::vector<float>& b) {
+      return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+    };
+    CHECK(product(got, wanted) > 0.9995 * std::sqrt(product(got, got) * product(wanted, wanted)));
   }
 }
 
