@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
       if (plan.values && plan.labels.size() > 1) {
         throw Error(Error::Kind::usage, "--gold", "wants a model with labels or with one value");
       }
-      rows.stream().extra_fields = {{"--gold", options.gold}};
+      rows.stream().want_field("--gold", options.gold);
       const bool whole = !classify.pair && fields->count() == 0;  // the line, label and all
       if (whole) rows.stream().fields = {options.gold == "1" ? "2" : "1"};
       if (plan.labels.size() == 1) classify.value_metrics = &value_metrics;

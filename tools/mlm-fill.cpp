@@ -96,9 +96,8 @@ int main(int argc, char** argv) {
     rows.fill(task);
     const FillPlan plan = FillPlan::make(options.fill, tokenizer, task.encode.max_length);
     if (measured) {
-      rows.stream().extra_fields = {options.gold.empty()
-                                        ? StreamOptions::ExtraField{"--labels", options.labels}
-                                        : StreamOptions::ExtraField{"--gold", options.gold}};
+      rows.stream().want_field("--gold", options.gold);
+      rows.stream().want_field("--labels", options.labels);
       // The truth must not be read as part of the text.
       if (app.count("--fields") == 0) rows.stream().fields = {"1"};
     }

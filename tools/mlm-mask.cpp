@@ -77,10 +77,8 @@ int main(int argc, char** argv) {
     models.fill_tokens(task, tokenizer, true, false);
     if (options.mask.show) rows.drop_number();
     rows.fill(task);
-    for (const StreamOptions::ExtraField& extra :
-         {StreamOptions::ExtraField{"--spans", options.spans}, {"--key", options.key}}) {
-      if (!extra.field.empty()) rows.stream().extra_fields.push_back(extra);
-    }
+    rows.stream().want_field("--spans", options.spans);
+    rows.stream().want_field("--key", options.key);
     if (!rows.stream().extra_fields.empty() && app.count("--fields") == 0) {
       rows.stream().fields = {"1"};
     }

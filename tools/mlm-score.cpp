@@ -92,10 +92,8 @@ int main(int argc, char** argv) {
     StreamOptions& stream = rows.stream();
     stream.texts = options.pair ? 2 : 1;
     stream.chunk_records = 16;  // a record is many sequences
-    for (const StreamOptions::ExtraField& extra :
-         {StreamOptions::ExtraField{"--context", options.context}, {"--group", options.group}}) {
-      if (!extra.field.empty()) stream.extra_fields.push_back(extra);
-    }
+    stream.want_field("--context", options.context);
+    stream.want_field("--group", options.group);
     if (!stream.extra_fields.empty() && !options.pair && app.count("--fields") == 0) {
       stream.fields = {"1"};
     }

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
     LabelMetrics metrics({"IsNext", "NotNext"});
     if (!gold.empty()) {
       nsp.metrics = &metrics;
-      rows.stream().extra_fields = {{"--gold", gold}};
+      rows.stream().want_field("--gold", gold);
     }
     const int status = rows.run([&] {
       return std::make_unique<NspScoreWorker>(tokenizer, model, next_sentence, nsp, task);

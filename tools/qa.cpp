@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
     }
     if (!options.gold.empty()) {
       qa.metrics = &metrics;
-      rows.stream().extra_fields = {{"--gold", options.gold}};
+      rows.stream().want_field("--gold", options.gold);
     }
     const auto make_worker = [&] {
       return std::make_unique<QaWorker>(tokenizer, model, head, qa, task);

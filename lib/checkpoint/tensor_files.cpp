@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <span>
 #include <string_view>
@@ -41,13 +40,13 @@ size_t take_number(std::string_view& text, size_t limit) {
 
 /// Those before the first panel.
 void check_factors(const std::string& path, const TensorView& view) {
-  for (size_t k = 0; k < view.shape[1]; ++k) {
-    float factor;
-    std::memcpy(&factor, view.data + k * sizeof factor, sizeof factor);
-    if (factor > 0 && std::isfinite(factor)) continue;
+  std::vector<float> factors(view.shape[1]);
+  to_float(DType::f32, view.data, factors);
+  for (size_t k = 0; k < factors.size(); ++k) {
+    if (factors[k] > 0 && std::isfinite(factors[k])) continue;
     throw Error(Error::Kind::data, path,
                 fmt::format("tensor {}: factor {} is {}, wants a number above 0",
-                            printable(view.name), k + 1, factor));
+                            printable(view.name), k + 1, factors[k]));
   }
 }
 

@@ -210,6 +210,11 @@ void Weights::use_head(std::string_view name) {
 
 void Weights::use_input_factors(InputFactors factors) { state_->factors = std::move(factors); }
 
+std::span<const float> Weights::factors_of(std::string_view canonical_name) const {
+  const auto found = state_->factors.find(canonical_name);
+  return found == state_->factors.end() ? std::span<const float>() : found->second;
+}
+
 const TensorView* Weights::find(std::string_view canonical_name) const {
   return state_->find(canonical_name);
 }
@@ -271,10 +276,7 @@ Linear Weights::linear(std::span<const std::string> names, size_t out, size_t in
   }
   std::vector<WeightRef> matrices;
   for (const std::string& name : names) matrices.push_back(matrix(name, out, in));
-  const auto factors = state_->factors.find(names[0]);
-  const bool scaled = precision == Precision::int8 && factors != state_->factors.end();
-  return Linear(matrices, std::move(bias), precision,
-                scaled ? std::span<const float>(factors->second) : std::span<const float>());
+  return Linear(matrices, std::move(bias), precision, factors_of(names[0]));
 }
 
 Precision Weights::precision() const {

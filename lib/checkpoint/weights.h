@@ -87,6 +87,8 @@ class BERT_API Weights {
   void use_head(std::string_view name);
   /// From here on layers that are rounded to int8 have these.
   void use_input_factors(InputFactors factors);
+  /// Those of a matrix, or none.
+  std::span<const float> factors_of(std::string_view canonical_name) const;
 
   /// nullptr if the file has no such tensor.
   const TensorView* find(std::string_view canonical_name) const;

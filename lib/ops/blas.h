@@ -11,10 +11,11 @@ namespace bert {
 /// has no vector kernels for the CPU, or with BERT_KERNELS=openblas; training uses it for its
 /// products.
 ///
-/// OpenBLAS is loaded at the first need, not linked: loading it starts threads, takes 2 ms, and
-/// never ends where the address space is limited (that is looked at first); and the core it
-/// computes for can be named before it looks at the environment or misjudges the CPU (before 0.3.25
-/// it took the SSE3 kernels on many new ones). Since threads are ours, it gets one.
+/// OpenBLAS is loaded at the first need, not linked: loading it starts threads and takes 2 ms; and
+/// the core it computes for can be named before it looks at the environment or misjudges the CPU
+/// (before 0.3.25 it took the SSE3 kernels on many new ones). Since threads are ours, it gets one.
+/// Where the address space is limited it runs one product at a time: it would wait for ever for the
+/// memory of a second.
 ///
 /// Thread rule: the first call of any function here loads; make it before starting threads. It
 /// throws std::bad_alloc where OpenBLAS lacks address space.

@@ -86,12 +86,10 @@ void unblock_row(const BlockedRef& blocked, size_t row, std::span<float> out) {
   const size_t n = row % kPanel;
   if (blocked.precision == Precision::int8) {
     unblock_int8(panel, n, out);
-    for (size_t k = 0; blocked.factors && k < out.size(); ++k) {
-      float factor;
-      std::memcpy(&factor, blocked.data + k * sizeof factor, sizeof factor);
-      out[k] *= factor;
-    }
-    return;
+    if (!blocked.factors) return;
+    std::vector<float> factors(blocked.in);
+    to_float(DType::f32, blocked.data, factors);
+    return kernels().multiply(out.data(), factors.data(), out.size(), out.data());
   }
   const bool half = blocked.precision == Precision::bf16;
   for (size_t k = 0; k < out.size(); ++k) {
@@ -131,7 +129,7 @@ BlockedWeights::BlockedWeights(const BlockedRef& blocked)
       precision_(blocked.precision) {
   if (blocked.factors) {
     factors_.resize(in_);
-    std::memcpy(factors_.data(), blocked.data, in_ * sizeof(float));
+    to_float(DType::f32, blocked.data, factors_);
   }
   choose_layout();
   const bool aligned = reinterpret_cast<uintptr_t>(stored_) % 64 == 0;

@@ -60,7 +60,8 @@ struct Linear::State {
 
   State(std::span<const WeightRef> w, std::vector<float> b, Precision p,
         std::span<const float> factors)
-      : weights(w, p == Precision::split ? Precision::f32 : p, factors),
+      : weights(w, p == Precision::split ? Precision::f32 : p,
+                p == Precision::int8 ? factors : std::span<const float>()),
         first(w[0].data),
         precision(p),
         bias(std::move(b)) {

@@ -25,6 +25,10 @@ struct StreamOptions {
     std::string field;
   };
   std::vector<ExtraField> extra_fields;  ///< that the tool needs too (a gold label, a group)
+  /// Adds one, if it is named.
+  void want_field(const char* option, const std::string& field) {
+    if (!field.empty()) extra_fields.push_back({option, field});
+  }
   bool adjacent = false;  ///< with one text: a record's text_pair is its own text, its text that of
                           ///< the record before it in the file, "" for the first
   bool header = false;    ///< the first record of each file names the columns

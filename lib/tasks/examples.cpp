@@ -82,8 +82,8 @@ Columns columns_of(const ExampleOptions& options) {
     for (size_t i = 1; i <= options.texts; ++i) stream.fields.push_back(std::to_string(i));
   }
   if (options.kind == LabelKind::none) return Columns(stream);
-  stream.extra_fields = {{"--label", options.label_field.empty() ? std::to_string(options.texts + 1)
-                                                                 : options.label_field}};
+  stream.want_field("--label", options.label_field.empty() ? std::to_string(options.texts + 1)
+                                                           : options.label_field);
   return Columns(stream);
 }
 

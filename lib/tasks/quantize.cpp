@@ -61,6 +61,9 @@ class Quantizer {
     if (!faults.empty()) {
       throw Error(Error::Kind::data, checkpoint_.weights.path(), faults[0].text());
     }
+    if (options_.precision == Precision::int8 && weights().precision() != Precision::int8) {
+      measure_factors();
+    }
     for (const std::string& name : names()) add(name);
     NamedFiles files = model_files(options_.model);
     files.emplace_back("config.json", config_text());
@@ -163,19 +166,15 @@ class Quantizer {
                     fmt::format("tensor {} is of another shape than its neighbours", part));
       }
     }
-    writer_.add_blocked(name, matrices, options_.precision, factors_of(parts[0]));
+    writer_.add_blocked(name, matrices, options_.precision,
+                        weights().factors_of(without_head(parts[0])));
   }
 
-  /// Those of a matrix for int8, or none.
-  std::span<const float> factors_of(std::string_view name) {
-    if (options_.precision != Precision::int8 || weights().precision() == Precision::int8)
-      return {};
-    if (factors_.empty()) {
-      const bool any = options_.head.empty() && !config().heads.empty();
-      factors_ = input_factors(options_.model, any ? config().heads[0].name : options_.head);
-    }
-    const auto found = factors_.find(without_head(name));
-    return found == factors_.end() ? std::span<const float>() : found->second;
+  /// Of a directory with heads, the first stands for all.
+  void measure_factors() {
+    const bool any = options_.head.empty() && !config().heads.empty();
+    const std::string& head = any ? config().heads[0].name : options_.head;
+    checkpoint_.weights.use_input_factors(input_factors(options_.model, head));
   }
 
   /// The larger tables among what models look up or compute with in f32: half precision is more
@@ -212,7 +211,6 @@ class Quantizer {
   WeightsWriter writer_;
   std::list<std::vector<float>> floats_;
   std::set<std::string> joined_;  ///< prefixes of attentions that are done
-  InputFactors factors_;
 };
 
 }  // namespace
