@@ -27,6 +27,12 @@ for source in tools/*.cpp; do
       COMP_WORDS=($tool --job) COMP_CWORD=1; _${tool//-/_}; echo \"\${COMPREPLY[*]}\"")
     [ "$offered" = --jobs ] || fail "bash completion of $tool: found '$offered', wants --jobs"
   fi
+  # What it offers for -m are the installed models too.
+  if "$prefix/bin/$tool" --help | grep -q -- '-m,--model'; then
+    offered=$(bash -c ". '$prefix/share/bash-completion/completions/$tool'
+      COMP_WORDS=('$prefix/bin/$tool' -m defau) COMP_CWORD=2; _${tool//-/_}; echo \"\${COMPREPLY[*]}\"")
+    [ "$offered" = default ] || fail "bash completion of $tool -m: found '$offered', wants default"
+  fi
   if command -v zsh >/dev/null; then zsh -n "$prefix/share/zsh/site-functions/_$tool"; fi
   if command -v fish >/dev/null; then fish -n "$prefix/share/fish/vendor_completions.d/$tool.fish"; fi
   count=$((count + 1))
@@ -51,11 +57,12 @@ PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=prefix="$prefix" --c
 answer=$("$work/one" tests/golden/st-mean 'the cat sat' 'the cat sat')
 [ "$answer" = 1.000000 ] || fail "embed_one by pkg-config: found '$answer', wants 1.000000"
 
+version=$("$prefix/bin/embed" --version | sed 's/.* //; s/\.[0-9]*$//')
 mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<PROJECT
 cmake_minimum_required(VERSION 3.25)
 project(outside LANGUAGES CXX)
-find_package(bertutils 0.1 REQUIRED)
+find_package(bertutils $version REQUIRED)
 add_executable(one $root/examples/api/embed_one.cpp)
 target_link_libraries(one PRIVATE bertutils::bert)
 target_compile_options(one PRIVATE $flags)
@@ -67,4 +74,24 @@ answer=$("$work/outside/one" tests/golden/st-mean 'the cat sat' 'a dog ran')
 [ -n "$answer" ] && [ "$answer" != 1.000000 ] || fail "embed_one by CMake: found '$answer'"
 "$work/one" "$work/none" a b 2>"$work/err" && fail "embed_one took a missing model"
 grep -q '^embed_one: ' "$work/err" || fail "embed_one said: $(cat "$work/err")"
+# Every link of the installed documents points at something; the examples can be run from there.
+documents=$(find "$prefix/share" -name '*.md')
+[ "$(wc -l <<<"$documents")" -ge 3 ] || fail "installed documents: $documents"
+while read -r document; do
+  while read -r link; do
+    [ -e "$(dirname "$document")/$link" ] || fail "$document: the link to $link leads nowhere"
+  done < <(grep -oE '\]\([^)]+\)' "$document" | sed 's/^](//; s/)$//; s/#.*//' | grep -v '^https*:' || true)
+done <<<"$documents"
+mask=$prefix/share/doc/bertutils/examples/guess-the-hidden.sh
+PATH=$prefix/bin:$PATH BERT_MODEL=$root/tests/golden/tiny-bert "$mask" tests/man/files/corpus.txt >"$work/rows" 2>&1 ||
+  fail "$mask: $(cat "$work/rows")"
+
+# Uninstalled, nothing of it is left, and nothing else is lost.
+mkdir -p "$prefix/share/bert/models/mine"
+touch "$prefix/share/bert/models/mine/config.json" "$prefix/bin/other"
+cmake --build "$build" --target uninstall >>"$work/log" 2>&1 || fail "uninstall: $(tail -n 5 "$work/log")"
+left=$(cd "$prefix" && find . -type f -o -type l | sort | tr '\n' ' ')
+[ "$left" = './bin/other ./share/bert/models/mine/config.json ' ] || fail "after uninstall there are: $left"
+left=$(find "$prefix" -type d -path '*bert*' ! -path '*/share/bert' ! -path '*/share/bert/models*')
+[ -z "$left" ] || fail "after uninstall there are folders: $left"
 echo "$count tools installed, $exported symbols exported"
