@@ -1,0 +1,112 @@
+#!/bin/bash
+# What the Chinese model can do, on the sets' own dev and test parts, by the toolkit's own programs.
+# usage: evaluate.sh DATA WORK MODEL [PART..], DATA as for make.sh, WORK where make.sh has run; tools, jq, perl, xz on PATH
+#   PART: text reviews names parts questions vectors sentences; default: all of them
+# LIMIT=N in the environment: N records of each set at most, for a quick look.
+set -euo pipefail
+data=$(cd "$1" && pwd) work=$(cd "$2" && pwd) model=$(cd "$3" && pwd)
+shift 3
+parts=" ${*:-text reviews names parts questions vectors sentences} "
+export LC_ALL=C
+limit=${LIMIT:-1000000}
+tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
+unpack() { xz -dc "$data/$1"; }
+row() { printf '%s\t%s\n' "$1" "$2"; }
+wants() { [[ $parts == *" $1 "* ]]; }
+first() { awk -v n="$limit" 'NR <= n' "$@"; }
+first_documents() { awk -v n="$limit" '!NF { ++d } d < n' "$@"; }
+# The part of the rows whose probability lies in one of ten bins, times how far its mean is from the part that is right.
+calibration() { # rows: probability of negative, of positive, text, label
+  awk -F '\t' '{ p = $1 > $2 ? $1 : $2; right = ($2 >= $1 ? "positive" : "negative") == $NF; b = int(p * 10); if (b == 10) b = 9
+      c[b] += p; r[b] += right; n++; sum += p; all += right }
+    END { for (b in c) e += (c[b] > r[b] ? c[b] - r[b] : r[b] - c[b]); printf "%.3f (mean probability %.3f)", e / n, sum / n }'
+}
+
+if wants text; then
+  for kind in hans hant c3 lctt; do
+    awk 'length(t) + length($0) > 700 || !NF { if (length(t) > 300) print t; t = "" } { t = t $0 }' "$work/held-$kind.txt" | awk -v n="$limit" 'NR <= 700 && NR <= n' >"$tmp/pieces"
+    row "held-out $kind, masked characters (15%, 80/10/10), top-1" "$(tokenize -m "$model" "$tmp/pieces" | mlm-mask -m "$model" --seed 1 --tokens --labels |
+      mlm-fill -m "$model" --tokens --labels 2 2>&1 >/dev/null | sed -n 's/.*top-1 \([0-9.]*\).*/\1/p')"
+    nsp-pairs "$work/held-$kind.txt" | first | nsp-score -m "$model" --gold 3 2>"$tmp/report" >/dev/null
+    row "held-out $kind, next sentence, accuracy" "$(awk '$1 == "accuracy" { print $2 }' "$tmp/report")"
+  done
+fi
+
+if wants reviews; then
+  for set in chnsenticorp-dev chnsenticorp-test waimai-test shopping-test; do
+    first "$work/$set.tsv" | classify -m "$model" --head sentiment -f 1 --gold 2 --all 2>"$tmp/report" >"$tmp/rows"
+    row "$set, accuracy" "$(awk '$1 == "accuracy" { print $2 }' "$tmp/report")"
+    row "$set, expected calibration error" "$(calibration <"$tmp/rows")"
+  done
+fi
+
+if wants names; then
+  for set in msra weibo resume gsdsimp; do
+    first_documents "$work/ner-$set-test.txt" | ner -m "$model" --head ner --gold --columns 2>"$tmp/report" >/dev/null
+    row "$set test, F1 of entities" "$(awk '$1 == "micro" { print $4 }' "$tmp/report")"
+  done
+fi
+
+if wants parts; then
+  first_documents "$work/pos-test.txt" | ner -m "$model" --head pos --gold --columns 2>"$tmp/report" >/dev/null
+  row 'gsdsimp test, parts of speech, accuracy' "$(awk '$1 == "words" || $1 == "accuracy" || $1 == "right" { print $1, $2 }' "$tmp/report" | tr '\n' ' ')"
+fi
+
+# CMRC 2018's own measure: characters and Latin words in common, one after the other, punctuation apart.
+characters_f1() { # rows: answer, score, start, end, question, context, answers
+  perl -CSD -Mutf8 -MJSON::PP -F'\t' -ane 'use Encode;
+    sub cut { my $t = lc shift; $t =~ s/[\p{P}\p{S}\s]/ /g; [$t =~ /\p{Han}|[^\p{Han}\s]+/g] }
+    sub common { my ($a, $b) = @_; my ($best, @row) = (0); for my $i (0 .. $#$a) { my @new; for my $j (0 .. $#$b) {
+      $new[$j] = $a->[$i] eq $b->[$j] ? 1 + ($j ? $row[$j - 1] // 0 : 0) : 0; $best = $new[$j] if $new[$j] > $best } @row = @new } $best }
+    chomp @F; my $mine = cut($F[0]); my ($f, $e) = (0, 0);
+    for (@{decode_json(encode("UTF-8", $F[-1]))}) { my $true = cut($_); my $c = common($mine, $true);
+      if ($c) { my $v = 2 * $c / (@$mine + @$true); $f = $v if $v > $f } $e = 1 if "@$mine" eq "@$true" }
+    $n++; $fs += $f; $es += $e; END { printf "%.1f (exact %.1f, %d questions)", 100 * $fs / $n, 100 * $es / $n, $n }'
+}
+questions() { xz -dc "$1" | jq -r '.data[].paragraphs[] | .context as $c | .qas[] | [.question, $c, (.answers | map(.text) | @json)] | map(gsub("[\t\r\n]"; " ")) | join("\t")'; }
+if wants questions; then
+  for set in cmrc2018/cmrc2018_dev drcd/DRCD_dev xquad/xquad.zh; do
+    questions "$data/$set.json.xz" | first | qa -m "$model" | characters_f1 >"$tmp/f1"
+    row "$(basename $set), F1 of characters" "$(cat "$tmp/f1")"
+  done
+fi
+
+spearman() {
+  sort -g -k "$1,$1" - | awk -v c="$1" '{ line[NR] = $0; v[NR] = $c }
+    END { for (i = 1; i <= NR; i = j) { for (j = i; j <= NR && v[j] == v[i]; ++j); for (k = i; k < j; ++k) print line[k], (i + j - 1) / 2 } }'
+}
+likeness() { # SET: Spearman of cosine and score; rest: embed's options
+  unpack "pair-zh/sts-b-zh/$1.tsv.xz" | first | embed "${@:2}" --compare -f 1,2 --keep | awk -F '\t' '{ print $NF, $1 }' | spearman 1 | spearman 2 |
+    awk '{ n++; a += $3; b += $4; ab += $3 * $4; aa += $3 * $3; bb += $4 * $4 } END { printf "%.3f", (n * ab - a * b) / sqrt((n * aa - a * a) * (n * bb - b * b)) }'
+}
+# The question's paragraph is the nearest of N.
+found() { # N, embed's options
+  local dims
+  questions "$data/cmrc2018/cmrc2018_dev.json.xz" | awk -F '\t' -v n="$1" '!seen[$2]++ && ++k <= n' >"$tmp/qc"
+  dims=$(jq .hidden_size "$model/config.json")
+  for f in 1 2; do cut -f $f "$tmp/qc" | embed "${@:2}" --normalize --format f32 >"$tmp/v$f"; done
+  perl -e 'my ($d, $q, $p) = @ARGV; sub get { local $/; open my $f, "<:raw", $_[0]; my @v = unpack "f<*", <$f>; my @r; push @r, [splice @v, 0, $d] while @v; @r }
+    my @q = get($q); my @p = get($p); for my $i (0 .. $#q) { my ($best, $at) = (-2); for my $j (0 .. $#p) { my $s = 0; $s += $q[$i][$_] * $p[$j][$_] for 0 .. $d - 1; ($best, $at) = ($s, $j) if $s > $best } $r += $at == $i }
+    printf "%.3f", $r / @q' "$dims" "$tmp/v1" "$tmp/v2"
+}
+if wants vectors; then
+  for set in dev test; do
+    row "STS-B-zh $set, Spearman" "$(likeness $set -m "$model") (teacher, cls: $(likeness $set -m "$work/bge"), mean: $(likeness $set -m "$work/bge" --pool mean))"
+  done
+  n=$((limit < 300 ? limit : 300))
+  row "CMRC dev, question to paragraph, P@1 of $n" "$(found $n -m "$model") (teacher, cls: $(found $n -m "$work/bge"), mean: $(found $n -m "$work/bge" --pool mean))"
+fi
+
+# Sentences of everyday, with the answers as they come.
+if wants sentences; then
+  printf '%s\n' 你做的不错 '唉，又又又emo了' 这家店的菜太难吃了，再也不来了 房间很干净，服务也热情 快递三天才到，包装都破了 还行吧，没有想象中那么好 今天心情特别好 \
+    这本书让我一口气读到天亮 手机用了两天就死机了 谢谢你，帮了大忙 气死我了 味道一般，价格偏贵 |
+    classify -m "$model" --head sentiment | sed 's/^/sentiment\t/'
+  printf '%s\n' 燕子去了，有再[MASK]的时候 杨柳[MASK]了，有再青的时候 桃花谢了，有再[MASK]的时候 今天天气真[MASK]。 我想喝一杯[MASK]。 中国的首都是[MASK]京。 他高兴得[MASK]了起来。 \
+    请把门[MASK]上。 '燕子去了，有再[MASK]的时候；杨柳[MASK]了，有再青的时候；桃花[MASK]了，有再开的时候。但是，聪明的，你告诉[MASK]，我们的日子为[MASK]么一去不复[MASK]呢？' |
+    mlm-fill -m "$model" | sed 's/^/masks\t/'
+  printf '%s\n' 我爱你 小明昨天在北京大学见到了王教授 阿里巴巴的总部在杭州 | ner -m "$model" --head ner | sed 's/^/names\t/'
+  printf '我 爱 你\n他 在 学校 学习 汉语 。\n' | ner -m "$model" --head pos --words --conll -o | sed 's/^/parts\t/'
+  printf '谁与赛罕塔拉结下了不解之缘？\t老舍先生1961年来到包头，与赛罕塔拉结下了不解之缘，写下了许多诗句。\n鲁迅的原名是什么？\t鲁迅，原名周樟寿，后改名周树人，浙江绍兴人，是中国现代文学的奠基人。\n会议几点开始？\t明天的会议改在三楼，下午两点半开始，请大家不要迟到。\n' |
+    qa -m "$model" --chars | cut -f 1-5 | sed 's/^/questions\t/'
+fi
