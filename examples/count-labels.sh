@@ -4,6 +4,7 @@
 # test arguments: reviews.txt
 # usage: count-labels.sh FILE
 set -euo pipefail
+[ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 labels=$(mktemp)
 trap 'rm -f "$labels"' EXIT
 classify "$1" >"$labels"

@@ -5,6 +5,7 @@
 # test arguments: labelled-first.tsv hotel-model
 # usage: hotel-sentiment.sh REVIEWS.tsv OUTPUT_DIR [finetune options]
 set -euo pipefail
+[ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 awk -F'\t' -v OFS='\t' -v out="$work" 'NF >= 2 && $2 != "" { print >(out (n[$1]++ % 5 == 4 ? "/dev" : "/train")) }' "$1"

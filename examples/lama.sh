@@ -4,6 +4,7 @@
 # test arguments: lama
 # usage: lama.sh DIR
 set -euo pipefail
+[ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 string='"(([^"\\]|\\.)*)"'
 for file in "$1"/P*.jsonl*; do
   relation=$(basename "${file%.jsonl*}")

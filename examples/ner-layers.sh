@@ -6,10 +6,14 @@
 # test arguments: train.conll train.conll
 # usage: ner-layers.sh TRAIN.conll DEV.conll   (apt install liblinear-tools)
 set -euo pipefail
+[ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 export LC_ALL=C
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-awk 'NF { print $NF }' "$1" "$2" | sort -u >"$work/tags"
+train=$1 dev=$2
+if [ ! -f "$train" ]; then cat "$1" >"$work/1" && train=$work/1; fi
+if [ ! -f "$dev" ]; then cat "$2" >"$work/2" && dev=$work/2; fi
+awk 'NF { print $NF }' "$train" "$dev" | sort -u >"$work/tags"
 # features LAYERS FILE: a line per word, the number of its tag, then the vector of its begin
 features() {
   awk 'NF { printf "%s ", $1; n = 1 } !NF && n { print n = "" } END { if (n) print "" }' "$2" |
@@ -26,8 +30,8 @@ entities() {
     t ~ /^[BO]/ || y != type { if (type) print begin, FNR, type; begin = FNR; type = y }' "$work/tags" "$1" | sort
 }
 for layers in 0 -1 sum:1--1 -2 sum:-4--1 concat:-4--1; do
-  features $layers "$1" >"$work/train"
-  features $layers "$2" >"$work/dev"
+  features $layers "$train" >"$work/train"
+  features $layers "$dev" >"$work/dev"
   liblinear-train -q -s 1 -c 0.01 "$work/train" "$work/model"
   liblinear-predict "$work/dev" "$work/model" "$work/out" >/dev/null
   sort <(entities "$work/dev") <(entities "$work/out") | uniq -c | awk -v layers=$layers -v OFS='\t' -v \

@@ -4,9 +4,12 @@
 # test arguments: text.txt
 # usage: shards.sh FILE
 set -euo pipefail
+[ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-split -n l/4 "$1" "$folder/part."
+file=$1
+if [ ! -f "$file" ]; then cat "$1" >"$folder/all" && file=$folder/all; fi
+split -n l/4 "$file" "$folder/part."
 printf '%s\0' "$folder"/part.* | xargs -0 -P 4 -I % sh -c 'embed -j 1 "$1" >"$1.tsv"' sh %
-cat "$folder"/part.*.tsv | cmp - <(embed "$1")
+cat "$folder"/part.*.tsv | cmp - <(embed "$file")
 cat "$folder"/part.*.tsv | sha256sum

@@ -9,6 +9,7 @@ using namespace bert;
 
 int main(int argc, char** argv) {
   CLI::App app{"What each token looks at: the attention weights of a text."};
+  app.footer("echo 'the cat sat on the mat' | attend --from cat --heads 1 -k 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
   AttendOptions attend;
@@ -33,11 +34,11 @@ int main(int argc, char** argv) {
     }
     TaskOptions task;
     models.fill(task, tokenizer, model);
-    rows.drop_number();
+    rows.several_rows();
     rows.fill(task);
     rows.stream().chunk_records = 1;  // a record may be a million rows
-    rows.stream().output_names = {"record", "layer",  "head",       "from",
-                                  "to",     "weight", "from_token", "to_token"};
+    rows.stream().output_names = {"layer",  "head",       "from",    "to",
+                                  "weight", "from_token", "to_token"};
     return rows.run([&] { return std::make_unique<AttendWorker>(tokenizer, model, attend, task); });
   });
 }

@@ -8,6 +8,7 @@ using namespace bert;
 
 int main(int argc, char** argv) {
   CLI::App app{"Show what a model directory holds."};
+  app.footer("bert-info --shapes --seq 16");
   std::string name;
   bool parameters = false, shapes = false, tree = false, cpu = false;
   std::string patient;

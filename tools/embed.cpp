@@ -70,7 +70,7 @@ std::vector<std::string> column_names(const EmbedPlan& plan, const Model& model)
   if (plan.format != VectorFormat::tsv) return {};
   if (plan.compare) return {"cosine"};
   std::vector<std::string> names;
-  if (plan.per_token) names = {"record", "index", "token"};
+  if (plan.per_token) names = {"index", "token"};
   for (size_t i = 1; i <= plan.width(model); ++i) names.push_back("v" + std::to_string(i));
   return names;
 }
@@ -79,6 +79,7 @@ std::vector<std::string> column_names(const EmbedPlan& plan, const Model& model)
 
 int main(int argc, char** argv) {
   CLI::App app{"Turn each line of text into a vector."};
+  app.footer("printf 'a cat on a mat\\tthe cat sat\\n' | embed --compare");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
   Options options;
@@ -87,23 +88,24 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     const SentenceModules modules = SentenceModules::open(models.directory());
     const Tokenizer tokenizer = models.open_tokenizer();
+    modules.check_case(models.directory(), tokenizer.lowercase());
     const Model model = models.open_model();
     const EmbedPlan plan = make_plan(model, modules, options);
     const DenseModules dense(plan.dense);
     for (const SentenceModules::Dense& module : plan.dense) models.settle(*module.weights);
     TaskOptions task;
     models.fill(task, tokenizer, model, modules.max_seq_length);
-    if (plan.per_token) rows.drop_number();
+    if (plan.per_token) rows.several_rows();
     rows.fill(task);
 
     rows.stream().texts = options.compare ? 2 : 1;
     rows.stream().output_names = column_names(plan, model);
-    if (plan.format != VectorFormat::tsv) rows.refuse_meta();
+    if (plan.format != VectorFormat::tsv) rows.binary_rows(plan.width(model));
     std::optional<tools::NpyOutput> npy;
     if (plan.format == VectorFormat::npy) npy.emplace(options.rows, plan.width(model));
     const int status = rows.run(
         [&] { return std::make_unique<EmbedWorker>(tokenizer, model, dense, plan, task); });
-    if (npy) npy->finish(rows.counts().answers);
+    if (npy) npy->finish(rows.counts().bytes / (plan.width(model) * sizeof(float)));
     return status;
   });
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
@@ -50,7 +52,9 @@ void add(CLI::App& app, Options& o) {
   app.add_option("--labels", o.labels, "the labels in the order of their ids")->type_name("A,B,..");
   app.add_flag("--multi-label", o.several, "any number of labels, separated by commas");
   app.add_flag("--regression", o.regression, "the label is a number");
-  app.add_option("--epochs", f.epochs, "times through the examples (default: 3)")->type_name("X");
+  app.add_option("--epochs", f.epochs,
+                 "times through the examples (default: 3, or as many as make 60 steps)")
+      ->type_name("X");
   app.add_option("--patience", f.patience, "end after so many epochs without a better one")
       ->type_name("N");
   app.add_option("--class-weights", o.class_weights, "'balanced', or a weight for each label")
@@ -62,10 +66,10 @@ void add(CLI::App& app, Options& o) {
                  "the learning rate of a layer over that of the next (default: 1)")
       ->check(CLI::Range(0., 1.))
       ->type_name("X");
-  app.add_option("--max-seq-length", f.max_length, "tokens per sequence (default: the model's)")
+  app.add_option("--max-seq-length", f.max_length,
+                 "tokens per sequence (default: the model's, qa: at most 384)")
       ->type_name("N");
-  app.add_option("--stride", f.train.stride, "tokens that two windows of a context share (128)")
-      ->type_name("N");
+  app.add_option("--stride", f.train.stride, "tokens that two windows share (128)")->type_name("N");
 }
 
 void settle(Options& o) {
@@ -76,15 +80,26 @@ void settle(Options& o) {
   f.labels = split(o.labels);
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
   f.balanced = o.class_weights == "balanced";
+  bool some = f.balanced;
   if (!f.balanced) {
     for (const std::string& weight : split(o.class_weights)) {
       char* end = nullptr;
       f.class_weights.push_back(std::strtod(weight.c_str(), &end));
-      if (*end || weight.empty() || !(f.class_weights.back() >= 0)) {
+      const auto value = static_cast<float>(f.class_weights.back());
+      if (*end || weight.empty() || !(value >= 0 && std::isfinite(value))) {
         throw Error(Error::Kind::usage, "--class-weights",
                     fmt::format("found '{}', wants numbers from 0 up", printable(weight)));
       }
+      some |= value > 0;
     }
+  }
+  if (!o.class_weights.empty() && !some) {
+    throw Error(Error::Kind::usage, "--class-weights",
+                fmt::format("found '{}', wants one above 0", printable(o.class_weights)));
+  }
+  if (!o.class_weights.empty() && (o.several || o.regression || f.task == FinetuneTask::qa)) {
+    throw Error(Error::Kind::usage, "--class-weights",
+                "wants one label a text or word: not --multi-label, --regression or --task qa");
   }
 }
 
@@ -92,9 +107,10 @@ void settle(Options& o) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Train a model for a task on labelled examples."};
+  app.footer("finetune --train train.tsv --dev dev.tsv --header --output my-model");
   Options options;
   add(app, options);
-  tools::TrainingOptions training(app);
+  tools::TrainingOptions training(app, true, true);
 
   return tools::run(app, argc, argv, [&] {
     settle(options);

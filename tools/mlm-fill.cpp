@@ -79,6 +79,7 @@ void finish(Options& o) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Fill the masks in each line of text."};
+  app.footer("echo 'Mozart was a famous [MASK].' | mlm-fill -k 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
   Options options;
@@ -92,12 +93,12 @@ int main(int argc, char** argv) {
     TaskOptions task;
     models.fill(task, tokenizer, model);
     const bool measured = options.fill.truth != FillTruth::none;
-    if (measured || (options.fill.top_k > 0 && options.verbalizers.empty())) rows.drop_number();
+    if (measured || (options.fill.top_k > 0 && options.verbalizers.empty())) rows.several_rows();
     rows.fill(task);
     const FillPlan plan = FillPlan::make(options.fill, tokenizer, task.encode.max_length);
     if (measured) {
-      rows.stream().want_field("--gold", options.gold);
-      rows.stream().want_field("--labels", options.labels);
+      rows.stream().want_truth("--gold", options.gold);
+      rows.stream().want_truth("--labels", options.labels);
       // The truth must not be read as part of the text.
       if (app.count("--fields") == 0) rows.stream().fields = {"1"};
     }
@@ -110,7 +111,8 @@ int main(int argc, char** argv) {
     });
     FillSummary sum;
     for (const FillSummary& part : summaries) sum += part;
-    if (measured) tools::notice(sum.text());
+    const std::string told = sum.text(measured, rows.counts());
+    if (!told.empty()) tools::notice(told);
     return status;
   });
 }

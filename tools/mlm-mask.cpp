@@ -1,5 +1,4 @@
 // mlm-mask - hide tokens of each line of text. See man/mlm-mask.1.
-#include <clocale>
 
 #include "common/options.h"
 #include "common/run.h"
@@ -32,7 +31,7 @@ void add(CLI::App& app, Options& o) {
       ->type_name("N");
   app.add_option("--key", o.key, "field whose value the draws belong to (default: the text)")
       ->type_name("N");
-  app.add_flag("--each", o.each, "hide every word in turn, one row each");
+  app.add_flag("--each", o.each, "hide every word in turn, one row each: record text");
   app.add_option("--match", o.mask.pattern, "hide what a POSIX extended regular expression matches")
       ->type_name("REGEX");
   app.add_option("--spans", o.spans, "hide the byte spans in a field, as in 3-8 12-15")
@@ -49,10 +48,7 @@ void finish(CLI::App& app, Options& o) {
     throw Error(Error::Kind::usage, "", "wants one of --each, --match, --spans");
   }
   if (o.each) o.mask.choice = MaskChoice::each;
-  if (match) {
-    o.mask.choice = MaskChoice::match;
-    std::setlocale(LC_CTYPE, "C.UTF-8");  // its letters are characters, whatever the user's locale
-  }
+  if (match) o.mask.choice = MaskChoice::match;
   if (!o.spans.empty()) o.mask.choice = MaskChoice::spans;
   o.mask.keyed = !o.key.empty();
   if (o.mask.keyed && o.mask.choice != MaskChoice::random) {
@@ -64,6 +60,7 @@ void finish(CLI::App& app, Options& o) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Hide tokens of each line of text, for a masked language model to guess."};
+  app.footer("mlm-mask --seed 1 text.txt | mlm-fill");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
   Options options;
@@ -75,7 +72,7 @@ int main(int argc, char** argv) {
     const Masking masking(tokenizer, options.masking);
     TaskOptions task;
     models.fill_tokens(task, tokenizer, true, false);
-    if (options.mask.show) rows.drop_number();
+    if (options.mask.show || options.each) rows.several_rows();
     rows.fill(task);
     rows.stream().want_field("--spans", options.spans);
     rows.stream().want_field("--key", options.key);
@@ -85,7 +82,7 @@ int main(int argc, char** argv) {
     rows.stream().output_names = {"text"};
     if (options.mask.labels) rows.stream().output_names.push_back("labels");
     if (options.mask.show) {
-      rows.stream().output_names = {"record", "index", "original", "corrupted", "kind"};
+      rows.stream().output_names = {"index", "original", "corrupted", "kind"};
     }
     return rows.run(
         [&] { return std::make_unique<MlmMaskWorker>(tokenizer, masking, options.mask, task); });

@@ -51,8 +51,8 @@ void finish(Options& o) {
 std::vector<std::string> column_names(const Options& o) {
   if (o.score.summary_only && o.pair) return {"group", "pairs", "accuracy", "ties"};
   if (o.score.summary_only) return {"group", "records", "tokens", "pll", "perplexity"};
-  if (o.per_token) return {"record", "index", "token", "logprob"};
-  if (o.per_word) return {"record", "index", "word", "logprob"};
+  if (o.per_token) return {"index", "token", "logprob"};
+  if (o.per_word) return {"index", "word", "logprob"};
   if (o.pair) return {"pll", "pll_pair", "better"};
   return {"pll", "tokens"};
 }
@@ -70,6 +70,7 @@ void report(const ScoreSummary& summary, const Options& o) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Score each line of text with a masked language model."};
+  app.footer("mlm-score text.txt | sort -g | head -n 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator);
   tools::ModelOptions models(app, Overflow::cut);
   Options options;
@@ -84,9 +85,9 @@ int main(int argc, char** argv) {
     TaskOptions task;
     models.fill(task, tokenizer, model);
     if (options.score.summary_only) {
-      rows.drop_number_and_line();
+      rows.drop_rows();
     } else if (options.per_token || options.per_word) {
-      rows.drop_number();
+      rows.several_rows();
     }
     rows.fill(task);
     StreamOptions& stream = rows.stream();

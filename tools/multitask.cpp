@@ -10,6 +10,7 @@ using namespace bert;
 
 int main(int argc, char** argv) {
   CLI::App app{"Train one trunk for several tasks at once."};
+  app.footer("multitask tasks.tsv -m all-MiniLM-L6-v2 --steps 200 --output my-tasks");
   MultitaskOptions options;
   options.save_every = 1000;
   std::string model;

@@ -53,6 +53,7 @@ void add(CLI::App& app, Options& o) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Find the names in each line of text."};
+  app.footer("echo 'Ada Lovelace was born in London.' | ner");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator);
   tools::ModelOptions models(app, Overflow::window);
   Options options;
@@ -69,8 +70,8 @@ int main(int argc, char** argv) {
     }
     if (ner.output == NerOutput::columns) rows.drop_number_and_line();
     if (ner.output == NerOutput::rows) {
-      rows.drop_number();
-      rows.stream().output_names = {"record", "start", "end", "type", "score", "text"};
+      rows.several_rows();
+      rows.stream().output_names = {"start", "end", "type", "score", "text"};
     } else {
       rows.stream().output_names = {"text"};
     }

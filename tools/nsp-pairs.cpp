@@ -22,6 +22,7 @@ void write_block(const std::vector<DocumentReader::Document>& block, uint64_t ke
 
 int main(int argc, char** argv) {
   CLI::App app{"Pairs of sentences for next sentence prediction, half of them true."};
+  app.footer("nsp-pairs corpus.txt | shuf -n 5");
   std::vector<std::string> files;
   uint64_t seed = 1;
   app.add_option("FILE", files, "sentences, one a line; documents, an empty line between");

@@ -7,6 +7,7 @@ using namespace bert;
 
 int main(int argc, char** argv) {
   CLI::App app{"How likely is it that the second text follows the first?"};
+  app.footer("printf 'I am hungry.\\tLet us eat.\\n' | nsp-score");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2);
   tools::ModelOptions models(app, Overflow::cut);
   NspScoreOptions nsp;
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
     LabelMetrics metrics({"IsNext", "NotNext"});
     if (!gold.empty()) {
       nsp.metrics = &metrics;
-      rows.stream().want_field("--gold", gold);
+      rows.stream().want_truth("--gold", gold);
     }
     const int status = rows.run([&] {
       return std::make_unique<NspScoreWorker>(tokenizer, model, next_sentence, nsp, task);

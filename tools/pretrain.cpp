@@ -45,6 +45,7 @@ void add(CLI::App& app, PretrainOptions& o, std::vector<std::string>& heads) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Train a model on plain text: masked LM and next sentence."};
+  app.footer("pretrain text.txt --config config.json --vocab vocab.txt --steps 100 --output new");
   PretrainOptions options;
   options.save_every = 1000;
   std::vector<std::string> heads;

@@ -27,8 +27,8 @@ void add(CLI::App& app, Options& o) {
                    ->type_name("TEXT");
   o.top_k =
       app.add_option("-k,--top-k", o.qa.top_k,
-                     "the K best answers of each record (default: 1); with -q, of all records "
-                     "(default: 10)")
+                     "the K best answers of each record, behind its number (default: 1); with -q, "
+                     "of all records (default: 10)")
           ->check(CLI::Range(1, 1 << 20))
           ->type_name("K");
   app.add_option("--max-answer-length", o.qa.max_answer_length, "tokens of an answer (default: 30)")
@@ -74,6 +74,7 @@ int search(tools::RowOptions& rows, AnswerRanking& ranking,
 
 int main(int argc, char** argv) {
   CLI::App app{"Find the answer to a question in a text."};
+  app.footer("qa -q 'who sat?' text.txt");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2);
   tools::ModelOptions models(app, Overflow::window);
   Options options;
@@ -85,7 +86,8 @@ int main(int argc, char** argv) {
     const QuestionAnswering head = QuestionAnswering::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model, 384);  // the window of run_squad.py and of the pipeline
-    if (options.question->count() > 0) rows.drop_number_and_line();
+    if (options.top_k->count() > 0) rows.several_rows();
+    if (options.question->count() > 0) rows.drop_rows();
     rows.fill(task);
     task.chars = options.chars;
     task.encode.truncation = Truncation::only_second;
@@ -101,7 +103,7 @@ int main(int argc, char** argv) {
     }
     if (!options.gold.empty()) {
       qa.metrics = &metrics;
-      rows.stream().want_field("--gold", options.gold);
+      rows.stream().want_truth("--gold", options.gold);
     }
     const auto make_worker = [&] {
       return std::make_unique<QaWorker>(tokenizer, model, head, qa, task);

@@ -16,6 +16,7 @@ using namespace bert;
 
 int main(int argc, char** argv) {
   CLI::App app{"Write a model directory in the order and precision that the tools compute with."};
+  app.footer("quantize -m bert-base-uncased --dtype int8 --output small-bert");
   QuantizeOptions options;
   CompareOptions compare;
   compare.threads = allowed_cpus();

@@ -53,7 +53,7 @@ std::vector<std::string> column_names(TokenizeOutput output) {
     case TokenizeOutput::ids:
       return {"ids"};
     case TokenizeOutput::offsets:
-      return {"record", "index", "start", "end", "id", "token"};
+      return {"index", "start", "end", "id", "token"};
     case TokenizeOutput::count:
       return {"count"};
     case TokenizeOutput::decoded:
@@ -78,6 +78,7 @@ std::string report(const TokenizeTotals& t) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Split each line of text in the tokens of a model."};
+  app.footer("echo 'an unbelievable story' | tokenize");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
   Options options;
@@ -95,7 +96,8 @@ int main(int argc, char** argv) {
     }
     TaskOptions task;
     models.fill_tokens(task, tokenizer, options.special || options.pair, options.pair);
-    if (output == TokenizeOutput::offsets) rows.drop_number();
+    if (output == TokenizeOutput::none) rows.drop_rows();
+    if (output == TokenizeOutput::offsets || task.overflow == Overflow::window) rows.several_rows();
     rows.fill(task);
     if (options.stats && task.json) {
       throw Error(Error::Kind::usage, "", "--stats and --json: wants one of them");

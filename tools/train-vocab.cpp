@@ -6,6 +6,7 @@ using namespace bert;
 
 int main(int argc, char** argv) {
   CLI::App app{"Learn a WordPiece vocabulary from text."};
+  app.footer("train-vocab --size 300 corpus.txt >vocab.txt");
   TrainVocabOptions options;
   app.add_option("FILE", options.files, "text to learn from (default: standard input)");
   app.add_option("--size", options.vocab_size, "tokens, the five special ones included (30522)")

@@ -12,6 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
+
+#include "base/error.h"
 
 namespace bert {
 namespace {
@@ -28,43 +31,44 @@ bool may_use_tiles() {
 }
 #endif
 
-/// Whether vectors of 256 bits can sum products of bytes, in one encoding or the other.
-bool has_vnni() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avxvnni") ||
-         (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl"));
-#else
-  return false;
-#endif
-}
-
-Isa detect_isa() {
+/// What this CPU and its operating system offer.
+CpuFeatures detect_features() {
+  CpuFeatures cpu;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (avx2 && avx512) {
-    if (!__builtin_cpu_supports("avx512vnni")) return Isa::avx512;
-    return __builtin_cpu_supports("avx512bf16") && may_use_tiles() ? Isa::amx : Isa::avx512_vnni;
-  }
+  const auto has_avx512 = [] {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  };
   // Every CPU with AVX2 has F16C.
-  if (avx2) return has_vnni() ? Isa::avx2_vnni : Isa::avx2;
+  cpu.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  cpu.avx512 = cpu.avx2 && has_avx512();
+  cpu.avx512_vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni");
+  cpu.avx512_bf16 = cpu.avx512_vnni && __builtin_cpu_supports("avx512bf16");
+  cpu.avx2_vnni = cpu.avx2 && (__builtin_cpu_supports("avxvnni") || cpu.avx512_vnni);
+  cpu.tiles = cpu.avx512_bf16 && may_use_tiles();
+  cpu.amd = __builtin_cpu_is("amd");
 #endif
-  return Isa::plain;
+  return cpu;
+}
+
+[[noreturn]] void refuse_isa(const char* found, const CpuFeatures& cpu) {
+  std::string names;
+  for (const Isa isa : kIsas) {
+    if (can_run(isa, cpu)) names += (names.empty() ? "" : ", ") + std::string(isa_name(isa));
+  }
+  throw Error(Error::Kind::usage, "BERT_ISA",
+              "found '" + printable(found) + "', wants one that this CPU runs: " + names);
 }
 
 Isa choose_isa() {
-  const Isa best = detect_isa();
+  const CpuFeatures cpu = detect_features();
   const char* wanted = std::getenv("BERT_ISA");
-  if (!wanted) return best;
-  for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx2_vnni, Isa::avx512, Isa::avx512_vnni, Isa::amx}) {
-    if (isa_name(isa) != wanted) continue;
-    // AVX-512 came before VNNI.
-    if (isa == Isa::avx2_vnni && !has_vnni()) isa = Isa::avx2;
-    return std::min(isa, best);
+  if (!wanted || *wanted == '\0') return best_isa(cpu);
+  for (const Isa isa : kIsas) {
+    if (isa_name(isa) == wanted && can_run(isa, cpu)) return isa;
   }
-  return best;
+  refuse_isa(wanted, cpu);
 }
 
 struct CloseFile {
@@ -94,18 +98,38 @@ int cgroup_cpus(int limit) {
 
 }  // namespace
 
+bool can_run(Isa isa, const CpuFeatures& cpu) {
+  switch (isa) {
+    case Isa::amx:
+      return cpu.tiles;
+    case Isa::avx512_bf16:
+      return cpu.avx512_bf16;
+    case Isa::avx512_vnni:
+      return cpu.avx512_vnni;
+    case Isa::avx512:
+      return cpu.avx512;
+    case Isa::avx2_vnni:
+      return cpu.avx2_vnni;
+    case Isa::avx2:
+      return cpu.avx2;
+    default:
+      return true;
+  }
+}
+
+Isa best_isa(const CpuFeatures& cpu) {
+  CpuFeatures fast = cpu;
+  fast.avx512_bf16 = cpu.avx512_bf16 && cpu.amd;
+  Isa best = Isa::plain;
+  for (const Isa isa : kIsas) {
+    if (can_run(isa, fast)) best = isa;
+  }
+  return best;
+}
+
 Isa cpu_isa() {
   static const Isa isa = choose_isa();
   return isa;
-}
-
-bool cpu_bf16() {
-#if defined(__x86_64__)
-  static const bool has = cpu_isa() >= Isa::avx512_vnni && __builtin_cpu_supports("avx512bf16");
-  return has;
-#else
-  return false;
-#endif
 }
 
 std::string_view isa_name(Isa isa) {
@@ -118,6 +142,8 @@ std::string_view isa_name(Isa isa) {
       return "avx512";
     case Isa::avx512_vnni:
       return "avx512_vnni";
+    case Isa::avx512_bf16:
+      return "avx512_bf16";
     case Isa::amx:
       return "amx";
     default:

@@ -26,7 +26,16 @@ Model::~Model() = default;
 
 Model Model::open(const std::string& directory, std::optional<Precision> wanted,
                   const HeadChoice& head, bool many_rows) {
-  auto [config, weights, name] = Checkpoint::open(directory, head);
+  return make(directory, Checkpoint::open(directory, head), wanted, many_rows);
+}
+
+Model Model::of(Checkpoint checkpoint) {
+  return make("", std::move(checkpoint), Precision::f32, false);
+}
+
+Model Model::make(const std::string& directory, Checkpoint checkpoint,
+                  std::optional<Precision> wanted, bool many_rows) {
+  auto& [config, weights, name] = checkpoint;
   Precision precision = wanted.value_or(weights.precision());
   const Precision encoder = precision == Precision::f32 ? Precision::split : precision;
   if (many_rows) precision = encoder;
@@ -65,7 +74,9 @@ Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
       workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
   if (observers && observers->layer) observers->layer(0, hidden);
-  for (size_t i = 0; i < state_->layers.size(); ++i) {
+  const size_t count = state_->layers.size();
+  const size_t last = observers ? std::min(observers->last_layer, count) : count;
+  for (size_t i = 0; i < last; ++i) {
     AttentionObserver attention;
     if (observers && observers->attention) {
       attention = [&, i](size_t sequence, size_t head, ConstMatrix probabilities) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,9 +17,10 @@ namespace bert {
 /// Called with the hidden states [T, H] of layer 0 (the embeddings), then 1 .. L.
 using LayerObserver = std::function<void(size_t layer, ConstMatrix hidden)>;
 
-/// What a forward pass may tell besides its result.
+/// What a forward pass may tell besides its result, and how far it goes.
 struct Observers {
   LayerObserver layer;
+  size_t last_layer = std::numeric_limits<size_t>::max();  ///< none after it is computed
   std::function<void(size_t layer, size_t sequence, size_t head, ConstMatrix probabilities)>
       attention;
 };
@@ -35,6 +37,9 @@ class BERT_API Model {
   /// naming file and reason.
   static Model open(const std::string& directory, std::optional<Precision> precision = {},
                     const HeadChoice& head = {}, bool many_rows = false);
+  /// Of weights that are open already, with the head that is chosen there; computed as open() does
+  /// in f32.
+  static Model of(Checkpoint checkpoint);
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
@@ -44,7 +49,7 @@ class BERT_API Model {
   Precision precision() const;
   const std::string& directory() const;
 
-  /// Hidden states of the last layer, [T, H], in the workspace until the next call. Throws
+  /// Hidden states of the last layer computed, [T, H], in the workspace until the next call. Throws
   /// Error(data) if an id is outside the vocabulary or a sequence longer than the position table.
   Matrix forward(const PackedBatch& batch, Workspace& workspace,
                  const Observers* observers = nullptr) const;
@@ -64,6 +69,8 @@ class BERT_API Model {
 
  private:
   Model();
+  static Model make(const std::string& directory, Checkpoint checkpoint,
+                    std::optional<Precision> precision, bool many_rows);
   struct State;
   std::unique_ptr<const State> state_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,14 @@
 
 namespace bert {
 namespace {
+
+/// The tools that want a head for a task.
+constexpr std::pair<std::string_view, std::string_view> kTools[] = {
+    {"text-classification", "classify"},
+    {"token-classification", "ner"},
+    {"question-answering", "qa"},
+    {"fill-mask", "mlm-fill, mlm-score"},
+    {"next-sentence-prediction", "nsp-score"}};
 
 /// "sentiment (text-classification), ner (token-classification)"
 std::string list_heads(const Config& config) {
@@ -100,13 +109,24 @@ Checkpoint Checkpoint::open(const std::string& directory, const HeadChoice& choi
     const std::vector<std::string> architectures = architectures_of(config, *head);
     static_cast<HeadConfig&>(config) = *head;
     config.architectures = architectures;
+    config.score_function.clear();  // of the directory's own head
   }
   return {std::move(config), std::move(weights), name};
 }
 
-std::string heads_that_work(const Config& config) {
-  if (config.heads.empty()) return "embed and tokenize work with it";
-  return "its named heads are " + list_heads(config);
+std::string heads_that_work(const Config& config, const Weights& weights) {
+  std::string tools;
+  for (const auto& [task, names] : kTools) {
+    if (has_plain_head(config, weights, task)) tools += fmt::format("{}, ", names);
+  }
+  std::string text = fmt::format("{}embed, attend and tokenize work with it", tools);
+  for (const NamedHead& head : config.heads) {
+    const auto tool = std::find_if(std::begin(kTools), std::end(kTools),
+                                   [&](const auto& known) { return known.first == head.task; });
+    if (tool == std::end(kTools)) continue;
+    text += fmt::format(", {} with its head {}", tool->second, head.name);
+  }
+  return text;
 }
 
 }  // namespace bert

@@ -33,7 +33,7 @@ struct BERT_API Checkpoint {
 /// Whether the directory holds a head for `task` without a name.
 bool has_plain_head(const Config& config, const Weights& weights, std::string_view task);
 
-/// What works with a model that lacks a head, for messages: its named heads, if any.
-BERT_API std::string heads_that_work(const Config& config);
+/// What works with a model that lacks a head, for messages: the tools for the heads that it has.
+BERT_API std::string heads_that_work(const Config& config, const Weights& weights);
 
 }  // namespace bert

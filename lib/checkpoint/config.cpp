@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -192,6 +193,27 @@ void read_problem_type(const Json& root, HeadConfig& config) {
   }
 }
 
+/// What a CrossEncoder of sentence-transformers puts the logits through: since version 4 under a
+/// key of its own, before that under another.
+void read_score_function(const Json& root, Config& config) {
+  const auto own = find(root, {"sentence_transformers"});
+  auto value = own && own->is_object() ? find(*own, {"activation_fn"}) : std::nullopt;
+  if (!own || !own->find("activation_fn")) {
+    value = find(root, {"sbert_ce_default_activation_function"});
+  }
+  if (value) config.score_function = value->as_string();
+}
+
+/// Since version 5.4 it stands beside config.json, and prevails.
+void read_score_file(const std::string& directory, Config& config) {
+  const std::string path = directory + "/config_sentence_transformers.json";
+  if (!file_exists(path)) return;
+  const JsonDocument document = JsonDocument::open(path);
+  if (const auto value = find(document.root(), {"activation_fn"})) {
+    config.score_function = value->as_string();
+  }
+}
+
 void read_heads(const Json& root, Config& config) {
   const auto map = find(root, {"bertutils_heads"});
   if (!map) return;
@@ -217,26 +239,31 @@ void read_heads(const Json& root, Config& config) {
 void read_sizes(const Json& root, Config& config) {
   const bool electra = config.model_type == "electra", distil = config.model_type == "distilbert";
   constexpr size_t kMaxWidth = 1u << 20, kMaxRows = 1u << 27, kMaxLayers = 1000;
-  config.vocab_size = size_at(root, {"vocab_size"}, 30522, kMaxRows);
-  config.max_position_embeddings = size_at(root, {"max_position_embeddings"}, 512, kMaxRows);
+  const auto size = [&](std::initializer_list<std::string_view> keys, size_t absent, size_t limit,
+                        size_t least = 1) {
+    if (std::none_of(keys.begin(), keys.end(), [&](auto key) { return root.find(key); })) {
+      config.missing_sizes.emplace_back(*keys.begin());
+    }
+    return size_at(root, keys, absent, limit, least);
+  };
+  config.vocab_size = size({"vocab_size"}, 30522, kMaxRows);
+  config.max_position_embeddings = size({"max_position_embeddings"}, 512, kMaxRows);
   if (distil) {
-    config.hidden_size = size_at(root, {"dim", "hidden_size"}, 768, kMaxWidth);
-    config.num_hidden_layers = size_at(root, {"n_layers", "num_hidden_layers"}, 6, kMaxLayers, 0);
-    config.num_attention_heads = size_at(root, {"n_heads", "num_attention_heads"}, 12, kMaxWidth);
-    config.intermediate_size = size_at(root, {"hidden_dim"}, 3072, kMaxWidth);
+    config.hidden_size = size({"dim", "hidden_size"}, 768, kMaxWidth);
+    config.num_hidden_layers = size({"n_layers", "num_hidden_layers"}, 6, kMaxLayers, 0);
+    config.num_attention_heads = size({"n_heads", "num_attention_heads"}, 12, kMaxWidth);
+    config.intermediate_size = size({"hidden_dim"}, 3072, kMaxWidth);
   } else {
-    config.hidden_size = size_at(root, {"hidden_size"}, electra ? 256 : 768, kMaxWidth);
-    config.num_hidden_layers = size_at(root, {"num_hidden_layers"}, 12, kMaxLayers, 0);
-    config.num_attention_heads =
-        size_at(root, {"num_attention_heads"}, electra ? 4 : 12, kMaxWidth);
-    config.intermediate_size =
-        size_at(root, {"intermediate_size"}, electra ? 1024 : 3072, kMaxWidth);
+    config.hidden_size = size({"hidden_size"}, electra ? 256 : 768, kMaxWidth);
+    config.num_hidden_layers = size({"num_hidden_layers"}, 12, kMaxLayers, 0);
+    config.num_attention_heads = size({"num_attention_heads"}, electra ? 4 : 12, kMaxWidth);
+    config.intermediate_size = size({"intermediate_size"}, electra ? 1024 : 3072, kMaxWidth);
     config.type_vocab_size = size_at(root, {"type_vocab_size"}, 2, kMaxRows);
     config.layer_norm_eps = epsilon_at(root);
   }
-  config.embedding_size =
-      electra ? size_at(root, {"embedding_size"}, 128, kMaxWidth) : config.hidden_size;
+  config.embedding_size = electra ? size({"embedding_size"}, 128, kMaxWidth) : config.hidden_size;
   if (config.hidden_size % config.num_attention_heads != 0) {
+    config.require_sizes();
     throw Error(Error::Kind::unsupported, config.path,
                 fmt::format("{} {}, wants a multiple of {} {}", distil ? "dim" : "hidden_size",
                             config.hidden_size, distil ? "n_heads" : "num_attention_heads",
@@ -244,7 +271,42 @@ void read_sizes(const Json& root, Config& config) {
   }
 }
 
+/// A number that only training uses: what is none there stops no other tool.
+double training_number(const Json& root, std::string_view key, double absent) {
+  const auto value = find(root, {key});
+  if (!value) return absent;
+  const bool is_number =
+      value->type() == Json::Type::integer || value->type() == Json::Type::number;
+  return is_number ? value->as_double() : std::numeric_limits<double>::quiet_NaN();
+}
+
+void read_training(const Json& root, bool distil, Config& config) {
+  const auto read = [&](std::string_view key, double absent) {
+    return training_number(root, key, absent);
+  };
+  config.initializer_range = read("initializer_range", 0.02);
+  config.hidden_dropout_prob = read(distil ? "dropout" : "hidden_dropout_prob", 0.1);
+  config.attention_probs_dropout_prob =
+      read(distil ? "attention_dropout" : "attention_probs_dropout_prob", 0.1);
+  config.classifier_dropout = distil ? read("seq_classif_dropout", 0.2)
+                                     : read("classifier_dropout", config.hidden_dropout_prob);
+}
+
 }  // namespace
+
+std::optional<Activation> torch_activation(std::string_view name) {
+  constexpr std::pair<std::string_view, Activation> kNames[] = {
+      {"Identity", Activation::none}, {"Tanh", Activation::tanh}, {"ReLU", Activation::relu},
+      {"GELU", Activation::gelu},     {"SiLU", Activation::silu}, {"Sigmoid", Activation::sigmoid}};
+  for (const auto& [known, activation] : kNames) {
+    const std::string_view file = known == "Identity" ? "linear" : "activation";
+    if (name == fmt::format("torch.nn.{}", known) ||
+        name == fmt::format("torch.nn.modules.{}.{}", file, known)) {
+      return activation;
+    }
+  }
+  return std::nullopt;
+}
 
 bool is_head_name(std::string_view name) {
   return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
@@ -255,7 +317,9 @@ bool is_head_name(std::string_view name) {
 
 Config Config::open(const std::string& directory) {
   const std::string path = directory + "/config.json";
-  return parse(MappedFile::open(path, 16u << 20).text(), path);
+  Config config = parse(MappedFile::open(path, 16u << 20).text(), path);
+  read_score_file(directory, config);
+  return config;
 }
 
 Config Config::parse(std::string_view json, const std::string& path) {
@@ -267,6 +331,7 @@ Config Config::parse(std::string_view json, const std::string& path) {
   config.model_type = model_type_of(root, config.architectures);
   refuse_variants(root);
   read_sizes(root, config);
+  read_training(root, config.model_type == "distilbert", config);
   const bool distil = config.model_type == "distilbert";
   config.hidden_act =
       activation_at(root, distil ? "activation" : "hidden_act", config.hidden_act_name);
@@ -282,7 +347,15 @@ Config Config::parse(std::string_view json, const std::string& path) {
   read_labels(root, config);
   read_problem_type(root, config);
   read_heads(root, config);
+  read_score_function(root, config);
   return config;
+}
+
+void Config::require_sizes() const {
+  if (missing_sizes.empty()) return;
+  throw Error(
+      Error::Kind::data, path,
+      fmt::format("has no {}, wants all sizes of the model", fmt::join(missing_sizes, ", ")));
 }
 
 const NamedHead* Config::find_head(std::string_view name) const {

@@ -46,8 +46,17 @@ struct BERT_API Config : HeadConfig {
   Activation classifier_act =
       Activation::none;  ///< between the two layers of ELECTRA's / DistilBERT's classifier
   bool tie_word_embeddings = true;
+  // For training, which checks them; NaN: the file has no number there.
+  double initializer_range = 0.02;
+  double hidden_dropout_prob = 0.1;           ///< DistilBERT's dropout
+  double attention_probs_dropout_prob = 0.1;  ///< DistilBERT's attention_dropout
+  double classifier_dropout = 0.1;            ///< before a classifier; as the hidden one if null;
+                                              ///< DistilBERT's seq_classif_dropout
   int32_t pad_token_id = 0;
-  std::vector<NamedHead> heads;  ///< bertutils_heads, in the order of the file
+  /// The class of torch.nn that a CrossEncoder's logits go through; "": the file names none.
+  std::string score_function;
+  std::vector<std::string> missing_sizes;  ///< keys that the file lacks; BERT base's stand there
+  std::vector<NamedHead> heads;            ///< bertutils_heads, in the order of the file
 
   size_t head_size() const { return hidden_size / num_attention_heads; }  ///< D
 
@@ -57,9 +66,16 @@ struct BERT_API Config : HeadConfig {
   /// The same of a text; `path` stands for the file in messages.
   static Config parse(std::string_view json, const std::string& path);
 
+  /// Throws Error(data) naming the sizes that the file lacks. Weights do not tell how many heads or
+  /// layers belong to them: a model of the wrong ones gives numbers that look right.
+  void require_sizes() const;
   /// nullptr if the file names no such head.
   const NamedHead* find_head(std::string_view name) const;
 };
+
+/// The activation that a class of torch.nn stands for, by its whole name
+/// (torch.nn.modules.activation.Tanh, torch.nn.Tanh); nullopt of one that we lack.
+std::optional<Activation> torch_activation(std::string_view name);
 
 /// Whether it can be a part of tensors' names and a word of a command line.
 bool is_head_name(std::string_view name);

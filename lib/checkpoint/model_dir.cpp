@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -188,6 +189,25 @@ std::string resolve_model(const std::string& name) {
     if (const std::string snapshot = find_in_hub_cache(name); !snapshot.empty()) return snapshot;
   }
   throw_unknown(name);
+}
+
+std::vector<std::string> installed_models() {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const std::string& folder : installed_model_folders()) {
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      if (is_model(entry.path())) names.insert(entry.path().filename());
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(hub_cache(), error)) {
+    std::string name = entry.path().filename();
+    if (!name.starts_with("models--") || snapshot_of(entry.path()).empty()) continue;
+    name.erase(0, 8);
+    if (const size_t dashes = name.find("--"); dashes != std::string::npos)
+      name.replace(dashes, 2, "/");
+    names.insert(name);
+  }
+  return {names.begin(), names.end()};
 }
 
 std::vector<FileHash> hash_model(const std::string& directory) {

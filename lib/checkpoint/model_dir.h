@@ -21,6 +21,10 @@ namespace bert {
 /// Throws Error(no_input) that says what to do. Never touches the network.
 BERT_API std::string resolve_model(const std::string& name);
 
+/// Names that resolve_model finds: of the installed models, then `org/name` or `name` of those in
+/// the Hugging Face cache. Sorted; none twice. What cannot be read is left out.
+BERT_API std::vector<std::string> installed_models();
+
 /// A file of a model directory and the xxh64 of its bytes.
 struct FileHash {
   std::string name;
@@ -56,8 +60,13 @@ struct BERT_API SentenceModules {
   std::optional<bool> do_lower_case;
   std::map<std::string, std::string> prompts;
   std::string default_prompt_name;
-  std::string transformer_directory;  ///< where config.json is; the directory itself as a rule
 
+  /// Whether each layer of `dense` is as wide as the vectors that reach it, for a model of this
+  /// hidden size. Throws Error(data) naming the file and both widths.
+  void check_widths(size_t hidden_size) const;
+  /// Whether a tokenizer that lower-cases, or not, does what do_lower_case asks for. Throws
+  /// Error(unsupported): the reference lower-cases the text before such a tokenizer.
+  void check_case(const std::string& directory, bool lowercases) const;
   /// Throws Error: data or no_input for a broken or missing file, unsupported for a module we lack.
   static SentenceModules open(const std::string& directory);
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <list>
 #include <memory>
 #include <string_view>
 
@@ -90,7 +91,8 @@ NamedFiles model_files(const std::string& directory) {
   for (const char* name : kModuleFiles) add_file(directory, name, files);
   for (const char* name : {"README.md", "LICENSE", "NOTICE"}) add_file(directory, name, files);
   if (!file_exists(directory + "/modules.json")) return files;
-  SentenceModules::open(directory);  // refuses folders that are not inside
+  // Refuses folders that are not inside, and layers that do not fit.
+  SentenceModules::open(directory).check_widths(Config::open(directory).hidden_size);
   const JsonDocument modules = JsonDocument::open(directory + "/modules.json");
   modules.root().for_each_element([&](Json module) {
     const std::string folder(module.at("path").as_string());
@@ -104,14 +106,15 @@ NamedFiles model_files(const std::string& directory) {
 
 void write_model(const NamedFiles& files, const WeightsWriter& weights,
                  const std::string& directory) {
-  make_directories(directory);
+  const OutputDirectory made(directory);
+  std::list<OutputDirectory> folders;
   OutputFile large(directory + "/model.safetensors");
   weights.write(large);
   large.finish();
   std::vector<std::unique_ptr<OutputFile>> written;
   for (const auto& [name, content] : files) {
     const fs::path path = fs::path(directory) / name;
-    make_directories(path.parent_path());
+    folders.emplace_back(path.parent_path().string());
     written.push_back(std::make_unique<OutputFile>(path.string()));
     written.back()->write(content);
     written.back()->finish();

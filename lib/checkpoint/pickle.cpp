@@ -41,14 +41,26 @@ constexpr AllowedName kAllowed[] = {{"collections.OrderedDict", Name::ordered_di
                                     {"torch.ByteStorage", Name::storage, "U8"},
                                     {"torch.BoolStorage", Name::storage, "BOOL"}};
 
-enum class Kind { none, boolean, integer, real, string, sequence, dict, name, storage, tensor };
+enum class Kind {
+  none,
+  boolean,
+  integer,
+  big,
+  real,
+  string,
+  sequence,
+  dict,
+  name,
+  storage,
+  tensor
+};
 
 /// A value. Values refer to others by their number, so that no graph of them, however deep or
 /// circular, needs recursion.
 struct Node {
   Kind kind = Kind::none;
   int64_t integer = 0;                // boolean, integer
-  std::string_view text{};            // string: where the pickle has it
+  std::string_view text{};            // string, big: where the pickle has it
   const AllowedName* name = nullptr;  // name; storage: its class
   std::vector<uint32_t>
       items{};  // sequence; dict: key, value, key, value ..; storage: see persist()
@@ -56,17 +68,27 @@ struct Node {
 
 class Interpreter {
  public:
-  Interpreter(std::span<const std::byte> pickle, const std::string& where)
-      : text_(reinterpret_cast<const char*>(pickle.data()), pickle.size()), where_(where) {}
-
-  std::vector<PickledTensor> run() {
+  /// `begin`: where in `file` the pickle begins.
+  Interpreter(std::span<const std::byte> file, size_t begin, const std::string& where)
+      : text_(reinterpret_cast<const char*>(file.data()), file.size()), where_(where), at_(begin) {
     for (size_t count = 0; !result_; ++count) {
       if (count == kMaxOpcodes) refuse(fmt::format("more than {} opcodes", kMaxOpcodes));
       opcode_at_ = at_;
       step(take(1)[0]);
     }
-    return state_dict(*result_);
   }
+
+  size_t end() const { return at_; }
+  bool is_big(std::string_view bytes) const {
+    return node(*result_).kind == Kind::big && node(*result_).text == bytes;
+  }
+  bool is_integer(int64_t value) const {
+    return node(*result_).kind == Kind::integer && node(*result_).integer == value;
+  }
+  std::vector<PickledTensor> tensors() { return state_dict(*result_); }
+  std::vector<std::string> names() const;
+  /// Whether the dict says True of `key`.
+  bool says(std::string_view key) const;
 
  private:
   [[noreturn]] void refuse(std::string_view what) const {
@@ -318,7 +340,10 @@ void Interpreter::step(char opcode) {
 }
 
 void Interpreter::push_long(size_t bytes) {
-  if (bytes > 8) refuse("an integer of more than 8 bytes");
+  if (bytes > 8) {
+    push(Node{.kind = Kind::big, .text = take(bytes)});
+    return;
+  }
   uint64_t value = take_natural(bytes);
   if (bytes > 0 && bytes < 8 && (value >> (8 * bytes - 1)) != 0) value |= ~uint64_t{0} << 8 * bytes;
   push_integer(static_cast<int64_t>(value));
@@ -348,9 +373,11 @@ void Interpreter::set_items(std::vector<uint32_t> items) {
 }
 
 /// ("storage", class, key, location, elements) -> storage, whose items are key and elements.
+/// Before torch 1.6 None is the sixth.
 void Interpreter::persist() {
   const Node& id = wants(pop(), Kind::sequence, "a storage's description");
-  if (id.items.size() != 5 ||
+  const bool old = id.items.size() == 6 && node(id.items[5]).kind == Kind::none;
+  if ((id.items.size() != 5 && !old) ||
       wants(id.items[0], Kind::string, "the word storage").text != "storage") {
     refuse("wants a storage's description");
   }
@@ -397,6 +424,26 @@ void Interpreter::reduce() {
 void Interpreter::build() {
   wants(pop(), Kind::dict, "a dict of attributes");
   wants(top(), Kind::dict, "a dict to give attributes to");
+}
+
+std::vector<std::string> Interpreter::names() const {
+  std::vector<std::string> names;
+  for (const uint32_t item :
+       wants(*result_, Kind::sequence, "a list of the storages' keys").items) {
+    names.emplace_back(wants(item, Kind::string, "a storage's key").text);
+  }
+  return names;
+}
+
+bool Interpreter::says(std::string_view key) const {
+  const Node& dict = wants(*result_, Kind::dict, "a dict of what the machine was");
+  for (size_t i = 0; i < dict.items.size(); i += 2) {
+    const Node &name = node(dict.items[i]), &value = node(dict.items[i + 1]);
+    if (name.kind == Kind::string && name.text == key) {
+      return value.kind == Kind::boolean && value.integer == 1;
+    }
+  }
+  return false;
 }
 
 std::vector<PickledTensor> Interpreter::state_dict(uint32_t value) {
@@ -452,7 +499,26 @@ PickledTensor Interpreter::tensor(const Node& name, const Node& value) {
 
 std::vector<PickledTensor> read_state_dict(std::span<const std::byte> pickle,
                                            const std::string& where) {
-  return Interpreter(pickle, where).run();
+  return Interpreter(pickle, 0, where).tensors();
+}
+
+OldStateDict read_old_state_dict(std::span<const std::byte> file, const std::string& where) {
+  constexpr std::string_view kMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
+  constexpr int64_t kProtocol = 1001;
+  const auto refuse = [&](std::string_view what) { throw Error(Error::Kind::data, where, what); };
+  const Interpreter magic(file, 0, where);
+  if (!magic.is_big(kMagic)) refuse("this is a pickle, but not one that torch.save wrote");
+  const Interpreter protocol(file, magic.end(), where);
+  if (!protocol.is_integer(kProtocol)) refuse("wants torch.save's protocol 1001");
+  const Interpreter machine(file, protocol.end(), where);
+  if (!machine.says("little_endian")) refuse("a machine that is not little-endian wrote it");
+  Interpreter state(file, machine.end(), where);
+  OldStateDict result;
+  result.tensors = state.tensors();
+  const Interpreter keys(file, state.end(), where);
+  result.keys = keys.names();
+  result.storages = keys.end();
+  return result;
 }
 
 }  // namespace bert

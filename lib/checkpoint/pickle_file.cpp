@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "checkpoint/pickle.h"
@@ -26,15 +30,19 @@ constexpr uint64_t kMaxPickle = 16u << 20;
   refuse(path, fmt::format("tensor {}: {}", printable(tensor), what));
 }
 
-void require_zip(std::span<const std::byte> file, const std::string& path) {
+enum class Form { zip, old };
+
+/// What torch.save wrote: since 1.6 a zip archive, before that pickles and storages end to end.
+Form form_of(std::span<const std::byte> file, const std::string& path) {
   const std::string_view start(reinterpret_cast<const char*>(file.data()),
                                std::min<size_t>(file.size(), 512));
-  if (start.starts_with("PK\x03\x04")) return;
+  if (start.starts_with("PK\x03\x04")) return Form::zip;
   const std::string_view kind = file_kind(start);
-  if (kind == "a pickle" || kind == "a tar archive") {
+  if (kind == "a pickle") return Form::old;
+  if (kind == "a tar archive") {
     refuse(path,
-           "this is a PyTorch file of before 1.6, not a zip archive; convert it with PyTorch: "
-           "torch.save(torch.load(FILE, weights_only=True), FILE)");
+           "this is a PyTorch file of before 0.2, a tar archive; convert it with PyTorch: "
+           "torch.save(torch.load(FILE, weights_only=False), FILE)");
   }
   refuse(path, fmt::format("this is {}, not weights that torch.save wrote",
                            kind.empty() ? std::string_view("no zip archive") : kind));
@@ -58,11 +66,81 @@ std::string root_of(const ZipArchive& archive, const std::string& path) {
   return found->substr(0, found->size() - kPickle.size() + 1);
 }
 
-/// Turns pickled descriptions into views of the archive's bytes.
-class PickledStorages {
+/// The storages of a zip archive, each an entry of its own that is held against its CRC-32.
+class ZippedStorages {
  public:
-  PickledStorages(const ZipArchive& archive, const std::string& root, const std::string& path)
-      : archive_(archive), root_(root), path_(path) {}
+  ZippedStorages(const ZipArchive& archive, const std::string& root)
+      : archive_(archive), root_(root) {}
+
+  /// nullopt if there is none of that key.
+  std::optional<std::span<const std::byte>> find(const std::string& key) {
+    const std::string name = root_ + "data/" + key;
+    const ZipArchive::Entry* entry = archive_.find(name);
+    if (entry == nullptr) return std::nullopt;
+    if (checked_.insert(name).second) archive_.check(name);
+    return entry->data;
+  }
+
+ private:
+  const ZipArchive& archive_;
+  const std::string& root_;
+  std::unordered_set<std::string> checked_;
+};
+
+/// The storages of an older file, end to end, each after its number of elements. Their types, and
+/// so their sizes, are those of the tensors.
+class OldStorages {
+ public:
+  OldStorages(std::span<const std::byte> file, const OldStateDict& state, const std::string& path) {
+    for (const PickledTensor& tensor : state.tensors) {
+      const size_t size = dtype_size(dtype_from_name(tensor.dtype, path, tensor.name));
+      const auto [known, is_new] = sizes_.try_emplace(tensor.storage, size);
+      if (known->second != size) {
+        refuse(path, tensor.name,
+               fmt::format("its storage {} is of another type too", printable(tensor.storage)));
+      }
+    }
+    file = file.subspan(state.storages);
+    for (const std::string& key : state.keys) take(file, key, path);
+    if (!file.empty()) refuse(path, fmt::format("{} bytes after the last storage", file.size()));
+  }
+
+  std::optional<std::span<const std::byte>> find(const std::string& key) const {
+    const auto found = storages_.find(key);
+    return found == storages_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  /// The storage at the start of `file`, which loses it.
+  void take(std::span<const std::byte>& file, const std::string& key, const std::string& path) {
+    const auto size = sizes_.find(key);
+    if (size == sizes_.end()) {
+      refuse(path, fmt::format("no tensor has the storage {}", printable(key)));
+    }
+    uint64_t elements = 0, bytes = 0;
+    const bool whole = file.size() >= sizeof elements;
+    if (whole) std::memcpy(&elements, file.data(), sizeof elements);
+    if (!whole || __builtin_mul_overflow(elements, size->second, &bytes) ||
+        bytes > file.size() - sizeof elements) {
+      refuse(path, fmt::format("the storage {} is cut: {} elements of {} bytes, but {} bytes left",
+                               printable(key), elements, size->second, file.size()));
+    }
+    if (!storages_.emplace(key, file.subspan(sizeof elements, bytes)).second) {
+      refuse(path, fmt::format("the storage {} stands twice", printable(key)));
+    }
+    file = file.subspan(sizeof elements + bytes);
+  }
+
+  std::unordered_map<std::string, size_t> sizes_;  ///< bytes of an element
+  std::unordered_map<std::string, std::span<const std::byte>> storages_;
+};
+
+/// Turns pickled descriptions into views of the storages' bytes.
+template <typename Storages>
+class PickledViews {
+ public:
+  PickledViews(Storages storages, const std::string& path)
+      : storages_(std::move(storages)), path_(path) {}
 
   TensorView view(const PickledTensor& tensor, std::list<std::vector<std::byte>>& copies) {
     TensorView view;
@@ -84,21 +162,19 @@ class PickledStorages {
 
  private:
   std::span<const std::byte> storage_of(const PickledTensor& tensor, size_t element) {
-    const std::string name = root_ + "data/" + tensor.storage;
-    const ZipArchive::Entry* entry = archive_.find(name);
-    if (entry == nullptr) {
+    const auto storage = storages_.find(tensor.storage);
+    if (!storage) {
       refuse(path_, tensor.name,
              fmt::format("no storage {} in this file", printable(tensor.storage)));
     }
     uint64_t bytes = 0;
     if (__builtin_mul_overflow(tensor.storage_elements, element, &bytes) ||
-        bytes != entry->data.size()) {
+        bytes != storage->size()) {
       refuse(path_, tensor.name,
              fmt::format("its storage should have {} elements of {} bytes, but has {} bytes",
-                         tensor.storage_elements, element, entry->data.size()));
+                         tensor.storage_elements, element, storage->size()));
     }
-    if (checked_.insert(name).second) archive_.check(name);
-    return entry->data;
+    return *storage;
   }
 
   /// The farthest element must lie in the storage.
@@ -146,17 +222,28 @@ class PickledStorages {
     return to.data();
   }
 
-  const ZipArchive& archive_;
-  const std::string& root_;
+  Storages storages_;
   const std::string& path_;
-  std::unordered_set<std::string> checked_;
 };
+
+template <typename Storages>
+std::vector<TensorView> views_of(const std::vector<PickledTensor>& tensors, Storages storages,
+                                 const std::string& path,
+                                 std::list<std::vector<std::byte>>& copies) {
+  PickledViews<Storages> pickled(std::move(storages), path);
+  std::vector<TensorView> views;
+  for (const PickledTensor& tensor : tensors) views.push_back(pickled.view(tensor, copies));
+  return views;
+}
 
 }  // namespace
 
 std::vector<TensorView> read_pickle_file(std::span<const std::byte> file, const std::string& path,
                                          std::list<std::vector<std::byte>>& copies) {
-  require_zip(file, path);
+  if (form_of(file, path) == Form::old) {
+    const OldStateDict state = read_old_state_dict(file, path);
+    return views_of(state.tensors, OldStorages(file, state, path), path, copies);
+  }
   const ZipArchive archive = ZipArchive::open(file, path);
   const std::string root = root_of(archive, path);
   if (const auto* order = archive.find(root + "byteorder");
@@ -169,12 +256,8 @@ std::vector<TensorView> read_pickle_file(std::span<const std::byte> file, const 
            fmt::format("data.pkl has {} bytes, wants at most {}", pickle.data.size(), kMaxPickle));
   }
   archive.check(root + "data.pkl");
-  PickledStorages storages(archive, root, path);
-  std::vector<TensorView> views;
-  for (const PickledTensor& tensor : read_state_dict(pickle.data, path + ": data.pkl")) {
-    views.push_back(storages.view(tensor, copies));
-  }
-  return views;
+  const auto tensors = read_state_dict(pickle.data, path + ": data.pkl");
+  return views_of(tensors, ZippedStorages(archive, root), path, copies);
 }
 
 }  // namespace bert

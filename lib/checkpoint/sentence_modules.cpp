@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -90,9 +92,11 @@ SentenceModules::Dense read_dense(const std::string& directory) {
     dense.activation = name->as_string();
   }
   if (flag_at(root, "use_residual", false)) refuse(root.at("use_residual"), "false");
-  if (const auto input = root.find("module_input_name");
-      input && !input->is_null() && input->as_string() != "sentence_embedding") {
-    refuse(*input, "\"sentence_embedding\"");
+  for (const std::string_view key : {"module_input_name", "module_output_name"}) {
+    const auto name = root.find(key);
+    if (name && !name->is_null() && name->as_string() != "sentence_embedding") {
+      refuse(*name, "\"sentence_embedding\"");
+    }
   }
   Config config;
   config.tie_word_embeddings = false;
@@ -103,43 +107,71 @@ SentenceModules::Dense read_dense(const std::string& directory) {
 }
 
 /// What stands in modules.json before which.
-enum class Stage { start, transformer, pooling, dense, normalize };
+enum class Stage { start, transformer, pooling, dense, normalize, dropout };
+
+/// The module that a type names as sentence-transformers 0.3 to 6 spell it, the whole of it: other
+/// packages have modules of the same last name that do something else.
+std::optional<Stage> stage_of(std::string_view type) {
+  constexpr std::pair<std::string_view, Stage> kNames[] = {{"Transformer", Stage::transformer},
+                                                           {"Pooling", Stage::pooling},
+                                                           {"Dense", Stage::dense},
+                                                           {"Normalize", Stage::normalize},
+                                                           {"Dropout", Stage::dropout}};
+  const std::string_view name = type.substr(type.rfind('.') + 1);
+  for (const auto& [known, stage] : kNames) {
+    if (name != known) continue;
+    std::string file(name);
+    file[0] = static_cast<char>(file[0] - 'A' + 'a');
+    const std::string spellings[] = {
+        fmt::format("sentence_transformers.models.{}", name),
+        fmt::format("sentence_transformers.models.{0}.{0}", name),
+        fmt::format("sentence_transformers.base.modules.{}", name),
+        fmt::format("sentence_transformers.base.modules.{}.{}", file, name),
+        fmt::format("sentence_transformers.sentence_transformer.modules.{}", name),
+        fmt::format("sentence_transformers.sentence_transformer.modules.{}.{}", file, name)};
+    if (std::find(std::begin(spellings), std::end(spellings), type) != std::end(spellings)) {
+      return stage;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Without a Pooling before it, a module computes a vector for each token (ColBERT).
+void check_order(const Json& type, Stage stage, Stage next) {
+  if (stage == Stage::start && next != Stage::transformer) refuse(type, "a Transformer first");
+  if (stage == Stage::transformer && next > Stage::pooling) {
+    refuse(type, "a Pooling before it: models that give a vector for each token are not supported");
+  }
+  if (next < stage || (next == stage && next != Stage::dense)) {
+    refuse(type, "the order Transformer, Pooling, Dense, Normalize");
+  }
+}
 
 void add_module(const std::string& directory, const Json& module, Stage& stage,
                 SentenceModules& modules) {
   const Json type = module.at("type");
-  const std::string_view full = type.as_string();
-  const std::string_view name =
-      full.substr(full.rfind('.') + 1);  // the package has moved over the years
+  const std::optional<Stage> next = stage_of(type.as_string());
+  if (!next) {
+    refuse(type, "Transformer, Pooling, Dense, Normalize or Dropout of sentence-transformers");
+  }
   const std::string folder = module_directory(directory, module.at("path"));
-  if (name == "Dropout") return;
-  Stage next;
-  if (name == "Transformer") {
-    next = Stage::transformer;
-    modules.transformer_directory = folder;
-  } else if (name == "Pooling") {
-    next = Stage::pooling;
-    read_pooling(folder, modules);
-  } else if (name == "Dense") {
-    next = Stage::dense;
+  if (*next == Stage::dropout) return;
+  check_order(type, stage, *next);
+  stage = *next;
+  if (stage == Stage::transformer && folder != directory) {
+    refuse(module.at("path"), "\"\": a model whose files lie beside modules.json");
+  }
+  if (stage == Stage::pooling) read_pooling(folder, modules);
+  if (stage == Stage::dense) {
     modules.dense.push_back(read_dense(folder));
     if (modules.dense.size() > 16) refuse(type, "at most 16 dense modules");
-  } else if (name == "Normalize") {
-    next = Stage::normalize;
-    modules.normalize = true;
-  } else {
-    refuse(type, "Transformer, Pooling, Dense, Normalize or Dropout");
   }
-  if ((next <= stage && next != Stage::dense) || next < stage ||
-      (next > Stage::transformer && stage < Stage::transformer)) {
-    refuse(type, "the order Transformer, Pooling, Dense, Normalize");
-  }
-  stage = next;
+  if (stage == Stage::normalize) modules.normalize = true;
 }
 
 /// sentence_bert_config.json, beside the transformer's config.json.
-void read_transformer_settings(SentenceModules& modules) {
-  const std::string path = modules.transformer_directory + "/sentence_bert_config.json";
+void read_transformer_settings(const std::string& directory, SentenceModules& modules) {
+  const std::string path = directory + "/sentence_bert_config.json";
   if (!file_exists(path)) return;
   const JsonDocument document = JsonDocument::open(path);
   const Json root = document.root();
@@ -151,11 +183,18 @@ void read_transformer_settings(SentenceModules& modules) {
   }
 }
 
-void read_prompts(const std::string& directory, SentenceModules& modules) {
+/// config_sentence_transformers.json, beside modules.json.
+void read_own_settings(const std::string& directory, SentenceModules& modules) {
   const std::string path = directory + "/config_sentence_transformers.json";
   if (!file_exists(path)) return;
   const JsonDocument document = JsonDocument::open(path);
   const Json root = document.root();
+  if (const auto type = root.find("model_type"); type && !type->is_null()) {
+    const std::string_view name = type->as_string();
+    if (name != "SentenceTransformer" && name != "CrossEncoder") {
+      refuse(*type, "SentenceTransformer or CrossEncoder");
+    }
+  }
   if (const auto prompts = root.find("prompts"); prompts && !prompts->is_null()) {
     prompts->for_each_member(
         [&](std::string_view name, Json text) { modules.prompts.emplace(name, text.as_string()); });
@@ -177,9 +216,27 @@ Linear SentenceModules::Dense::load() const {
   return Linear(weights->matrix("linear.weight", out_features, in_features), std::move(offsets));
 }
 
+void SentenceModules::check_widths(size_t hidden_size) const {
+  size_t width = pooling_modes.size() * hidden_size;
+  for (const Dense& layer : dense) {
+    if (layer.in_features != width) {
+      throw Error(Error::Kind::data, layer.directory + "/config.json",
+                  fmt::format("in_features is {}, but the vectors before it have {} numbers",
+                              layer.in_features, width));
+    }
+    width = layer.out_features;
+  }
+}
+
+void SentenceModules::check_case(const std::string& directory, bool lowercases) const {
+  if (lowercases || !do_lower_case.value_or(false)) return;
+  throw Error(
+      Error::Kind::unsupported, directory + "/sentence_bert_config.json",
+      "do_lower_case is true, but the tokenizer keeps capitals; wants one that lower-cases");
+}
+
 SentenceModules SentenceModules::open(const std::string& directory) {
   SentenceModules modules;
-  modules.transformer_directory = directory;
   const std::string path = directory + "/modules.json";
   modules.present = file_exists(path);
   if (modules.present) {
@@ -188,8 +245,8 @@ SentenceModules SentenceModules::open(const std::string& directory) {
     document.root().for_each_element(
         [&](Json module) { add_module(directory, module, stage, modules); });
   }
-  read_transformer_settings(modules);
-  read_prompts(directory, modules);
+  read_transformer_settings(directory, modules);
+  read_own_settings(directory, modules);
   return modules;
 }
 

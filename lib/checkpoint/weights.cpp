@@ -187,21 +187,29 @@ void Weights::State::settle_ties(bool tied) {
   by_name.erase(std::string(kDecoder));
 }
 
-Weights::Weights() : state_(std::make_unique<State>()) {}
 Weights::Weights(Weights&&) noexcept = default;
 Weights& Weights::operator=(Weights&&) noexcept = default;
 Weights::~Weights() = default;
 
 bool Weights::present(const std::string& directory) { return tensor_files_present(directory); }
 
+Weights::Weights(TensorFiles source, const Config& config) : state_(std::make_unique<State>()) {
+  state_->source = std::move(source);
+  state_->rules.model_type = config.model_type;
+  state_->index_names();
+  state_->settle_ties(config.tie_word_embeddings);
+}
+
 Weights Weights::open(const std::string& directory, const Config& config) {
-  Weights weights;
-  State& state = *weights.state_;
-  state.source = open_tensor_files(directory);
-  state.rules.model_type = config.model_type;
-  state.index_names();
-  state.settle_ties(config.tie_word_embeddings);
-  return weights;
+  config.require_sizes();
+  return {open_tensor_files(directory), config};
+}
+
+Weights Weights::of(std::vector<TensorView> tensors, const Config& config) {
+  TensorFiles source;
+  source.path = config.path;
+  source.tensors = std::move(tensors);
+  return {std::move(source), config};
 }
 
 void Weights::use_head(std::string_view name) {

@@ -46,6 +46,8 @@ struct BERT_API TensorView {
 /// Factors [K] of int8 inputs (see Linear), by the canonical name of their first matrix.
 using InputFactors = std::map<std::string, std::vector<float>, std::less<>>;
 
+struct TensorFiles;
+
 /// A tensor with NaN or infinite elements.
 struct BERT_API NonFinite {
   std::string tensor;  ///< as the file spells it
@@ -77,8 +79,11 @@ class BERT_API Weights {
  public:
   /// Whether `directory` holds weights in one of these forms, readable or not.
   static bool present(const std::string& directory);
-  /// Throws Error (no_input, data, permission, unsupported) naming file and tensor.
+  /// Throws Error (no_input, data, permission, unsupported) naming file and tensor, or the sizes
+  /// that the config lacks.
   static Weights open(const std::string& directory, const Config& config);
+  /// Of tensors that lie in memory, under names that a file could give them; they must outlive it.
+  static Weights of(std::vector<TensorView> tensors, const Config& config);
   Weights(Weights&&) noexcept;
   Weights& operator=(Weights&&) noexcept;
   ~Weights();
@@ -124,7 +129,7 @@ class BERT_API Weights {
   const std::string& path() const;
 
  private:
-  Weights();
+  Weights(TensorFiles source, const Config& config);
   struct State;
   std::unique_ptr<State> state_;
 };

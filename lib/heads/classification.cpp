@@ -12,6 +12,19 @@ namespace {
 
 Normalization normalization_of(const Config& config) {
   if (config.problem_type == "regression") return Normalization::none;
+  if (!config.score_function.empty()) {
+    const auto function = torch_activation(config.score_function);
+    if (function == Activation::sigmoid) return Normalization::sigmoid;
+    if (function != Activation::none) {
+      throw Error(Error::Kind::unsupported, config.path,
+                  fmt::format("a CrossEncoder's scores through {} are not supported, wants "
+                              "torch.nn.modules.activation.Sigmoid or "
+                              "torch.nn.modules.linear.Identity",
+                              printable(config.score_function)));
+    }
+    // Of several labels a CrossEncoder gives logits where nothing else was asked for.
+    if (config.labels.size() == 1) return Normalization::none;
+  }
   const bool sigmoid =
       config.problem_type == "multi_label_classification" || config.labels.size() == 1;
   return sigmoid ? Normalization::sigmoid : Normalization::softmax;
@@ -48,7 +61,7 @@ Classifier Classifier::open(const Model& model) {
   } else {
     throw Error(Error::Kind::data, weights.path(),
                 "no sequence classification head (classifier with its pooler) in this model; " +
-                    heads_that_work(config));
+                    heads_that_work(config, weights));
   }
   return c;
 }
@@ -58,7 +71,7 @@ Classifier Classifier::open_next_sentence(const Model& model) {
   if (!weights.find("cls.seq_relationship.weight") || !model.has_pooler()) {
     throw Error(Error::Kind::data, weights.path(),
                 "no next-sentence head (cls.seq_relationship with its pooler) in this model; " +
-                    heads_that_work(model.config()));
+                    heads_that_work(model.config(), weights));
   }
   Classifier c;
   c.model_ = &model;

@@ -10,7 +10,8 @@ namespace bert {
 
 /// How logits become values, by the rule of transformers' text-classification pipeline: regression
 /// (by problem_type only): as they are; multi_label_classification or a single label: sigmoid; else
-/// softmax.
+/// softmax. A CrossEncoder that names its activation has that: Sigmoid for any number of labels,
+/// Identity for one.
 enum class Normalization { softmax, sigmoid, none };
 
 /// A head over the whole sequence (Devlin et al. 2019, figure 4 a, b): a classifier on the pooled
@@ -20,7 +21,8 @@ enum class Normalization { softmax, sigmoid, none };
 /// Thread rule: const after open(); one workspace per thread.
 class BERT_API Classifier {
  public:
-  /// The sequence classification head. Throws Error(data) that names the missing head.
+  /// The sequence classification head. Throws Error(data) that names the missing head,
+  /// Error(unsupported) of an activation that we lack.
   static Classifier open(const Model& model);
   /// The next sentence head, cls.seq_relationship (task 2 of the paper): labels IsNext (0), NotNext
   /// (1).

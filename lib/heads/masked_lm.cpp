@@ -14,8 +14,7 @@ MaskedLM MaskedLM::open(const Model& model) {
   if (!weights.find(head + "transform.dense.weight")) {
     throw Error(
         Error::Kind::data, weights.path(),
-        "no masked-LM head (cls.predictions.*) in this model; embed and tokenize work with it, "
-        "mlm-fill, mlm-score and examples of masking need a model saved with its MLM head");
+        "no masked-LM head (cls.predictions) in this model; " + heads_that_work(config, weights));
   }
   const size_t width = config.embedding_size;  // E
   MaskedLM mlm;

@@ -12,7 +12,7 @@ QuestionAnswering QuestionAnswering::open(const Model& model) {
   if (!weights.find("qa_outputs.weight")) {
     throw Error(Error::Kind::data, weights.path(),
                 "no question answering head (qa_outputs) in this model; " +
-                    heads_that_work(model.config()));
+                    heads_that_work(model.config(), weights));
   }
   QuestionAnswering qa;
   qa.output_ = weights.linear("qa_outputs", 2, model.config().hidden_size, Precision::f32);

@@ -26,7 +26,7 @@ TokenClassifier TokenClassifier::open(const Model& model) {
   if (!weights.find("classifier.weight") || !is_token_classifier(model)) {
     throw Error(Error::Kind::data, weights.path(),
                 "no token classification head (classifier without a pooler) in this model; " +
-                    heads_that_work(model.config()));
+                    heads_that_work(model.config(), weights));
   }
   TokenClassifier c;
   c.labels_ = model.config().labels;

@@ -41,6 +41,11 @@ std::string resolve_link(const std::string& path) {
   throw Error(kind, path, fmt::format("{}: {}", action, std::strerror(number)));
 }
 
+std::string temporary_name(const std::string& path) {
+  static std::atomic<unsigned> count{0};
+  return fmt::format("{}.tmp.{}.{}", path, getpid(), count++);
+}
+
 std::string place_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
 /// A file in `directory` that is gone when the process ends, however it ends; -1 where the system
@@ -55,8 +60,7 @@ int open_unnamed(const std::string& directory) {
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path) : path_(resolve_link(path)) {
-  static std::atomic<unsigned> count{0};
-  temporary_ = fmt::format("{}.tmp.{}.{}", path_, getpid(), count++);
+  temporary_ = temporary_name(path_);
   fd_ = open_unnamed(parent_of(path_));
   unnamed_ = fd_ >= 0;
   if (!unnamed_) fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -148,32 +152,89 @@ void sync_directory(const std::string& path) {
 
 void commit_directory(const std::string& temporary, const std::string& path) {
   sync_directory(temporary);
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    fail(path, "cannot create", Error::Kind::cannot_create);
+  // What has the name now gets the other one in the same moment, where the system can do so.
+  const bool exchanged =
+      renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0;
+  if (!exchanged) {
+    if (errno != ENOENT) remove_directory(path);
+    if (rename(temporary.c_str(), path.c_str()) != 0) {
+      fail(path, "cannot create", Error::Kind::cannot_create);
+    }
   }
   sync_directory(parent_of(path));
+  std::error_code ignored;
+  if (exchanged) std::filesystem::remove_all(temporary, ignored);
 }
 
-FileLock::FileLock(const std::string& path) {
-  fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail(path, "cannot create", Error::Kind::cannot_create);
-  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    char text[32] = {};
-    const ssize_t n = pread(fd_, text, sizeof text - 1, 0);
-    close(fd_);
-    const std::string pid(text, n > 0 ? std::strspn(text, "0123456789") : 0);
-    throw Error(Error::Kind::try_again, path,
-                fmt::format("process {} is training in this directory", pid.empty() ? "?" : pid));
+void remove_directory(const std::string& path) {
+  const std::string gone = temporary_name(path);
+  if (rename(path.c_str(), gone.c_str()) != 0) return;
+  sync_directory(parent_of(path));
+  std::error_code ignored;
+  std::filesystem::remove_all(gone, ignored);
+}
+
+bool is_temporary_name(std::string_view name) {
+  constexpr std::string_view kMark = ".tmp.";
+  const size_t at = name.rfind(kMark);
+  if (at == name.npos) return false;
+  const std::string_view end = name.substr(at + kMark.size());
+  const size_t dot = end.find('.');
+  return dot != end.npos && dot > 0 && dot + 1 < end.size() &&
+         std::count(end.begin(), end.end(), '.') == 1 &&
+         end.find_first_not_of("0123456789.") == end.npos;
+}
+
+OutputDirectory::OutputDirectory(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  for (fs::path p = fs::path(path) / ""; p.has_relative_path(); p = p.parent_path()) {
+    if (fs::exists(p, ignored)) break;
+    if (p.has_filename()) made_.push_back(p.string());
   }
+  make_directories(path);
+}
+
+OutputDirectory::~OutputDirectory() {
+  for (const std::string& path : made_) rmdir(path.c_str());
+}
+
+FileLock::FileLock(const std::string& path) : path_(path) {
+  struct stat held, named;
+  do {  // until the file that is locked is the one with the name: its last holder removes it
+    if (fd_ >= 0) close(fd_);
+    fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (fd_ < 0 && errno == ELOOP) {
+      throw Error(Error::Kind::cannot_create, path, "is a symbolic link");
+    }
+    if (fd_ < 0) fail(path, "cannot create", Error::Kind::cannot_create);
+    if (fstat(fd_, &held) != 0 || !S_ISREG(held.st_mode)) {
+      close(fd_);
+      throw Error(Error::Kind::cannot_create, path, "is no regular file");
+    }
+    if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      char text[32] = {};
+      const ssize_t n = pread(fd_, text, sizeof text - 1, 0);
+      close(fd_);
+      const std::string pid(text, n > 0 ? std::strspn(text, "0123456789") : 0);
+      throw Error(Error::Kind::try_again, path,
+                  fmt::format("process {} is training in this directory", pid.empty() ? "?" : pid));
+    }
+  } while (lstat(path.c_str(), &named) != 0 || named.st_ino != held.st_ino ||
+           named.st_dev != held.st_dev);
   const std::string pid = fmt::format("{}\n", getpid());
   if (ftruncate(fd_, 0) != 0 || pwrite(fd_, pid.data(), pid.size(), 0) < 0) {
     const int number = errno;
+    unlink(path.c_str());
     close(fd_);
     errno = number;
     fail(path, "cannot write", Error::Kind::io);
   }
 }
 
-FileLock::~FileLock() { close(fd_); }
+FileLock::~FileLock() {
+  unlink(path_.c_str());
+  close(fd_);
+}
 
 }  // namespace bert

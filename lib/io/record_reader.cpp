@@ -14,6 +14,7 @@ namespace bert {
 namespace {
 
 constexpr size_t kReadSize = 64 << 10;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kLeastShare = 1 << 10;  // bytes of text that are worth a batch
 constexpr int kShortWait = 1;            // milliseconds between two questions while records wait
 constexpr int kLongWait = 20;            // and while only a failure could matter
@@ -56,6 +57,7 @@ bool RecordReader::open_next() {
       on_skipped_(Error(Error::Kind::no_input, *name_, "is a directory, wants a file of records"));
     } else {
       records_before_ = records_;
+      start_of_file_ = true;
       end_of_file_ = in_paragraph_ = false;
       const off_t at = S_ISREG(status.st_mode) ? ::lseek(fd_, 0, SEEK_CUR) : -1;
       const bool known = at >= 0 && at <= status.st_size;
@@ -88,8 +90,20 @@ void RecordReader::fill() {
   const size_t got = static_cast<size_t>(std::max<ssize_t>(n, 0));
   bytes_.resize(old + got);
   if (unread_of_file_ != kUnknown) unread_of_file_ -= std::min(unread_of_file_, got);
+  if (start_of_file_) drop_byte_order_mark();
   // A record this long is cut out by nobody: see fail().
   if (bytes_.size() > kLongestRecord) failure_ = EFBIG;
+}
+
+/// Its bytes may come one at a time; none ends a record.
+void RecordReader::drop_byte_order_mark() {
+  if (bytes_.starts_with(kByteOrderMark)) {
+    bytes_.erase(0, kByteOrderMark.size());
+    searched_ = 0;
+    start_of_file_ = false;
+  } else {
+    start_of_file_ = kByteOrderMark.starts_with(bytes_);
+  }
 }
 
 void RecordReader::fail() const {

@@ -31,7 +31,8 @@ struct Chunk {
 enum class Busy { none, some, all, stop };
 
 /// Reads files in turn ("-" or none: stdin) and cuts them into records. Only the terminator ends a
-/// record; a last record without it counts; a record never spans two files.
+/// record; a last record without it counts; a record never spans two files. A byte order mark
+/// (UTF-8) at the start of a file is dropped.
 class BERT_API RecordReader {
  public:
   /// Bytes of the longest record; a longer one is most likely not text (or -0 was meant).
@@ -69,6 +70,7 @@ class BERT_API RecordReader {
   bool collect(size_t max_bytes, const std::function<Busy()>& busy);
   Wait wait_for_input(bool whole, const std::function<Busy()>& busy) const;
   void fill();
+  void drop_byte_order_mark();
   void cut(Chunk& chunk, size_t max_records, size_t max_bytes);
   bool has_terminator();
   bool has_empty_line();
@@ -83,6 +85,7 @@ class BERT_API RecordReader {
   size_t next_file_ = 0;
   int fd_ = -1;
   const std::string* name_ = nullptr;
+  bool start_of_file_ = false;  ///< there may be a byte order mark
   bool end_of_file_ = false;
   size_t unread_of_file_ = 0;  ///< bytes that a regular file still has; kUnknown for others
   bool paused_ = false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/cpu.h"
 #include "base/team.h"
 #include "ops/kernel_table.h"
 
@@ -38,7 +37,7 @@ void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Ma
 
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
                Matrix out, Buffer& scratch, Team* team, bool narrow) {
-  narrow = narrow && cpu_bf16() && kernels().attention_bf16;
+  narrow = narrow && kernels().attention_bf16;
   const size_t width = out.cols;   // H
   const size_t d = width / heads;  // D
   const size_t sequences = cu_seq_lens.size() - 1;

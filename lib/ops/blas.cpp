@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct Blas {
   BlasState state = BlasState::missing;
   decltype(&cblas_sgemm) sgemm = nullptr;
   std::string core;
+  std::string version;
   bool limited = false;  ///< the address space is
 };
 
@@ -102,6 +104,11 @@ Blas load() {
   if (void* name = dlsym(library, "openblas_get_corename")) {
     blas.core = reinterpret_cast<char* (*)()>(name)();
   }
+  if (void* config = dlsym(library, "openblas_get_config")) {
+    // "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."
+    std::istringstream words(reinterpret_cast<char* (*)()>(config)());
+    words >> blas.version >> blas.version;
+  }
   const bool overruled = core.old() && !best.empty() && *core.old() != best;
   blas.state = overruled ? BlasState::forced : BlasState::ok;
   return blas;
@@ -133,11 +140,22 @@ BlasState blas_state() { return blas().state; }
 
 std::string_view blas_core() { return blas().core; }
 
+std::string blas_version() { return blas().version; }
+
 bool uses_blas() {
   static const bool uses = [] {
     const char* wanted = std::getenv("BERT_KERNELS");
-    const bool asked = wanted && std::string_view(wanted) == "openblas";
-    return (cpu_isa() == Isa::plain || asked) && blas_state() != BlasState::missing;
+    const bool asked = wanted && *wanted != '\0';
+    if (asked && std::string_view(wanted) != "openblas") {
+      throw Error(Error::Kind::usage, "BERT_KERNELS",
+                  "found '" + printable(wanted) + "', wants openblas or nothing");
+    }
+    if (!asked && cpu_isa() != Isa::plain) return false;
+    const bool missing = blas_state() == BlasState::missing;
+    if (asked && missing) {
+      throw Error(Error::Kind::no_input, "BERT_KERNELS", "OpenBLAS cannot be loaded");
+    }
+    return !missing;
   }();
   return uses;
 }

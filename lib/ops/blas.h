@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "base/export.h"
@@ -29,9 +30,12 @@ enum class BlasState {
 BERT_API BlasState blas_state();
 /// The core OpenBLAS computes for ("SkylakeX"); "" if it is missing.
 BERT_API std::string_view blas_core();
+/// Its version ("0.3.21"); "" if it is missing.
+BERT_API std::string blas_version();
 
 /// Whether float products of Linear are BLAS's: where there are no vector kernels, or
-/// BERT_KERNELS=openblas; never if it is missing.
+/// BERT_KERNELS=openblas. Without such kernels and without BLAS, it is not. Throws Error(usage) of
+/// another BERT_KERNELS, Error(no_input) if BLAS is asked for and missing.
 BERT_API bool uses_blas();
 
 /// The products throw Error(no_input) if OpenBLAS is missing.

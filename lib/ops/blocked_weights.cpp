@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/cpu.h"
 #include "ops/dtype.h"
 #include "ops/kernel_table.h"
 
@@ -44,21 +43,13 @@ size_t blocked_bytes(Precision precision, size_t out, size_t in, bool factors) {
 void block_weights(std::span<const WeightRef> weights, Precision precision,
                    std::span<const float> factors, std::byte* out) {
   const BlockedWeights blocked(weights, precision, factors);
-  const KernelTable& table = kernels();
   if (!factors.empty()) {
     std::memcpy(out, factors.data(), factors.size_bytes());
     out += bytes_of_factors(factors.size(), true);
   }
   std::vector<float> floats(blocked.in() * kPanel);
   for (size_t p = 0; p < blocked.panels(); ++p) {
-    std::byte* to = out + p * bytes_of_panel(precision, blocked.in());
-    if (blocked.emulates_bf16()) {
-      std::vector<float> rounded(blocked.in() * kPanel);
-      blocked.pack(p, floats.data(), reinterpret_cast<std::byte*>(rounded.data()));
-      table.pack_bf16(rounded.data(), blocked.in(), to);
-    } else {
-      blocked.pack(p, floats.data(), to);
-    }
+    blocked.pack(p, floats.data(), out + p * bytes_of_panel(precision, blocked.in()));
   }
 }
 
@@ -132,14 +123,12 @@ BlockedWeights::BlockedWeights(const BlockedRef& blocked)
     to_float(DType::f32, blocked.data, factors_);
   }
   choose_layout();
-  const bool aligned = reinterpret_cast<uintptr_t>(stored_) % 64 == 0;
-  stored_as_is_ = aligned && !emulates_bf16_;
+  stored_as_is_ = reinterpret_cast<uintptr_t>(stored_) % 64 == 0;
 }
 
 void BlockedWeights::choose_layout() {
   panels_ = panels_of(out_);
-  emulates_bf16_ = precision_ == Precision::bf16 && !(cpu_bf16() && kernels().gemm_bf16);
-  panel_bytes_ = bytes_of_panel(emulates_bf16_ ? Precision::f32 : precision_, in_);
+  panel_bytes_ = bytes_of_panel(precision_, in_);
   states_ = std::make_unique<std::atomic<uint8_t>[]>(panels_);
 }
 
@@ -170,18 +159,7 @@ bool BlockedWeights::keep() const {
 void BlockedWeights::pack(size_t panel, float* floats, std::byte* to) const {
   const KernelTable& table = kernels();
   if (stored_) {
-    const std::byte* from = stored_ + panel * bytes_of_panel(precision_, in_);
-    if (!emulates_bf16_) {
-      std::memcpy(to, from, panel_bytes_);
-      return;
-    }
-    float* values = reinterpret_cast<float*>(to);
-    for (size_t k = 0; k < in_; ++k) {
-      for (size_t n = 0; n < kPanel; ++n) {
-        const std::byte* half = from + (k / 2 * 2 * kPanel + 2 * n + k % 2) * 2;
-        table.to_float(static_cast<int>(DType::bf16), half, 1, values + k * kPanel + n);
-      }
-    }
+    std::memcpy(to, stored_ + panel * panel_bytes_, panel_bytes_);
     return;
   }
   const std::byte* rows[kPanel] = {};
@@ -193,21 +171,13 @@ void BlockedWeights::pack(size_t panel, float* floats, std::byte* to) const {
     }
     n -= std::min(n, weight.out);
   }
-  const bool direct = precision_ == Precision::f32 || emulates_bf16_;
-  float* const values = direct ? reinterpret_cast<float*>(to) : floats;
+  float* const values = precision_ == Precision::f32 ? reinterpret_cast<float*>(to) : floats;
   table.pack_f32(rows, static_cast<int>(weights_.front().dtype), in_, values);
   for (size_t k = 0; k < factors_.size(); ++k) {
     for (size_t i = k * kPanel; i < (k + 1) * kPanel; ++i) values[i] /= factors_[k];
   }
   if (precision_ == Precision::int8) table.pack_int8(values, in_, to);
-  if (precision_ != Precision::bf16) return;
-  if (!emulates_bf16_) return table.pack_bf16(values, in_, to);
-  for (size_t k = 0; k < in_; ++k) {
-    uint16_t rounded[kPanel];
-    table.to_bf16(values + k * kPanel, kPanel, rounded);
-    table.to_float(static_cast<int>(DType::bf16), reinterpret_cast<const std::byte*>(rounded),
-                   kPanel, values + k * kPanel);
-  }
+  if (precision_ == Precision::bf16) table.pack_bf16(values, in_, to);
 }
 
 const std::byte* BlockedWeights::group(size_t first, size_t count, bool keep,

@@ -31,8 +31,6 @@ class BlockedWeights {
   size_t panels() const { return panels_; }
   size_t panel_bytes() const { return panel_bytes_; }
   std::span<const float> factors() const { return factors_; }  ///< [K], or empty
-  /// bf16 on a CPU without it: panels are floats of rounded values.
-  bool emulates_bf16() const { return emulates_bf16_; }
 
   /// To be asked once a product: whether its panels are to be kept, or are already.
   bool keep() const;
@@ -56,7 +54,6 @@ class BlockedWeights {
   size_t panels_ = 0;
   size_t panel_bytes_ = 0;
   Precision precision_ = Precision::f32;
-  bool emulates_bf16_ = false;
 
   void choose_layout();
 

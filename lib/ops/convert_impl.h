@@ -122,6 +122,17 @@ void pack_bf16_impl(const float* panel, size_t k, void* out) {
   }
 }
 
+void bf16_to_f32_impl(const void* panel, size_t k, float* out) {
+  const char* from = static_cast<const char*>(panel);
+  for (size_t i = 0; i < k; i += 2, out += 2 * kPanel) {
+    UNROLL for (size_t j = 0; j < kPanel; j += kLanes, from += sizeof(Pairs)) {
+      const Pairs pairs = load_pairs(from);
+      store(out + j, even_of(pairs));
+      store(out + kPanel + j, odd_of(pairs));
+    }
+  }
+}
+
 /// The largest absolute value as bits: NaN beats infinity beats numbers.
 inline uint32_t larger_bits(uint32_t best, float x) {
   const uint32_t bits = float_bits(x) & 0x7fffffffu;

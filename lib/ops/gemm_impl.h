@@ -77,6 +77,68 @@ inline TileF32 tile_of(size_t rows, Rows<R...>) {
   return kTiles[rows - 1];
 }
 
+/// The weight of one step of K, of 16 bits each, two steps side by side.
+using Pairs = uint32_t __attribute__((vector_size(sizeof(Vec))));
+inline Pairs load_pairs(const char* p) {
+  Pairs pairs;
+  __builtin_memcpy(&pairs, p, sizeof pairs);
+  return pairs;
+}
+inline Vec even_of(Pairs x) { return (Vec)(x << 16); }
+inline Vec odd_of(Pairs x) { return (Vec)(x & 0xffff0000u); }
+
+/// One step of K; half: even_of or odd_of.
+template <Vec (*half)(Pairs), size_t MR, size_t NV>
+inline void add_step(const float* a, size_t lda, const char* b, size_t panel_bytes,
+                     Vec (&sum)[MR][NV]) {
+  // So that both steps load the pairs: kept, they would take registers from the sums.
+  asm("" : "+r"(b));
+  Vec w[NV];
+  UNROLL for (size_t j = 0; j < NV; ++j) {
+    w[j] = half(load_pairs(b + j / kVecsPerPanel * panel_bytes + j % kVecsPerPanel * sizeof(Vec)));
+  }
+  UNROLL for (size_t r = 0; r < MR; ++r) {
+    const Vec x = set1(a[r * lda]);
+    UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = fma(x, w[j], sum[r][j]);
+  }
+}
+
+/// tile_f32 by panels of the bf16 layout, from step `first` of K on: the same bits as by panels
+/// that were widened before.
+template <size_t MR, size_t NP, bool Waits>
+void tile_bf16(const float* a, size_t lda, const char* b, size_t panel_bytes, size_t first,
+               size_t k, float* c, size_t ldc, bool accumulate, Ahead ahead) {
+  constexpr size_t NV = NP * kVecsPerPanel, kStep = 4 * kPanel;
+  Vec sum[MR][NV];
+  UNROLL for (size_t r = 0; r < MR; ++r) {
+    UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = set1(0.f);
+  }
+  a += first;
+  b += first / 2 * kStep;
+  const float* const end = a + k;
+  if (first % 2 != 0) {
+    add_step<odd_of>(a, lda, b, panel_bytes, sum);
+    ++a;
+    b += kStep;
+  }
+  for (; a + 1 < end; a += 2, b += kStep) {
+    if constexpr (Waits) {
+      UNROLL for (size_t p = 0; p < NP; ++p) __builtin_prefetch(b + p * panel_bytes + kNear);
+    } else {
+      ahead.fetch();
+    }
+    add_step<even_of>(a, lda, b, panel_bytes, sum);
+    add_step<odd_of>(a + 1, lda, b, panel_bytes, sum);
+  }
+  if (a < end) add_step<even_of>(a, lda, b, panel_bytes, sum);
+  UNROLL for (size_t r = 0; r < MR; ++r) {
+    UNROLL for (size_t j = 0; j < NV; ++j) {
+      float* to = c + r * ldc + j * kLanes;
+      store(to, accumulate ? add(load(to), sum[r][j]) : sum[r][j]);
+    }
+  }
+}
+
 template <int A>
 void epilogue_as(const GemmTask& t, const float* tile, size_t row, size_t rows, size_t ld) {
   for (size_t r = 0; r < rows; ++r) {
@@ -192,6 +254,32 @@ struct F32 {
         run_tile(a + r * t.lda + k, t.lda, b + k * t.step, t.panel_stride / sizeof(float), t.step,
                  count, tile + r * ld, ld, k > 0, ahead);
         ahead.next += count * ahead.step;
+      });
+    });
+  }
+};
+
+/// The same by panels of bf16.
+struct Bf16AsF32 {
+  using SomeRows = OneTileOfHalfs;
+  using AllRows = TileOfHalfs;
+  static constexpr size_t kTilesAtOnce = 4;
+  template <size_t NP, size_t... R>
+  static void run(const GemmTask& t, size_t row, size_t rows, float* tile, size_t ld, Rows<R...>) {
+    using Run = void (*)(const float*, size_t, const char*, size_t, size_t, size_t, float*, size_t,
+                         bool, Ahead);
+    static constexpr Run kTiles[] = {tile_bf16<R, NP, false>...};
+    static constexpr Run kWaiting[] = {tile_bf16<R, NP, true>...};
+    const float* a = static_cast<const float*>(t.a) + row * t.lda;
+    const char* b = static_cast<const char*>(t.b);
+    Ahead ahead = ahead_of<NP>(t, row, sizeof...(R), (t.k + 1) / 2);
+    in_pieces(t.k, kMaxChain, [&](size_t k, size_t count) {
+      in_pieces(rows, sizeof...(R), [&](size_t r, size_t height) {
+        const bool waits = row + r == 0 && t.rows <= kWaitingRows;
+        const Run run_tile = (waits ? kWaiting : kTiles)[height - 1];
+        run_tile(a + r * t.lda, t.lda, b, t.panel_stride, k, count, tile + r * ld, ld, k > 0,
+                 ahead);
+        ahead.next += count / 2 * ahead.step;
       });
     });
   }

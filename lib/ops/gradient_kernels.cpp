@@ -9,6 +9,7 @@ const GradientTable& choose() {
 #if defined(__x86_64__)
   switch (cpu_isa()) {
     case Isa::amx:
+    case Isa::avx512_bf16:
     case Isa::avx512_vnni:
     case Isa::avx512:
       return gradient_kernels_avx512();

@@ -73,7 +73,7 @@ struct KernelTable {
   void (*pack_int8)(const float* panel, size_t k, void* out);
 
   void (*gemm_f32)(const GemmTask&);
-  void (*gemm_bf16)(const GemmTask&);  ///< nullptr: this CPU has none; round and use gemm_f32
+  void (*gemm_bf16)(const GemmTask&);  ///< nullptr: widen the weights and use gemm_f32
   void (*gemm_int8)(const GemmTask&);
 
   /// x [k] rounded to bf16, padded with one zero when k is odd.
@@ -82,6 +82,11 @@ struct KernelTable {
   /// are written is between this and gemm_int8: value = (step - zero) * scale.
   void (*to_int8)(const float* x, size_t k, void* out, Int8Scale* scales);
   void (*to_float)(int dtype, const std::byte* in, size_t n, float* out);
+  /// A panel [k] of the bf16 layout to one of floats, filled up to even k.
+  void (*bf16_to_f32)(const void* panel, size_t k, float* out);
+  /// gemm_f32 by panels of the bf16 layout, to the bit: best for a few rows, which meet each weight
+  /// a few times.
+  void (*gemm_bf16_as_f32)(const GemmTask&);
 
   void (*layer_norm)(const float* x, size_t n, const float* weight, const float* bias, float eps,
                      float* out);
@@ -138,6 +143,7 @@ const KernelTable& kernels_avx2();
 const KernelTable& kernels_avx2_vnni();
 const KernelTable& kernels_avx512();
 const KernelTable& kernels_avx512_vnni();
+const KernelTable& kernels_avx512_bf16();
 const KernelTable& kernels_amx();
 
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -145,8 +151,9 @@ constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; 
 constexpr size_t split_scratch(size_t rows, size_t panels) {
   return round_up(rows, 32) * round_up(panels, 2) * kPanel;
 }
-/// Bytes of a panel that int8_to_bf16 writes.
-constexpr size_t widened_panel(size_t k) { return round_up(k, 4) * kPanel * 2; }
+/// Bytes of a panel that int8_to_bf16 writes, or bf16_to_f32.
+constexpr size_t int8_as_bf16(size_t k) { return round_up(k, 4) * kPanel * 2; }
+constexpr size_t bf16_as_f32(size_t k) { return round_up(k, 2) * kPanel * sizeof(float); }
 
 constexpr size_t kQueryBlock = 32;
 constexpr size_t attention_scratch(size_t n, size_t d) {

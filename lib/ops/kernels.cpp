@@ -24,6 +24,8 @@ const KernelTable& choose() {
   switch (cpu_isa()) {
     case Isa::amx:
       return kernels_amx();
+    case Isa::avx512_bf16:
+      return kernels_avx512_bf16();
     case Isa::avx512_vnni:
       return kernels_avx512_vnni();
     case Isa::avx512:

@@ -266,7 +266,7 @@ void bf16_row_impl(const float* x, size_t k, uint16_t* out) {
 
 const KernelTable& kernels_amx() {
   static const KernelTable table = [] {
-    KernelTable amx = kernels_avx512_vnni();
+    KernelTable amx = kernels_avx512_bf16();
     amx.gemm_bf16 = gemm_bf16;
     amx.int8_to_bf16 = int8_to_bf16_impl;
     amx.gemm_split = gemm_split;

@@ -128,6 +128,9 @@ using TileRows = Rows<1, 2, 3, 4, 5, 6>;
 constexpr size_t kTilePanels = 1;
 using OneTile = TileRows;
 constexpr size_t kOneTilePanels = kTilePanels;
+/// With more, the sums would not stay in the registers.
+using TileOfHalfs = Rows<1, 2, 3, 4>;
+using OneTileOfHalfs = TileOfHalfs;
 using FewRows = Rows<1>;
 constexpr size_t kFewPanels = 4;
 

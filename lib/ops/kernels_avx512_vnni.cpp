@@ -152,14 +152,19 @@ struct BFloat16 {
 }  // namespace
 
 const KernelTable& kernels_avx512_vnni() {
+  static const KernelTable table = table_with<Whole<Int8>>(to_int8_vnni, 1);
+  return table;
+}
+
+const KernelTable& kernels_avx512_bf16() {
   static const KernelTable table = [] {
-    KernelTable vnni = table_with<Whole<Int8>>(to_int8_vnni, 1);
-    vnni.gemm_bf16 = gemm<Whole<BFloat16>>;
-    vnni.bf16_columns = bf16_columns_impl;
-    vnni.bf16_rows = bf16_rows_impl;
-    vnni.bf16_transpose = bf16_transpose_impl;
-    vnni.attention_bf16 = attention_bf16_impl<gemm<Whole<BFloat16>>>;
-    return vnni;
+    KernelTable bf16 = kernels_avx512_vnni();
+    bf16.gemm_bf16 = gemm<Whole<BFloat16>>;
+    bf16.bf16_columns = bf16_columns_impl;
+    bf16.bf16_rows = bf16_rows_impl;
+    bf16.bf16_transpose = bf16_transpose_impl;
+    bf16.attention_bf16 = attention_bf16_impl<gemm<Whole<BFloat16>>>;
+    return bf16;
   }();
   return table;
 }

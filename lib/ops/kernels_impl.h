@@ -22,10 +22,11 @@ inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 template <typename K>
 KernelTable table_with(void (*to_int8)(const float*, size_t, void*, Int8Scale*),
                        size_t int8_bytes) {
-  KernelTable table = {pack_f32_impl, pack_bf16_impl,  pack_int8_impl, gemm<F32>,
-                       nullptr,       gemm<K>,         to_bf16_impl,   to_int8,
-                       to_float_impl, layer_norm_impl, add_impl,       multiply_impl,
-                       activate_impl, softmax_impl,    dot_impl,       attention_impl};
+  KernelTable table = {pack_f32_impl, pack_bf16_impl,   pack_int8_impl,  gemm<F32>,
+                       nullptr,       gemm<K>,          to_bf16_impl,    to_int8,
+                       to_float_impl, bf16_to_f32_impl, gemm<Bf16AsF32>, layer_norm_impl,
+                       add_impl,      multiply_impl,    activate_impl,   softmax_impl,
+                       dot_impl,      attention_impl};
   table.int8_bytes = int8_bytes;
   return table;
 }

@@ -97,6 +97,8 @@ using TileRows = Rows<1, 2>;
 constexpr size_t kTilePanels = 1;
 using OneTile = TileRows;
 constexpr size_t kOneTilePanels = kTilePanels;
+using TileOfHalfs = TileRows;
+using OneTileOfHalfs = OneTile;
 using FewRows = Rows<1>;
 constexpr size_t kFewPanels = 2;
 

@@ -25,6 +25,10 @@ constexpr size_t kCachedNarrow = 1536 * 1024;
 /// Rows in parts that stay there, with the sums they come to, while a run of K passes by.
 constexpr size_t kRowsInParts = 256;
 
+/// From so many rows on, panels of bf16 are widened to floats for all of them; fewer rows widen
+/// them on their way into registers.
+constexpr size_t kWidenedRows = 32;
+
 /// Rows of every call of BLAS, the last call filled up with zeros. BLAS promises nothing about
 /// equal rows at different places; up to 8 every core of OpenBLAS was seen to treat them alike, at
 /// 12 Haswell's does not.
@@ -36,13 +40,18 @@ size_t row_stride(size_t bytes) { return (round_up(bytes, 64) / 64 | 1) * 64; }
 
 size_t pieces(size_t n, size_t most) { return (n + most - 1) / most; }
 
-/// Panels of int8 to panels of bf16 in `made`.
-void widen(GemmTask& part, float* made) {
-  const size_t stride = widened_panel(part.k);
+/// Panels of int8 to panels of bf16, or those to floats, in `made`.
+void widen(GemmTask& part, bool to_floats, float* made) {
+  const KernelTable& table = kernels();
+  const size_t stride = to_floats ? bf16_as_f32(part.k) : int8_as_bf16(part.k);
   auto* to = reinterpret_cast<std::byte*>(made);
   for (size_t p = 0; p < part.panels; ++p) {
-    kernels().int8_to_bf16(static_cast<const std::byte*>(part.b) + p * part.panel_stride, part.k,
-                           to + p * stride);
+    const std::byte* from = static_cast<const std::byte*>(part.b) + p * part.panel_stride;
+    if (to_floats) {
+      table.bf16_to_f32(from, part.k, reinterpret_cast<float*>(to + p * stride));
+    } else {
+      table.int8_to_bf16(from, part.k, to + p * stride);
+    }
   }
   part.b = to;
   part.panel_stride = stride;
@@ -82,25 +91,30 @@ struct Linear::State {
   void run(const GemmTask& task, size_t first, size_t last, bool keep, float* scratch) const;
   void run_blas(ConstMatrix x, Matrix y, Activation act, ConstMatrix residual,
                 float* scratch) const;
+  /// bf16 whose weights are computed with as floats.
+  bool to_floats() const { return precision == Precision::bf16 && !kernels().gemm_bf16; }
+  /// int8 whose weights are computed with as bf16.
+  bool to_bf16() const { return precision == Precision::int8 && kernels().int8_to_bf16; }
   /// Floats are multiplied.
-  bool wide() const { return precision == Precision::f32 || weights.emulates_bf16(); }
-  /// int8 that is computed as bf16.
-  bool widens() const { return precision == Precision::int8 && kernels().int8_to_bf16; }
+  bool wide() const { return precision == Precision::f32 || to_floats(); }
   /// Bytes are multiplied.
-  bool bytes() const { return precision == Precision::int8 && !widens(); }
+  bool bytes() const { return precision == Precision::int8 && !to_bf16(); }
+  /// Bytes of a panel as it is computed with, where it is not stored so; else 0.
+  size_t widened() const {
+    return to_floats() ? bf16_as_f32(weights.in()) : to_bf16() ? int8_as_bf16(weights.in()) : 0;
+  }
   /// Panels that are computed at once.
   size_t group() const {
     if (wide()) return kGroupOfFloats;
     if (bytes()) return kGroupOfBytes;
     if (precision == Precision::split) return kGroupInParts;
-    return narrow_group(widens() ? widened_panel(weights.in()) : weights.panel_bytes());
+    return narrow_group(to_bf16() ? widened() : weights.panel_bytes());
   }
   /// For panels that are not kept.
   size_t panel_floats() const { return round_up(weights.scratch_floats(group()), 16); }
   size_t scratch_floats(size_t rows) const {
     const size_t made = precision == Precision::split ? split_scratch(rows, group())
-                        : widens() ? group() * widened_panel(weights.in()) / sizeof(float)
-                                   : 0;
+                                                      : group() * widened() / sizeof(float);
     return panel_floats() + made;
   }
   size_t blas_floats() const { return kBlasRows * (weights.in() + weights.out()); }
@@ -175,21 +189,12 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
     for (size_t t = 0; t < x.rows; ++t) table.split(x.row(t), in, part, parts + t * 3 * part);
     task.a = parts;
     task.lda = 3 * part;
-  } else if (precision != Precision::f32) {
-    const bool emulate = weights.emulates_bf16();
+  } else if (!wide()) {
     const size_t ld = row_stride(in * sizeof(uint16_t)) / sizeof(uint16_t);
-    float* floats_of_x = scratch.quantized.reserve(emulate ? x.rows * in + ld : x.rows * ld / 2);
-    uint16_t* rounded = reinterpret_cast<uint16_t*>(floats_of_x + (emulate ? x.rows * in : 0));
-    for (size_t t = 0; t < x.rows; ++t) {
-      uint16_t* row = emulate ? rounded : rounded + t * ld;
-      table.to_bf16(row_of_x(t), in, row);
-      if (emulate) {
-        table.to_float(static_cast<int>(DType::bf16), reinterpret_cast<const std::byte*>(row), in,
-                       floats_of_x + t * in);
-      }
-    }
-    task.a = emulate ? static_cast<const void*>(floats_of_x) : rounded;
-    task.lda = emulate ? in : ld;
+    auto* rounded = reinterpret_cast<uint16_t*>(scratch.quantized.reserve(x.rows * ld / 2));
+    for (size_t t = 0; t < x.rows; ++t) table.to_bf16(row_of_x(t), in, rounded + t * ld);
+    task.a = rounded;
+    task.lda = ld;
   }
 }
 
@@ -198,14 +203,18 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
                         float* scratch) const {
   const KernelTable& table = kernels();
   const bool split = precision == Precision::split;
-  const auto gemm = wide() ? table.gemm_f32 : bytes() ? table.gemm_int8 : table.gemm_bf16;
+  const bool widens = widened() > 0 && !(to_floats() && task.rows < kWidenedRows);
+  const auto gemm = to_floats() && !widens ? table.gemm_bf16_as_f32
+                    : wide()               ? table.gemm_f32
+                    : bytes()              ? table.gemm_int8
+                                           : table.gemm_bf16;
   const size_t most = split && !keep ? kGroupOnceInParts : group();
   const size_t groups = pieces(last - first, most);
   // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
   const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? table.int8_bytes : 2);
   const size_t cached = !wide() && !bytes() && table.narrow_bytes > 0 ? kCachedNarrow : kCachedRows;
   const size_t fitting = split ? kRowsInParts : std::max<size_t>(32, cached / row_bytes / 32 * 32);
-  const size_t block = keep ? fitting : task.rows;
+  const size_t block = keep && !to_floats() ? fitting : task.rows;
   float* made = scratch + panel_floats();
   for (size_t row = 0; row < task.rows; row += block) {
     for (size_t g = 0; g < groups; ++g) {
@@ -222,7 +231,7 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
       part.c = task.c + row * task.ldc + p * kPanel;
       if (task.bias) part.bias = task.bias + p * kPanel;
       if (task.residual) part.residual = task.residual + row * task.ldr + p * kPanel;
-      if (widens()) widen(part, made);
+      if (widens) widen(part, to_floats(), made);
       split ? table.gemm_split(part, made) : gemm(part);
     }
   }

@@ -95,5 +95,8 @@ using TileRows = Rows<1, 2, 3, 4, 5, 6, 7, 8>;
 constexpr size_t kTilePanels = 3;
 using OneTile = Rows<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14>;
 constexpr size_t kOneTilePanels = 2;
+/// With more, the sums would not stay in the registers.
+using TileOfHalfs = Rows<1, 2, 3, 4, 5, 6, 7>;
+using OneTileOfHalfs = Rows<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12>;
 using FewRows = Rows<1, 2>;
 constexpr size_t kFewPanels = 4;

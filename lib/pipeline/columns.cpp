@@ -14,6 +14,13 @@ size_t field_number(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
+/// For a header that looks like CSV.
+std::string_view comma_hint(const Record& header) {
+  const std::string_view line = header.body();
+  const bool commas = line.find('\t') == line.npos && line.find(',') != line.npos;
+  return commas ? "; fields are separated by tabs, not commas: mlr --icsv --otsv cat FILE.csv" : "";
+}
+
 }  // namespace
 
 Columns::Columns(const StreamOptions& options)
@@ -56,8 +63,12 @@ void Columns::read_header(const Record& header) {
     if (found < names.size()) {
       index_[i] = found;
     } else if (field_number(wanted_[i]) == 0) {
-      header.fail(Error::Kind::data, fmt::format("found '{}', wants a column '{}'",
-                                                 printable(header.body()), printable(wanted_[i])));
+      header.fail(Error::Kind::data,
+                  fmt::format("found '{}', wants a column '{}'{}", printable(header.body()),
+                              printable(wanted_[i]), comma_hint(header)));
+    } else if (index_[i] > 0 && !comma_hint(header).empty()) {
+      header.fail(Error::Kind::data, fmt::format("found 1 field, wants at least {}{}",
+                                                 index_[i] + 1, comma_hint(header)));
     }
   }
 }

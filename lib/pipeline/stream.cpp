@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "base/team.h"
-#include "pipeline/columns.h"
+#include "pipeline/intake.h"
 
 namespace bert {
 
@@ -28,8 +28,9 @@ Counts& Counts::operator+=(const Counts& other) {
   invalid_utf8 += other.invalid_utf8;
   first_overflowed = first(first_overflowed, other.first_overflowed);
   first_invalid_utf8 = first(first_invalid_utf8, other.first_invalid_utf8);
+  unknown += other.unknown;
+  first_unknown = first(first_unknown, other.first_unknown);
   non_finite += other.non_finite;
-  answers += other.answers;
   return *this;
 }
 
@@ -53,24 +54,12 @@ namespace {
 /// Bytes of rows that may wait to be written: those of many chunks of any tool but `attend`.
 constexpr size_t kMostHeld = size_t{64} << 20;
 
-/// A chunk on its way from reader to output.
-struct Job {
-  Chunk chunk;
-  std::vector<Record> records;
-  std::string before;  // with adjacent: the text of the record before the first
-  Rows rows;
-  std::exception_ptr error;
-  bool done = false;
-
-  explicit Job(char terminator) : rows(terminator) {}
-};
-
 class Streamer {
  public:
   Streamer(const StreamOptions& options,
            const std::function<std::unique_ptr<Worker>()>& make_worker)
       : options_(options),
-        columns_(options),
+        intake_(options),
         reader_(options.files, options.terminator, options.on_skipped, options.paragraphs) {
     for (int i = 0; i < std::max(1, options.jobs); ++i) workers_.push_back(make_worker());
   }
@@ -82,7 +71,7 @@ class Streamer {
       stop(std::current_exception());
     }
     finish();
-    Counts sum;
+    Counts sum = left_out_;
     for (const auto& worker : workers_) sum += worker->counts();
     sum.records = records_;
     if (error_) std::rethrow_exception(error_);
@@ -96,7 +85,8 @@ class Streamer {
     const auto busy = [this] { return how_busy(); };
     while (how_busy() != Busy::stop && reader_.next(job->chunk, options_.chunk_records,
                                                     options_.chunk_bytes, busy, workers_.size())) {
-      prepare(*job);
+      intake_.take(*job);
+      bytes_ += job->chunk.bytes.size();
       if (workers_.size() > 1 && !reader_.paused()) start_threads();
       if (threads_.empty()) {
         run_alone(*job);
@@ -105,70 +95,56 @@ class Streamer {
         job = std::make_unique<Job>(options_.terminator);
       }
     }
+    if (how_busy() == Busy::stop || !intake_.finish(*job)) return;
+    if (threads_.empty()) {
+      run_alone(*job);
+    } else {
+      hand_out(std::move(job));
+    }
   }
 
-  /// Fills job.records; a bad record becomes the job's error, after the good ones before it.
-  void prepare(Job& job) {
-    job.records.clear();
-    job.rows.clear();
-    job.error = nullptr;
-    const Chunk& chunk = job.chunk;
-    const bool skip_header = options_.header && chunk.first_of_file();
-    if (chunk.first_of_file()) previous_.clear();
-    bytes_ += chunk.bytes.size();
+  void work(Worker& worker, Job& job) const {
+    const std::span<const Record> records = job.records;
+    size_t first = 0;
     try {
-      for (size_t i = 0; i < chunk.lines.size(); ++i) {
-        Record record{.line = chunk.lines[i],
-                      .number = chunk.first_number + i - headers_,
-                      .number_in_file = chunk.first_in_file + i - (options_.header ? 1 : 0),
-                      .file = chunk.file,
-                      .crlf = options_.terminator == '\n'};
-        if (i == 0 && skip_header) {
-          columns_.read_header(record);
-          if (headers_++ == 0) write_header(record, job.rows);
-          continue;
-        }
-        columns_.choose(record);
-        if (options_.adjacent) pair_with_previous(record, job, i + 1 == chunk.lines.size());
-        job.records.push_back(record);
+      for (const LeftOut& left_out : job.left_out) {
+        run(worker, records.subspan(first, left_out.before - first), job);
+        first = left_out.before;
+        leave_out(left_out.record, left_out.error, left_out.blank, job);
       }
-    } catch (const Error&) {
+      run(worker, records.subspan(first), job);
+    } catch (...) {
       job.error = std::current_exception();
     }
   }
 
-  /// The text of the record before is in the same chunk, or was copied when its chunk was cut.
-  void pair_with_previous(Record& record, Job& job, bool last) {
-    if (job.records.empty()) job.before = previous_;
-    record.text_pair = record.text;
-    record.text = job.records.empty() ? std::string_view(job.before) : job.records.back().text_pair;
-    if (last) previous_ = record.text_pair;
-  }
-
-  void write_header(const Record& header, Rows& rows) {
-    if (options_.output_names.empty()) return;
-    for (const std::string& name : options_.output_names) rows.field(name);
-    if (options_.keeps_line) rows.field(header.line);
-    rows.end();
-  }
-
-  /// A bad record must not cost the rows of those before it, so its chunk is done again one record
-  /// at a time, up to it: a row is the same alone as in company.
-  static void work(Worker& worker, Job& job) {
+  /// A bad record must not cost the rows of the others, so what fails is done again in two halves,
+  /// down to it: a row is the same alone as in company.
+  void run(Worker& worker, std::span<const Record> records, Job& job) const {
+    if (records.empty()) return;
     const size_t mark = job.rows.bytes().size();
     try {
-      worker.run(job.records, job.rows);
+      worker.run(records, job.rows);
       return;
-    } catch (const Error&) {
+    } catch (const Error& error) {
       job.rows.truncate(mark);
-    } catch (...) {
-      job.error = std::current_exception();
-      return;
+      if (records.size() == 1) {
+        if (!options_.skip_bad || error.kind() != Error::Kind::data) throw;
+        leave_out(records[0], error, false, job);
+        return;
+      }
     }
-    try {
-      for (const Record& record : job.records) worker.run({&record, 1}, job.rows);
-    } catch (...) {
-      job.error = std::current_exception();
+    const size_t half = records.size() / 2;
+    run(worker, records.first(half), job);
+    run(worker, records.subspan(half), job);
+  }
+
+  void leave_out(const Record& record, const Error& error, bool blank, Job& job) const {
+    if (options_.write_place) options_.write_place(record, error, job.rows);
+    if (blank) {
+      ++job.counts.blank;
+    } else if (job.counts.bad++ == 0) {
+      job.counts.first_bad = error.what();
     }
   }
 
@@ -255,7 +231,11 @@ class Streamer {
     if (job.error) job.rows.drop_unfinished();
     write_all(options_.output_fd, job.rows.bytes());
     if (job.error) std::rethrow_exception(job.error);
-    records_ += job.records.size();
+    records_ += job.records.size() + job.left_out.size();
+    if (left_out_.bad == 0) left_out_.first_bad = job.counts.first_bad;
+    left_out_.bad += job.counts.bad;
+    left_out_.blank += job.counts.blank;
+    left_out_.bytes += job.rows.bytes().size();
     if (options_.progress) options_.progress(records_, bytes_);
   }
 
@@ -281,15 +261,14 @@ class Streamer {
   }
 
   const StreamOptions& options_;
-  Columns columns_;
+  Intake intake_;
   RecordReader reader_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Team> team_;
   std::vector<std::thread> threads_;
-  uint64_t headers_ = 0;
-  std::string previous_;  // with adjacent: the text of the last record of the last chunk
   std::atomic<uint64_t> bytes_ = 0;
-  uint64_t records_ = 0;
+  uint64_t records_ = 0;  // written
+  Counts left_out_;       // and bytes
 
   std::mutex mutex_;  // guards all below
   std::condition_variable ready_, room_;

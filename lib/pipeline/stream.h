@@ -29,6 +29,11 @@ struct StreamOptions {
   void want_field(const char* option, const std::string& field) {
     if (!field.empty()) extra_fields.push_back({option, field});
   }
+  /// Adds the field of a record's truth, if it is named.
+  void want_truth(const char* option, const std::string& field) {
+    want_field(option, field);
+    gold |= !field.empty();
+  }
   bool adjacent = false;  ///< with one text: a record's text_pair is its own text, its text that of
                           ///< the record before it in the file, "" for the first
   bool header = false;    ///< the first record of each file names the columns
@@ -43,6 +48,11 @@ struct StreamOptions {
   std::function<void(uint64_t records, uint64_t bytes)> progress;
   /// Hears of a file that cannot be opened; the others are done.
   std::function<void(const Error&)> on_skipped;
+  bool skip_bad = false;  ///< a bad record, Error(data), is left out and counted
+  bool gold = false;      ///< a field holds the truth: so are blank records at the end of a file
+  /// Writes what stands in the place of the rows of a record that is left out; none: nothing.
+  /// Called from the workers' threads.
+  std::function<void(const Record&, const Error&, Rows&)> write_place;
 };
 
 /// Reads records, lets `jobs` workers turn chunks of them into rows, writes the rows in input
@@ -51,9 +61,9 @@ struct StreamOptions {
 /// alone is run with all threads as one team.
 ///
 /// `make_worker` is called `jobs` times, in the calling thread, before anything is read. Returns
-/// the sum of the workers' counts. An Error of a worker ends the run: rows of earlier records are
-/// written, then it is rethrown. Throws Error(io) when reading or writing fails. SIGPIPE keeps its
-/// default action.
+/// the sum of the workers' counts. An Error of a worker ends the run, but for a bad record with
+/// skip_bad: rows of earlier records are written, then it is rethrown. Throws Error(io) when
+/// reading or writing fails. SIGPIPE keeps its default action.
 BERT_API Counts stream(const StreamOptions& options,
                        const std::function<std::unique_ptr<Worker>()>& make_worker);
 

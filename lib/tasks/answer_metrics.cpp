@@ -102,6 +102,11 @@ void AnswerMetrics::add(const std::vector<std::string>& gold, std::string_view p
   f1_ += f1;
 }
 
+double AnswerMetrics::f1() const {
+  const std::lock_guard lock(mutex_);
+  return records_ == 0 ? 0 : f1_ * (100.0 / static_cast<double>(records_));
+}
+
 std::string AnswerMetrics::report() const {
   const std::lock_guard lock(mutex_);
   const double percent = records_ == 0 ? 0 : 100.0 / static_cast<double>(records_);

@@ -28,6 +28,7 @@ std::vector<std::string> gold_answers(std::string_view field);
 class BERT_API AnswerMetrics {
  public:
   void add(const std::vector<std::string>& gold, std::string_view predicted);
+  double f1() const;  ///< in percent
   /// Lines `records N`, `exact_match P`, `f1 P`, in percent.
   std::string report() const;
 

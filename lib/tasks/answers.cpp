@@ -23,6 +23,17 @@ Answer cut_words(const Encoding& encoding, size_t first, size_t last, size_t beg
 
 }  // namespace
 
+bool is_null(const Answers& answers, std::optional<double> null_margin) {
+  return answers.best.empty() || (null_margin && answers.null_margin > *null_margin);
+}
+
+std::string_view best_answer(const Answers& answers, std::string_view context,
+                             std::optional<double> null_margin) {
+  if (is_null(answers, null_margin)) return {};
+  const Answer& best = answers.best[0];
+  return context.substr(best.begin, best.end - best.begin);
+}
+
 /// Fills windows_, and the null logits from the window that believes least in "no answer".
 void AnswerFinder::split(std::span<const Encoding> windows, size_t step,
                          std::span<const float> start, std::span<const float> end) {

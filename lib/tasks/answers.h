@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,15 @@ struct Answers {
   double null_margin =
       0;  ///< logit of no answer minus that of the best (score_diff in run_squad.py)
 };
+
+/// Whether there is no answer: the context has none, or that no answer is right is said by more
+/// than `null_margin`, where there is one.
+bool is_null(const Answers& answers, std::optional<double> null_margin);
+/// The best answer's text; empty if there is none.
+std::string_view best_answer(const Answers& answers, std::string_view context,
+                             std::optional<double> null_margin);
+
+inline constexpr size_t kMaxAnswerLength = 30;  ///< tokens of an answer, unless told otherwise
 
 /// Finds the best answers of one record from the logits of its windows (Devlin et al. 2019, 4.2
 /// and 4.3).

@@ -46,6 +46,7 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
   size_t now = 0, mark = rows.bytes().size();
   bool sound = true;
   Observers observers;
+  observers.last_layer = *std::max_element(attend_.layers.begin(), attend_.layers.end());
   observers.attention = [&](size_t layer, size_t, size_t head, ConstMatrix weights) {
     if (!contains(attend_.layers, layer) || !contains(attend_.heads, head + 1)) return;
     sound = sound && is_sound(weights);
@@ -57,7 +58,6 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
     write_matrix(layer, head + 1, weights, rows);
   };
   const auto end_record = [&](size_t, const PackedBatch&, Matrix) {
-    if (!sound && options_.strict) rows.truncate(mark);
     if (!sound) note_non_finite(records[now]);
     if (options_.json) {
       rows.raw() += ']';
@@ -109,10 +109,10 @@ void AttendWorker::write_rows(const Record& record, const Encoding& encoding, si
       order_.resize(std::min(attend_.most, n));
     }
     for (const size_t to : order_) {
-      rows.field(record.number).field(layer).field(head).field(from).field(to);
+      begin_row(rows, record);
+      rows.field(layer).field(head).field(from).field(to);
       rows.number(static_cast<double>(weight[to])).field(token(from)).field(token(to));
-      if (options_.keep_line) rows.field(record.line);
-      rows.end();
+      end_row(rows, record);
     }
   }
 }

@@ -8,7 +8,7 @@
 namespace bert {
 
 struct AttendOptions {
-  std::vector<size_t> layers;  ///< 1 .. L
+  std::vector<size_t> layers;  ///< 1 .. L; not empty
   std::vector<size_t> heads;   ///< 1 .. A
   std::string from;            ///< only what tokens of this text look at; empty: all
   size_t most = 0;             ///< of each row only the largest weights; 0: all

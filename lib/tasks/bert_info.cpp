@@ -17,6 +17,7 @@
 #include "checkpoint/parameters.h"
 #include "io/mapped_file.h"
 #include "io/safetensors.h"
+#include "ops/arithmetic.h"
 #include "ops/blas.h"
 #include "tokenizer/tokenizer.h"
 
@@ -249,8 +250,10 @@ void write_shapes(const Config& config, size_t tokens, Rows& rows) {
 }
 
 void write_cpu(Rows& rows) {
-  row(rows, "kernels", isa_name(cpu_isa()));
-  row(rows, "bf16", cpu_bf16() ? "hardware" : "converted");
+  row(rows, "kernels", kernel_set());
+  for (const Precision precision : {Precision::split, Precision::bf16, Precision::int8}) {
+    row(rows, precision_name(precision), products_in(precision));
+  }
   constexpr std::string_view kStates[] = {"ok", "ok, OPENBLAS_CORETYPE asked for weaker kernels",
                                           "missing"};
   row(rows, "blas_state", kStates[static_cast<size_t>(blas_state())]);

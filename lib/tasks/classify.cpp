@@ -33,47 +33,81 @@ std::string list(const std::vector<std::string>& labels) {
   return printable(text);
 }
 
-}  // namespace
+[[noreturn]] void refuse(std::string_view option, const std::string& what) {
+  throw Error(Error::Kind::usage, option, what);
+}
 
-LabelPlan LabelPlan::make(const Classifier& head, const std::vector<std::string>& names,
-                          const std::string& hypothesis_template, bool independent) {
-  LabelPlan plan;
-  plan.labels = head.labels();
-  plan.values = head.normalization() == Normalization::none;
-  plan.independent = head.normalization() == Normalization::sigmoid && plan.labels.size() > 1;
-  const std::optional<size_t> entailment = find_label(head.labels(), "entail");
-  if ((!hypothesis_template.empty() || independent) && (names.empty() || !entailment)) {
-    throw Error(Error::Kind::usage, hypothesis_template.empty() ? "--multi-label" : "--template",
-                names.empty()
-                    ? std::string("wants --labels, the candidates")
-                    : fmt::format("zero-shot wants a model with a label 'entailment', found {}",
-                                  list(head.labels())));
-  }
-  if (names.empty()) return plan;
-  plan.labels = names;
+/// Makes the plan one of zero-shot by a head of natural language inference.
+void add_hypotheses(const std::vector<std::string>& own, const LabelChoice& choice,
+                    LabelPlan& plan) {
+  const std::optional<size_t> entailment = find_label(own, "entail");
   if (!entailment) {
-    if (names.size() == head.labels().size()) return plan;
-    throw Error(Error::Kind::usage, "--labels",
-                fmt::format("found {} names, wants {} (for {}), or for zero-shot a model with a "
-                            "label 'entailment'",
-                            names.size(), head.labels().size(), list(head.labels())));
+    refuse("--labels",
+           fmt::format("candidates want a model with a label 'entailment', this one has "
+                       "{}; --rename gives these other names, and mlm-fill "
+                       "--verbalizer weighs words of a masked-LM head",
+                       list(own)));
   }
+  if (choice.logits) refuse("--logits", "not with --labels: candidates have no logits");
   const std::string pattern =
-      hypothesis_template.empty() ? "This example is {}." : hypothesis_template;
+      choice.hypothesis_template.empty() ? "This example is {}." : choice.hypothesis_template;
   const size_t hole = pattern.find("{}");
-  if (hole == std::string::npos) {
-    throw Error(Error::Kind::usage, "--template", "wants {} where the label goes");
-  }
-  for (const std::string& name : names) {
+  if (hole == std::string::npos) refuse("--template", "wants {} where the label goes");
+  for (const std::string& name : choice.candidates) {
     plan.hypotheses.push_back(pattern.substr(0, hole) + name + pattern.substr(hole + 2));
   }
+  plan.labels = choice.candidates;
   plan.entailment = *entailment;
   // Without such a name, the label at the other end, as in the reference.
-  plan.contradiction = find_label(head.labels(), "contradict")
-                           .value_or(*entailment == 0 ? head.labels().size() - 1 : 0);
+  plan.contradiction =
+      find_label(own, "contradict").value_or(*entailment == 0 ? own.size() - 1 : 0);
   plan.values = false;
-  plan.independent = independent || names.size() == 1;
+  plan.independent = choice.independent || choice.candidates.size() == 1;
+}
+
+}  // namespace
+
+LabelPlan LabelPlan::make(const Classifier& head, const LabelChoice& choice) {
+  LabelPlan plan;
+  plan.labels = head.labels();
+  plan.logits = choice.logits;
+  plan.values = head.normalization() == Normalization::none;
+  plan.independent = head.normalization() == Normalization::sigmoid && plan.labels.size() > 1;
+  if (!choice.candidates.empty()) {
+    if (!choice.names.empty()) refuse("--rename", "not with --labels, which are names already");
+    add_hypotheses(head.labels(), choice, plan);
+    return plan;
+  }
+  if (!choice.hypothesis_template.empty()) refuse("--template", "wants --labels, the candidates");
+  if (choice.independent) refuse("--multi-label", "wants --labels, the candidates");
+  if (choice.names.empty()) return plan;
+  if (choice.names.size() != plan.labels.size()) {
+    refuse("--rename", fmt::format("found {} names, wants {} (for {})", choice.names.size(),
+                                   plan.labels.size(), list(plan.labels)));
+  }
+  plan.labels = choice.names;
   return plan;
+}
+
+void choose_labels(const LabelPlan& plan, const ClassifyOptions& options,
+                   std::span<const float> scores, std::vector<size_t>& order,
+                   std::vector<size_t>& chosen) {
+  order.clear();
+  chosen.clear();
+  if (!std::all_of(scores.begin(), scores.end(), [](float v) { return std::isfinite(v); })) return;
+  order.resize(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  const bool many = plan.independent && (options.threshold || options.label_metrics);
+  // Of one label a logit above 0 is a probability above one half.
+  const double least = plan.logits ? (many ? 0.0 : -INFINITY) : (many ? 0.5 : 0.0);
+  const double threshold = options.threshold.value_or(least);
+  for (const size_t label : order) {
+    if (!plan.values && static_cast<double>(scores[label]) < threshold) break;
+    chosen.push_back(label);
+    if (!many) break;
+  }
 }
 
 ClassifyWorker::ClassifyWorker(const Tokenizer& tokenizer, const Model& model,
@@ -95,23 +129,19 @@ void ClassifyWorker::run(std::span<const Record> records, Rows& rows) {
   compute_scores(records.size());
   for (size_t i = 0; i < records.size(); ++i) {
     const std::span<const float> scores(&scores_[i * plan_.labels.size()], plan_.labels.size());
-    choose(scores);
+    choose_labels(plan_, classify_, scores, order_, chosen_);
     if (order_.empty()) note_non_finite(records[i]);
-    evaluate(records[i], scores);
+    once(records[i], [&] { evaluate(records[i], scores); });
     write(records[i], scores, rows);
   }
 }
 
-/// The record beside each hypothesis; counted as one record.
 void ClassifyWorker::encode_hypotheses(const Record& record, size_t owner) {
-  const Counts before = counts_;
   Record beside = record;
   for (const std::string& hypothesis : plan_.hypotheses) {
     beside.text_pair = hypothesis;
     encode(beside, true, owner);
   }
-  counts_.overflowed = std::min(counts_.overflowed, before.overflowed + 1);
-  counts_.invalid_utf8 = std::min(counts_.invalid_utf8, before.invalid_utf8 + 1);
 }
 
 /// scores_ [count, labels]
@@ -122,7 +152,7 @@ void ClassifyWorker::compute_scores(size_t count) {
   windows_.assign(count, 0);
   for_each_batch([&](size_t first, const PackedBatch& batch, Matrix hidden) {
     const Matrix logits = head_.logits(batch, hidden, workspace_);  // [S, outputs]
-    if (plan_.hypotheses.empty()) head_.normalize(logits);
+    if (plan_.hypotheses.empty() && !plan_.logits) head_.normalize(logits);
     for (size_t s = 0; s < logits.rows; ++s) {
       const size_t owner = owners_[first + s];
       if (plan_.hypotheses.empty()) {
@@ -157,24 +187,6 @@ void ClassifyWorker::weigh_hypotheses(size_t count) {
       softmax(two);
       scores_[k] = two[1];
     }
-  }
-}
-
-/// Fills order_ and chosen_.
-void ClassifyWorker::choose(std::span<const float> scores) {
-  order_.clear();
-  chosen_.clear();
-  if (!std::all_of(scores.begin(), scores.end(), [](float v) { return std::isfinite(v); })) return;
-  order_.resize(scores.size());
-  std::iota(order_.begin(), order_.end(), size_t{0});
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](size_t a, size_t b) { return scores[a] > scores[b]; });
-  const bool many = plan_.independent && (classify_.threshold || classify_.label_metrics);
-  const double threshold = classify_.threshold.value_or(many ? 0.5 : 0.0);
-  for (const size_t label : order_) {
-    if (!plan_.values && static_cast<double>(scores[label]) < threshold) break;
-    chosen_.push_back(label);
-    if (!many) break;
   }
 }
 
@@ -219,22 +231,30 @@ void ClassifyWorker::write(const Record& record, std::span<const float> scores, 
     return;
   }
   begin_row(rows, record);
-  if (plan_.values) {
-    for (const float value : scores) rows.field(value);
-  } else if (classify_.all) {
-    for (const float score : scores) rows.number(static_cast<double>(score));
+  if (plan_.values || classify_.all) {
+    for (const float score : scores) write_score(score, rows);
   } else if (classify_.top_k > 0) {
     for (size_t i = 0; i < std::min(classify_.top_k, scores.size()); ++i) {
       if (order_.empty()) {
         rows.field("nan").field("nan");
       } else {
-        rows.field(plan_.labels[order_[i]]).number(static_cast<double>(scores[order_[i]]));
+        rows.field(plan_.labels[order_[i]]);
+        write_score(scores[order_[i]], rows);
       }
     }
   } else {
     write_best(scores, rows);
   }
   end_row(rows, record);
+}
+
+/// Values and logits with all their digits: at six of them, rerankers would tie.
+void ClassifyWorker::write_score(float score, Rows& rows) const {
+  if (plan_.values || plan_.logits) {
+    rows.field(score);
+  } else {
+    rows.number(static_cast<double>(score));
+  }
 }
 
 /// label TAB probability; with a threshold and independent labels, all that reach it, with commas.
@@ -250,7 +270,8 @@ void ClassifyWorker::write_best(std::span<const float> scores, Rows& rows) const
   for (size_t i = 0; i < shown; ++i) {
     if (i > 0) labels += ',', probabilities += ',';
     labels += reached ? plan_.labels[order_[i]] : "-";
-    probabilities += fmt::format("{:.6g}", scores[order_[i]]);
+    probabilities += plan_.logits ? fmt::format("{}", scores[order_[i]])
+                                  : fmt::format("{:.6g}", scores[order_[i]]);
   }
   rows.field(labels).field(probabilities);
 }
@@ -281,7 +302,11 @@ void ClassifyWorker::write_json(const Record& record, std::span<const float> sco
     out += "{\"label\":";
     append_json_string(out, plan_.labels[i]);
     out += ",\"score\":";
-    append_json_number(out, static_cast<double>(scores[i]));
+    if ((plan_.values || plan_.logits) && std::isfinite(scores[i])) {
+      out += fmt::format("{}", scores[i]);
+    } else {
+      append_json_number(out, static_cast<double>(scores[i]));
+    }
     out += '}';
   }
   out += ']';

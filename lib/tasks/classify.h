@@ -10,11 +10,21 @@
 
 namespace bert {
 
+/// What the user says of labels; nothing: those of the head.
+struct LabelChoice {
+  std::vector<std::string> candidates{};  ///< for zero-shot
+  std::vector<std::string> names{};       ///< new ones of the head's labels, in order
+  std::string hypothesis_template{};      ///< "{}" is the candidate
+  bool independent = false;               ///< any number of candidates may hold
+  bool logits = false;                    ///< the head's raw outputs instead of probabilities
+};
+
 /// Which labels there are and how the logits of the head become one score for each; decided once
 /// before the first record.
 struct BERT_API LabelPlan {
   std::vector<std::string> labels;
   bool values = false;       ///< a regression: the scores are values, not probabilities
+  bool logits = false;       ///< the scores are logits
   bool independent = false;  ///< any number of labels may hold
   /// Zero-shot by natural language inference (Yin et al. 2019): one for each label, put beside the
   /// text; empty: the labels are those of the head.
@@ -22,12 +32,9 @@ struct BERT_API LabelPlan {
   size_t entailment = 0;     ///< index of that logit
   size_t contradiction = 0;  ///< the one it is weighed against when labels are independent
 
-  /// `names` empty: the head's own labels. Else, if the head has a label that begins with "entail",
-  /// candidates for zero-shot with the hypothesis `hypothesis_template` ("{}" is the label); else
-  /// new names of the head's labels. Throws Error(usage) if their number does not fit, or a
-  /// template is given without such a label.
-  static LabelPlan make(const Classifier& head, const std::vector<std::string>& names,
-                        const std::string& hypothesis_template, bool independent);
+  /// Throws Error(usage) for candidates where the head has no label that begins with "entail", for
+  /// a template without candidates, and for names that are not as many as the labels.
+  static LabelPlan make(const Classifier& head, const LabelChoice& choice);
 };
 
 struct ClassifyOptions {
@@ -38,6 +45,12 @@ struct ClassifyOptions {
   LabelMetrics* label_metrics = nullptr;  ///< hears of each record's gold label, extra[0]
   ValueMetrics* value_metrics = nullptr;  ///< of a model with one output: of its gold value
 };
+
+/// What a text is given by its scores [labels]: `order` is all labels, best first, or empty if a
+/// score is no number; `chosen` are those of them that it gets.
+void choose_labels(const LabelPlan& plan, const ClassifyOptions& options,
+                   std::span<const float> scores, std::vector<size_t>& order,
+                   std::vector<size_t>& chosen);
 
 /// Labels each record with the scores of transformers' text-classification (or
 /// zero-shot-classification) pipeline. The score of a text in several windows is the mean of
@@ -54,10 +67,10 @@ class BERT_API ClassifyWorker : public TaskWorker {
   void encode_hypotheses(const Record& record, size_t owner);
   void compute_scores(size_t count);
   void weigh_hypotheses(size_t count);
-  void choose(std::span<const float> scores);
   void evaluate(const Record& record, std::span<const float> scores);
   size_t gold_label(const Record& record, std::string_view name) const;
   void write(const Record& record, std::span<const float> scores, Rows& rows) const;
+  void write_score(float score, Rows& rows) const;
   void write_best(std::span<const float> scores, Rows& rows) const;
   void write_json(const Record& record, std::span<const float> scores, Rows& rows) const;
 

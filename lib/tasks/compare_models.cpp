@@ -13,6 +13,7 @@
 #include "heads/question_answering.h"
 #include "heads/token_classification.h"
 #include "io/record_reader.h"
+#include "tasks/answers.h"
 #include "tasks/quantize.h"
 #include "tokenizer/tokenizer.h"
 
@@ -26,7 +27,7 @@ size_t largest(std::span<const float> values) {
 }
 
 /// What a head answers to a line, as numbers that are compared as a whole.
-using Answer = std::vector<float>;
+using Reply = std::vector<float>;
 
 class Comparison {
  public:
@@ -66,8 +67,9 @@ class Comparison {
         tokenizer_.encode(line, encode, lines_.emplace_back(), scratch);
         const size_t tab = line.find('\t');
         if (tab == line.npos || tab == 0 || line.size() == tab + 1) continue;
-        tokenizer_.encode_pair(line.substr(0, tab), line.substr(tab + 1), encode,
-                               questions_.emplace_back(), scratch);
+        const std::string_view context = contexts_.emplace_back(line.substr(tab + 1));
+        tokenizer_.encode_pair(line.substr(0, tab), context, encode, questions_.emplace_back(),
+                               scratch);
       }
     }
     if (lines_.empty()) throw Error(Error::Kind::data, "--check", "found no lines to compare on");
@@ -120,8 +122,8 @@ class Comparison {
 
   /// `answers` is asked for both models; the share of equal ones.
   void add(const std::string& what, const HeadChoice& head,
-           const std::function<std::vector<Answer>(const Model&)>& answers) {
-    const std::vector<Answer> a = answers(open(true, head)), b = answers(open(false, head));
+           const std::function<std::vector<Reply>(const Model&)>& answers) {
+    const std::vector<Reply> a = answers(open(true, head)), b = answers(open(false, head));
     if (a.empty()) return;
     size_t same = 0;
     for (size_t i = 0; i < a.size(); ++i) same += a[i] == b[i];
@@ -141,7 +143,7 @@ class Comparison {
     }
     add("mlm-fill", {}, [&](const Model& model) {
       const MaskedLM head = MaskedLM::open(model);
-      std::vector<Answer> all(masked.size());
+      std::vector<Reply> all(masked.size());
       for_each_line(model, masked, [&](size_t i, ConstMatrix tokens) {
         const size_t at[] = {masked[i].size() / 2};
         const Matrix logits = head.logits(tokens, at, workspace_);
@@ -166,10 +168,10 @@ class Comparison {
   }
 
   /// The best label, or all that hold, of each line. Values have no equals: none.
-  std::vector<Answer> labels(const Model& model) {
+  std::vector<Reply> labels(const Model& model) {
     const Classifier head = Classifier::open(model);
     if (head.regression()) return {};
-    std::vector<Answer> all(lines_.size());
+    std::vector<Reply> all(lines_.size());
     for_each_line(model, lines_, [&](size_t i, ConstMatrix tokens) {
       PackedBatch alone;
       alone.append(lines_[i].input_ids, lines_[i].token_type_ids);
@@ -185,30 +187,29 @@ class Comparison {
   }
 
   /// Where the best answer begins and ends.
-  std::vector<Answer> spans(const Model& model) {
+  std::vector<Reply> spans(const Model& model) {
     const QuestionAnswering head = QuestionAnswering::open(model);
-    std::vector<Answer> all(questions_.size());
+    AnswerFinder finder(1, kMaxAnswerLength);
+    std::vector<Reply> all(questions_.size());
     for_each_line(model, questions_, [&](size_t i, ConstMatrix tokens) {
-      const Encoding& e = questions_[i];
       const Matrix logits = head.logits(tokens, workspace_);
       std::vector<float> starts, ends;
-      std::vector<uint8_t> allowed;
-      for (size_t t = 0; t < e.size(); ++t) {
+      for (size_t t = 0; t < logits.rows; ++t) {
         starts.push_back(logits.row(t)[0]);
         ends.push_back(logits.row(t)[1]);
-        allowed.push_back(e.token_type_ids[t] == 1 && !e.special_tokens_mask[t]);
       }
-      for (const Span& s : best_spans(starts, ends, allowed, 1, 30)) {
-        all[i] = {static_cast<float>(s.start), static_cast<float>(s.end)};
+      const std::span window(&questions_[i], 1);
+      for (const Answer& a : finder.find(window, 1, starts, ends, contexts_[i]).best) {
+        all[i] = {static_cast<float>(a.begin), static_cast<float>(a.end)};
       }
     });
     return all;
   }
 
   /// The best label of every token.
-  std::vector<Answer> token_labels(const Model& model) {
+  std::vector<Reply> token_labels(const Model& model) {
     const TokenClassifier head = TokenClassifier::open(model);
-    std::vector<Answer> all(lines_.size());
+    std::vector<Reply> all(lines_.size());
     for_each_line(model, lines_, [&](size_t i, ConstMatrix tokens) {
       const Matrix logits = head.logits(tokens, workspace_);
       for (size_t t = 0; t < logits.rows; ++t) {
@@ -224,6 +225,7 @@ class Comparison {
   Team team_;
   Workspace workspace_;
   std::vector<Encoding> lines_, questions_;
+  std::vector<std::string> contexts_;  ///< of the questions
   std::vector<Agreement> results_;
 };
 

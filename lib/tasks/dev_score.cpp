@@ -2,27 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
-#include "heads/question_answering.h"
+#include "heads/classification.h"
+#include "ops/kernels.h"
+#include "tasks/answer_metrics.h"
+#include "tasks/answers.h"
+#include "tasks/classify.h"
 #include "tasks/entities.h"
 #include "tasks/metrics.h"
+#include "training/evaluation.h"
 #include "training/loss.h"
 
 namespace bert {
 namespace {
 
+using training::Evaluation;
 using training::Learner;
 using training::Objective;
 using training::Tally;
 using training::TrainingBatch;
 
-/// Calls use(example, logits of the example) for all examples in order; returns the losses.
+/// Calls use(index, logits of the example) for all examples in order; returns the mean loss.
 template <typename Use>
-Tally for_each_prediction(Learner& learner, const ExampleSet& set, size_t head, Use use) {
+double for_each_prediction(Evaluation& evaluation, const ExampleSet& set, size_t head,
+                           bool per_token, Use use) {
   constexpr size_t kExamples = 512;
-  const bool per_token = learner.heads()[head].objective != Objective::classify;
   Tally tally;
   std::vector<uint32_t> order(set.examples.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -31,166 +36,152 @@ Tally for_each_prediction(Learner& learner, const ExampleSet& set, size_t head, 
     const size_t count = std::min(kExamples, order.size() - first);
     set.fill(std::span(order).subspan(first, count), batch);
     batch.head = head;
-    tally +=
-        learner.predict(batch, [&](size_t part, const PackedBatch& packed, ConstMatrix logits) {
-          for (size_t s = 0; s < packed.sequences(); ++s) {
-            use(set.examples[first + part + s],
-                per_token ? logits.slice(packed.begin(s), packed.length(s)) : logits.slice(s, 1));
-          }
-        });
+    tally += evaluation.run(batch, [&](size_t part, const PackedBatch& packed, ConstMatrix logits) {
+      for (size_t s = 0; s < packed.sequences(); ++s) {
+        use(first + part + s,
+            per_token ? logits.slice(packed.begin(s), packed.length(s)) : logits.slice(s, 1));
+      }
+    });
   }
-  return tally;
+  return tally.loss();
 }
 
-size_t best(const float* logits, size_t count) {
-  return static_cast<size_t>(std::max_element(logits, logits + count) - logits);
+std::vector<size_t> gold_labels(const Example& example, bool several) {
+  if (!several) return {static_cast<size_t>(example.label)};
+  std::vector<size_t> ids;
+  for (size_t i = 0; i < example.values.size(); ++i) {
+    if (example.values[i] > 0) ids.push_back(i);
+  }
+  return ids;
 }
 
-double f1(double right, double predicted, double gold) {
-  return predicted + gold > 0 ? 2 * right / (predicted + gold) : 0;
-}
-
-DevScore score_texts(Learner& learner, const ExampleSet& set, size_t head) {
+DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_index) {
+  const Classifier head = Classifier::open(evaluation.model());
+  const LabelPlan plan = LabelPlan::make(head, {});
+  LabelMetrics labels(plan.labels);
+  ValueMetrics values;
+  ClassifyOptions classify;
+  classify.label_metrics = &labels;
+  std::vector<float> scores;
+  std::vector<size_t> order, chosen;
   DevScore result;
-  const std::string& problem = learner.heads()[head].config.problem_type;
-  std::vector<double> gold, predicted;
-  double right = 0, found = 0, wanted = 0;
-  const Tally tally =
-      for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
-        if (problem == "regression") {
-          gold.push_back(static_cast<double>(e.values[0]));
-          predicted.push_back(static_cast<double>(logits.data[0]));
-        } else if (problem == "multi_label_classification") {
-          for (size_t c = 0; c < logits.cols; ++c) {
-            found += logits.data[c] > 0;
-            wanted += e.values[c] > 0;
-            right += logits.data[c] > 0 && e.values[c] > 0;
-          }
-        } else {
-          right += best(logits.data, logits.cols) == static_cast<size_t>(e.label);
+  result.loss = for_each_prediction(
+      evaluation, set, head_index, false, [&](size_t index, ConstMatrix logits) {
+        const Example& example = set.examples[index];
+        scores.assign(logits.data, logits.data + logits.cols);
+        head.normalize(Matrix(scores.data(), 1, scores.size()));
+        if (plan.values) {
+          values.add(index, static_cast<double>(example.values[0]), static_cast<double>(scores[0]));
+          return;
         }
+        choose_labels(plan, classify, scores, order, chosen);
+        labels.add(gold_labels(example, plan.independent), chosen);
       });
-  result.loss = tally.loss();
-  if (problem == "regression") {
-    result.name = "spearman";
-    result.value = pearson(ranks(gold), ranks(predicted));
-    if (std::isnan(result.value)) result.value = -1;  // one value for all
-  } else if (problem == "multi_label_classification") {
-    result.name = "micro_f1";
-    result.value = f1(right, found, wanted);
-  } else {
-    result.name = "accuracy";
-    result.value = right / static_cast<double>(set.examples.size());
-  }
+  result.value = plan.values        ? values.spearman()
+                 : plan.independent ? labels.micro_f1()
+                                    : labels.accuracy();
+  result.report = plan.values ? values.report() : labels.report() + labels.confusions();
   return result;
 }
 
-DevScore score_entities(Learner& learner, const ExampleSet& set, size_t head) {
-  const std::vector<std::string>& labels = learner.heads()[head].config.labels;
-  DevScore result;
-  result.name = "entity_f1";
-  std::vector<std::string_view> gold, predicted;  // tags of a sentence's words
+/// The tags that the words of a sentence are given.
+class SentenceTags {
+ public:
+  SentenceTags(const ExampleSet& set, const std::vector<std::string>& labels,
+               EntityMetrics& metrics)
+      : set_(set), labels_(labels), metrics_(metrics) {}
+
+  void add(const Example& example, ConstMatrix logits) {
+    while (sentence_ < example.origin) close();
+    predicted_.resize(set_.sentences[sentence_].size(), "O");  // a word may have no token
+    for (size_t t = 0, labelled = 0; t < logits.rows; ++t) {
+      if (example.token_labels[t] == training::kIgnored) continue;
+      scores_.assign(logits.row(t), logits.row(t) + logits.cols);
+      softmax(scores_);
+      finite_ &= std::isfinite(scores_[0]);
+      const auto best = std::max_element(scores_.begin(), scores_.end()) - scores_.begin();
+      predicted_[static_cast<size_t>(example.words[labelled++])] =
+          labels_[static_cast<size_t>(best)];
+    }
+  }
+  void close_all() {
+    while (sentence_ < set_.sentences.size()) close();
+  }
+
+ private:
+  void close() {
+    gold_.clear();
+    for (const int32_t label : set_.sentences[sentence_]) {
+      gold_.emplace_back(labels_[static_cast<size_t>(label)]);
+    }
+    if (!finite_) predicted_.clear();
+    predicted_.resize(gold_.size(), "O");
+    metrics_.add(gold_, predicted_);
+    predicted_.clear();
+    finite_ = true;
+    ++sentence_;
+  }
+
+  const ExampleSet& set_;
+  const std::vector<std::string>& labels_;
+  EntityMetrics& metrics_;
+  size_t sentence_ = 0;
+  bool finite_ = true;
+  std::vector<std::string_view> gold_, predicted_;
+  std::vector<float> scores_;
+};
+
+DevScore score_entities(Evaluation& evaluation, const ExampleSet& set, size_t head) {
   EntityMetrics metrics;
-  size_t origin = 0;
-  const auto close_sentence = [&] {
-    metrics.add(gold, predicted);
-    gold.clear();
-    predicted.clear();
-  };
-  const Tally tally =
-      for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
-        if (e.origin != origin) close_sentence();
-        origin = e.origin;
-        for (size_t t = 0; t < e.token_labels.size(); ++t) {
-          if (e.token_labels[t] == training::kIgnored) continue;
-          gold.push_back(labels[static_cast<size_t>(e.token_labels[t])]);
-          predicted.push_back(labels[best(logits.row(t), logits.cols)]);
-        }
-      });
-  close_sentence();
-  result.loss = tally.loss();
+  SentenceTags tags(set, evaluation.model().config().labels, metrics);
+  DevScore result;
+  result.loss = for_each_prediction(
+      evaluation, set, head, true,
+      [&](size_t index, ConstMatrix logits) { tags.add(set.examples[index], logits); });
+  tags.close_all();
   result.value = metrics.f1();
+  result.report = metrics.report();
   return result;
 }
 
-DevScore score_answers(Learner& learner, const ExampleSet& set, size_t head) {
-  struct Answer {
-    std::string text;
-    float score = -INFINITY, null_score = INFINITY;
-  };
-  std::vector<Answer> answers(set.questions.size());
+DevScore score_answers(Evaluation& evaluation, const ExampleSet& set, size_t head) {
+  AnswerFinder finder(1, kMaxAnswerLength);
+  AnswerMetrics metrics;
   const bool may_lack = std::any_of(set.questions.begin(), set.questions.end(),
                                     [](const Question& q) { return q.answers.empty(); });
+  const auto margin = may_lack ? std::optional(0.0) : std::nullopt;
   std::vector<float> starts, ends;
-  std::vector<uint8_t> allowed;
-  const Tally tally =
-      for_each_prediction(learner, set, head, [&](const Example& e, ConstMatrix logits) {
-        Answer& answer = answers[e.origin];
-        starts.clear(), ends.clear(), allowed.clear();
+  size_t window = 0;  // the question's first
+  DevScore result;
+  result.loss =
+      for_each_prediction(evaluation, set, head, true, [&](size_t index, ConstMatrix logits) {
         for (size_t t = 0; t < logits.rows; ++t) {
           starts.push_back(logits.row(t)[0]);
           ends.push_back(logits.row(t)[1]);
-          allowed.push_back(e.offsets[t].end > e.offsets[t].begin);
         }
-        answer.null_score = std::min(answer.null_score, starts[0] + ends[0]);
-        const std::vector<Span> spans = best_spans(starts, ends, allowed, 1, 30);
-        if (spans.empty() || spans[0].score <= answer.score) return;
-        answer.score = spans[0].score;
-        const size_t begin = e.offsets[spans[0].start].begin, end = e.offsets[spans[0].end].end;
-        answer.text = set.questions[e.origin].context.substr(begin, end - begin);
+        const size_t origin = set.examples[index].origin, next = index + 1;
+        if (next < set.examples.size() && set.examples[next].origin == origin) return;
+        const Question& question = set.questions[origin];
+        const Answers answers = finder.find(std::span(set.encodings).subspan(window, next - window),
+                                            question.step, starts, ends, question.context);
+        metrics.add(question.answers.empty() ? std::vector<std::string>{""} : question.answers,
+                    best_answer(answers, question.context, margin));
+        window = next;
+        starts.clear(), ends.clear();
       });
-  DevScore result{tally.loss(), "answer_f1", 0};
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const bool none = may_lack && answers[i].null_score > answers[i].score;
-    const std::vector<std::string>& golds = set.questions[i].answers;
-    double top = golds.empty() && none ? 1 : 0;
-    for (const std::string& gold : golds) {
-      if (!none) top = std::max(top, answer_f1(answers[i].text, gold));
-    }
-    result.value += top / static_cast<double>(answers.size());
-  }
+  result.value = metrics.f1();
+  result.report = metrics.report();
   return result;
-}
-
-/// Words in lower case without punctuation and articles. ASCII, as SQuAD's script.
-std::map<std::string, int> answer_words(std::string_view text) {
-  std::map<std::string, int> words;
-  std::string word;
-  const auto close = [&] {
-    if (!word.empty() && word != "a" && word != "an" && word != "the") ++words[word];
-    word.clear();
-  };
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isspace(byte)) {
-      close();
-    } else if (!std::ispunct(byte)) {
-      word += static_cast<char>(std::tolower(byte));
-    }
-  }
-  close();
-  return words;
 }
 
 }  // namespace
 
-double answer_f1(std::string_view answer, std::string_view gold) {
-  const auto a = answer_words(answer), b = answer_words(gold);
-  int common = 0, total_a = 0, total_b = 0;
-  for (const auto& [word, count] : a) {
-    total_a += count;
-    if (const auto found = b.find(word); found != b.end()) common += std::min(count, found->second);
-  }
-  for (const auto& [word, count] : b) total_b += count;
-  if (total_a == 0 || total_b == 0) return total_a == total_b;
-  return f1(common, total_a, total_b);
-}
-
 DevScore score(Learner& learner, const ExampleSet& set, size_t head) {
+  Evaluation evaluation(learner, head);
   const Objective objective = learner.heads()[head].objective;
-  if (objective == Objective::classify) return score_texts(learner, set, head);
-  if (objective == Objective::tokens) return score_entities(learner, set, head);
-  return score_answers(learner, set, head);
+  if (objective == Objective::classify) return score_texts(evaluation, set, head);
+  if (objective == Objective::tokens) return score_entities(evaluation, set, head);
+  return score_answers(evaluation, set, head);
 }
 
 }  // namespace bert

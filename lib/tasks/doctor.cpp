@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -56,7 +58,9 @@ class Doctor {
   }
 
   void look_at_config();
+  void look_at_architectures();
   void look_at_labels();
+  void look_at_unread();
   void look_at_weights();
   void look_at_heads();
   void look_at_named_heads();
@@ -82,7 +86,57 @@ void Doctor::look_at_config() {
   say("ok", "config",
       fmt::format("{} of {} layers, {} wide", config_->model_type, config_->num_hidden_layers,
                   config_->hidden_size));
+  look_at_architectures();
   look_at_labels();
+}
+
+void Doctor::look_at_architectures() {
+  constexpr std::string_view kFamilies[] = {"Bert", "DistilBert", "Electra"};
+  constexpr std::string_view kClasses[] = {"Model",
+                                           "ForMaskedLM",
+                                           "ForPreTraining",
+                                           "ForNextSentencePrediction",
+                                           "ForSequenceClassification",
+                                           "ForTokenClassification",
+                                           "ForQuestionAnswering"};
+  for (const std::string& name : config_->architectures) {
+    const bool known = std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](auto family) {
+      return name.starts_with(family) &&
+             std::find(std::begin(kClasses), std::end(kClasses), name.substr(family.size())) !=
+                 std::end(kClasses);
+    });
+    if (known) continue;
+    say("warning", "config",
+        fmt::format("{} is an architecture that no tool knows: what it has beside the encoder is "
+                    "not computed",
+                    printable(name)));
+  }
+}
+
+/// Tensors that belong to nothing that is computed: another kind of model, or layers left over.
+void Doctor::look_at_unread() {
+  std::set<std::string, std::less<>> read{"embeddings.position_ids", "embeddings.token_type_ids"};
+  for (const Parameter& parameter : model_parameters(*config_)) read.insert(parameter.name);
+  constexpr std::string_view kHeads[] = {"pooler.dense.",         "cls.predictions.",
+                                         "cls.seq_relationship.", "classifier.",
+                                         "qa_outputs.",           "discriminator_predictions."};
+  std::string examples;
+  size_t count = 0;
+  for (const TensorView* tensor : weights_->tensors()) {
+    std::string name = weights_->canonical(*tensor);
+    if (name.starts_with("heads.")) name.erase(0, std::min(name.find('.', 6), name.size() - 1) + 1);
+    if (const size_t joined = name.find(".query_key_value."); joined != name.npos) {
+      name.replace(joined, 17, ".query.");
+    }
+    const bool known = read.contains(name) ||
+                       std::any_of(std::begin(kHeads), std::end(kHeads),
+                                   [&](std::string_view head) { return name.starts_with(head); });
+    if (known) continue;
+    if (++count <= 3) examples += (count > 1 ? ", " : "") + printable(tensor->name);
+  }
+  if (count == 0) return;
+  say("warning", "weights",
+      fmt::format("{} tensors that no tool reads: {}{}", count, examples, count > 3 ? " .." : ""));
 }
 
 void Doctor::look_at_labels() {
@@ -131,6 +185,7 @@ void Doctor::look_at_weights() {
     say("ok", "weights",
         fmt::format("{} tensors in {}", weights_->tensors().size(), weights_->path()));
   }
+  look_at_unread();
   look_at_heads();
 }
 
@@ -264,6 +319,8 @@ void Doctor::look_at_tokenizer() {
   for (const std::string& warning : tokenizer.warnings()) say("warning", "tokenizer", warning);
   look_at_rows(tokenizer);
   look_at_case(tokenizer);
+  look("pooling",
+       [&] { SentenceModules::open(directory_).check_case(directory_, tokenizer.lowercase()); });
   if (tokenizer.mask_id() < 0)
     say("warning", "vocabulary", "no mask token: mlm-fill will not work");
   if (config_) look_at_length(tokenizer);
@@ -289,32 +346,10 @@ void Doctor::look_at_rows(const Tokenizer& tokenizer) {
   }
 }
 
-/// Capitals in pieces tell what the vocabulary was made for; special tokens are always in capitals.
 void Doctor::look_at_case(const Tokenizer& tokenizer) {
-  size_t capitals = 0, letters = 0;
-  for (size_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    const std::string_view token = tokenizer.token(static_cast<int32_t>(id));
-    if (token.starts_with('[') && token.ends_with(']')) continue;
-    const auto has = [&](char from, char to) {
-      return std::any_of(token.begin(), token.end(), [=](char c) { return c >= from && c <= to; });
-    };
-    capitals += has('A', 'Z');
-    letters += has('A', 'Z') || has('a', 'z');
-  }
-  const bool cased = capitals * 100 > letters;
-  if (tokenizer.lowercase() && cased) {
-    say("warning", "case",
-        fmt::format("text is lower-cased, but {} pieces have capitals and are never used; "
-                    "is do_lower_case meant to be false?",
-                    capitals));
-  } else if (!tokenizer.lowercase() && !cased && letters > 0) {
-    say("warning", "case",
-        "text keeps its capitals, but the vocabulary has none: words with capitals become "
-        "[UNK]; is do_lower_case meant to be true?");
-  } else {
-    say("ok", "case",
-        tokenizer.lowercase() ? "lower-cased, as the vocabulary" : "cased, as the vocabulary");
-  }
+  if (!tokenizer.case_fault().empty()) return;  // one of the tokenizer's warnings
+  say("ok", "case",
+      tokenizer.lowercase() ? "lower-cased, as the vocabulary" : "cased, as the vocabulary");
 }
 
 void Doctor::look_at_length(const Tokenizer& tokenizer) {
@@ -334,6 +369,13 @@ void Doctor::look_at_length(const Tokenizer& tokenizer) {
 
 void Doctor::look_at_modules() {
   const SentenceModules modules = SentenceModules::open(directory_);
+  const bool tokens =
+      config_ && std::any_of(config_->architectures.begin(), config_->architectures.end(),
+                             [](const std::string& name) { return name.ends_with("ColBERT"); });
+  if (!modules.present && tokens) {
+    say("warning", "pooling", "a vector for each token, which embed refuses");
+    return;
+  }
   if (!modules.present) {
     say("ok", "pooling", "no modules.json: embed takes the mean");
     return;
@@ -347,15 +389,7 @@ void Doctor::look_at_modules() {
         fmt::format("max_seq_length {} is more than the {} positions of the model",
                     *modules.max_seq_length, config_->max_position_embeddings));
   }
-  size_t width = modules.pooling_modes.size() * config_->hidden_size;
-  for (const auto& dense : modules.dense) {
-    if (dense.in_features != width) {
-      say("error", "pooling",
-          fmt::format("{} wants vectors of {}, but gets {}", dense.directory, dense.in_features,
-                      width));
-    }
-    width = dense.out_features;
-  }
+  modules.check_widths(config_->hidden_size);
 }
 
 }  // namespace

@@ -9,21 +9,29 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "ops/kernels.h"
+#include "tasks/windows.h"
 
 namespace bert {
 namespace {
 
 Activation dense_activation(const SentenceModules::Dense& module) {
   const std::string& name = module.activation;
-  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
-  if (last == "Identity" || last.empty()) return Activation::none;
-  if (last == "Tanh") return Activation::tanh;
-  if (last == "ReLU") return Activation::relu;
-  if (last == "GELU") return Activation::gelu;
-  if (last == "SiLU") return Activation::silu;
-  if (last == "Sigmoid") return Activation::sigmoid;
+  if (name.empty()) return Activation::none;
+  if (const auto known = torch_activation(name)) return *known;
   throw Error(Error::Kind::unsupported, module.directory + "/config.json",
               fmt::format("activation_function '{}' is not supported", printable(name)));
+}
+
+/// ColBERT's own directories have no modules.json: a layer over each token's state, which this tool
+/// lacks, makes the vectors that the model was trained for.
+void refuse_token_vectors(const Config& config) {
+  for (const std::string& name : config.architectures) {
+    if (!name.ends_with("ColBERT")) continue;
+    throw Error(Error::Kind::unsupported, config.path,
+                fmt::format("{} gives a vector for each token, which is not supported; a pooling "
+                            "that is asked for is of its bare encoder",
+                            printable(name)));
+  }
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -55,6 +63,7 @@ EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
                   "no pooler in this model; --pool cls, mean, max and sum work with it");
     }
   } else if (pool.empty()) {
+    refuse_token_vectors(model.config());
     for (const std::string& mode : modules.pooling_modes) {
       plan.poolings.push_back(pooling_from_name(mode));
     }
@@ -65,6 +74,7 @@ EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
   plan.prompt_is_pooled = modules.include_prompt;
   // What follows the pooling was trained for the model's own vectors only.
   if (pool.empty() && layer_text.empty()) {
+    modules.check_widths(model.config().hidden_size);
     plan.dense = modules.dense;
     plan.normalize = modules.normalize;
   }
@@ -179,6 +189,7 @@ void EmbedWorker::fill_static(const PackedBatch& batch) {
 template <typename Use>
 void EmbedWorker::for_each_features(Use use) {
   Observers observers;
+  observers.last_layer = plan_.layers.last_layer();
   if (!plan_.layers.is_static()) {
     observers.layer = [this](size_t layer, ConstMatrix hidden) { observe(layer, hidden); };
   }
@@ -247,8 +258,7 @@ void EmbedWorker::write_numbers(std::span<const float> vector, Rows& rows) const
   }
 }
 
-void EmbedWorker::note_answer(const Record& record, std::span<const float> vector) {
-  ++counts_.answers;
+void EmbedWorker::note_vector(const Record& record, std::span<const float> vector) {
   if (std::any_of(vector.begin(), vector.end(), [](float v) { return !std::isfinite(v); })) {
     note_non_finite(record);
   }
@@ -268,7 +278,7 @@ void EmbedWorker::write_similarity(const Record& record, double similarity, Rows
 }
 
 void EmbedWorker::write_vector(const Record& record, std::span<const float> vector, Rows& rows) {
-  note_answer(record, vector);
+  note_vector(record, vector);
   if (plan_.format != VectorFormat::tsv) {
     write_numbers(vector, rows);
   } else if (options_.json) {
@@ -283,9 +293,10 @@ void EmbedWorker::write_vector(const Record& record, std::span<const float> vect
   }
 }
 
-/// One row per token, of one window after the other, or one per word.
+/// One row per token, or one per word.
 void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
   const Record* last = nullptr;
+  tokens_of_.end = 0;
   word_.id = -1;  // an error may have left a word
   word_.pieces.clear();
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
@@ -295,7 +306,8 @@ void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
       const Encoding& encoding = encodings()[first + s];
       const Matrix tokens = states.slice(batch.begin(s), batch.length(s));
       if (!plan_.words) {
-        write_tokens(record, encoding, tokens, rows);
+        if (first + s == tokens_of_.end) begin_tokens(first + s);
+        write_tokens(record, first + s, tokens, rows);
         continue;
       }
       if (last != nullptr && last != &record) end_words(*last, rows);
@@ -306,11 +318,38 @@ void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
   if (last != nullptr) end_words(*last, rows);
 }
 
-void EmbedWorker::write_tokens(const Record& record, const Encoding& encoding, ConstMatrix tokens,
+/// The windows of the record whose first encoding this is.
+void EmbedWorker::begin_tokens(size_t sequence) {
+  tokens_of_.begin = tokens_of_.end = sequence;
+  tokens_of_.windows.clear();
+  tokens_of_.prompt = 0;
+  for (size_t& end = tokens_of_.end; end < owners_.size(); ++end) {
+    if (owners_[end] != owners_[sequence]) break;
+    const Encoding& encoding = encodings()[end];
+    tokens_of_.windows.push_back({encoding.before, encoding.size() - 2});
+    for (size_t t = 1; t + 1 < encoding.size(); ++t) {
+      if (encoding.offsets[t].end > plan_.prompt.size()) break;
+      tokens_of_.prompt = encoding.index(t);
+    }
+  }
+}
+
+/// A token of several windows in the one where it has the most context. Those of the prompt have
+/// no row, and do not count.
+void EmbedWorker::write_tokens(const Record& record, size_t sequence, ConstMatrix tokens,
                                Rows& rows) {
+  const Encoding& encoding = encodings()[sequence];
+  const size_t window = sequence - tokens_of_.begin;
   for (size_t t = 0; t < tokens.rows; ++t) {
-    write_token(record, t, tokenizer_.token(encoding.input_ids[t]), {tokens.row(t), tokens.cols},
-                rows);
+    const size_t index = encoding.index(t);
+    const bool cls = t == 0, sep = t + 1 == tokens.rows;
+    if (cls   ? window > 0
+        : sep ? sequence + 1 < tokens_of_.end
+              : index <= tokens_of_.prompt || !owns_token(tokens_of_.windows, window, index - 1)) {
+      continue;
+    }
+    write_token(record, cls ? 0 : index - tokens_of_.prompt,
+                tokenizer_.token(encoding.input_ids[t]), {tokens.row(t), tokens.cols}, rows);
   }
 }
 
@@ -357,7 +396,7 @@ void EmbedWorker::write_word(const Record& record, Rows& rows) {
 
 void EmbedWorker::write_token(const Record& record, size_t index, std::string_view token,
                               std::span<const float> vector, Rows& rows) {
-  note_answer(record, vector);
+  note_vector(record, vector);
   if (plan_.format != VectorFormat::tsv) {
     write_numbers(vector, rows);
     return;
@@ -367,13 +406,13 @@ void EmbedWorker::write_token(const Record& record, size_t index, std::string_vi
     append_json_string(rows.raw(), token);
     rows.raw() += ",\"vector\":";
     append_json_numbers(rows.raw(), vector);
-    rows.raw() += '}';
-  } else {
-    rows.field(record.number).field(index).field(token);
-    write_numbers(vector, rows);
-    if (options_.keep_line) rows.field(record.line);
+    end_json(rows);
+    return;
   }
-  rows.end();
+  begin_row(rows, record);
+  rows.field(index).field(token);
+  write_numbers(vector, rows);
+  end_row(rows, record);
 }
 
 }  // namespace bert

@@ -72,10 +72,11 @@ class BERT_API EmbedWorker : public TaskWorker {
   void for_each_features(Use use);
   void pool_sequence(ConstMatrix tokens, std::span<float> out) const;
   Matrix finish(Matrix vectors) const;
-  void note_answer(const Record& record, std::span<const float> vector);
+  void note_vector(const Record& record, std::span<const float> vector);
   void write_similarity(const Record& record, double similarity, Rows& rows) const;
   void write_vector(const Record& record, std::span<const float> vector, Rows& rows);
-  void write_tokens(const Record& record, const Encoding& encoding, ConstMatrix tokens, Rows& rows);
+  void begin_tokens(size_t sequence);
+  void write_tokens(const Record& record, size_t sequence, ConstMatrix tokens, Rows& rows);
   void add_pieces(const Record& record, const Encoding& encoding, ConstMatrix tokens, Rows& rows);
   void end_words(const Record& record, Rows& rows);
   void write_word(const Record& record, Rows& rows);
@@ -92,6 +93,15 @@ class BERT_API EmbedWorker : public TaskWorker {
     std::vector<float> pieces;  ///< [pieces, W]
     std::vector<float> mean;    ///< [W]
   } word_;
+  struct Window {
+    size_t first, count;  ///< tokens of the prompt and the text
+  };
+  /// The record whose tokens come in, with --pool none.
+  struct {
+    size_t begin = 0, end = 0;  ///< its encodings
+    std::vector<Window> windows;
+    size_t prompt = 0;  ///< tokens of the prompt in it
+  } tokens_of_;
   size_t prompt_tokens_ = 0;
   int32_t prompt_words_ = 0;
   std::vector<std::string> prompted_;  ///< texts with the prompt before them

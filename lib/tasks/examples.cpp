@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "base/hash.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "io/record_reader.h"
 #include "pipeline/columns.h"
 #include "tasks/conll.h"
 #include "tasks/qa.h"
+#include "tasks/windows.h"
+#include "training/dropout.h"
 #include "training/loss.h"
 
 namespace bert {
@@ -168,6 +172,24 @@ void finish(const ExampleSet& set, const ExampleOptions& options) {
 
 }  // namespace
 
+uint64_t ExampleSet::hash() const {
+  uint64_t hash = examples.size();
+  const auto add = [&](const auto& values) {
+    const auto* bytes = reinterpret_cast<const char*>(values.data());
+    hash = training::mix(hash, xxh64({bytes, values.size() * sizeof values[0]}));
+  };
+  for (const Example& e : examples) {
+    add(e.input_ids), add(e.token_type_ids), add(e.values), add(e.token_labels);
+    add(std::array<int64_t, 4>{e.label, e.start, e.end, static_cast<int64_t>(e.origin)});
+  }
+  for (const Question& question : questions) {
+    add(question.context);
+    for (const std::string& answer : question.answers) add(answer);
+    hash = training::mix(hash, question.answers.size());
+  }
+  return hash;
+}
+
 void ExampleSet::fill(std::span<const uint32_t> order, training::TrainingBatch& batch) const {
   batch.clear();
   for (const uint32_t index : order) {
@@ -182,16 +204,33 @@ void ExampleSet::fill(std::span<const uint32_t> order, training::TrainingBatch& 
   }
 }
 
+void check_label(std::string_view label, const std::function<void(const std::string&)>& fail) {
+  if (printable(label, 0) == label) return;
+  fail(fmt::format(" '{}', wants UTF-8 without control characters", printable(label)));
+}
+
+namespace {
+
+void add_label(const Record& record, std::string_view label, std::set<std::string>& labels) {
+  if (!labels.emplace(label).second) return;
+  check_label(label, [&](const std::string& what) {
+    record.fail(Error::Kind::data, "has the label" + what);
+  });
+}
+
+}  // namespace
+
 std::vector<std::string> labels_of(const ExampleOptions& options) {
   keep_records(options);
   std::set<std::string> labels;
   Columns columns = columns_of(options);
   for_each_record(options, &columns, [&](const Record& record) {
     if (options.kind == LabelKind::several) {
-      split(record.extra[0], ",", [&](std::string_view label) { labels.emplace(label); });
+      split(record.extra[0], ",",
+            [&](std::string_view label) { add_label(record, label, labels); });
     } else {
       if (record.extra[0].empty()) record.fail(Error::Kind::data, "has no label");
-      labels.emplace(record.extra[0]);
+      add_label(record, record.extra[0], labels);
     }
   });
   return sorted(labels);
@@ -214,6 +253,8 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
       tokenizer.encode(record.text, options.encode, encoding, scratch);
     }
     set.cut += encoding.dropped > 0;
+    set.empty += std::count(encoding.special_tokens_mask.begin(),
+                            encoding.special_tokens_mask.end(), 0) == 0;
     example.input_ids = encoding.input_ids;
     example.token_type_ids = encoding.token_type_ids;
     example.origin = set.origins++;
@@ -243,55 +284,64 @@ void for_each_word(const ExampleOptions& options, Word word, End sentence_end) {
   sentence_end();
 }
 
-/// Gathers the pieces of a sentence's words into examples of at most max_length tokens.
+/// Makes the examples of a sentence: windows as ner reads them.
 class SentenceBuilder {
  public:
   SentenceBuilder(const ExampleOptions& options, const Tokenizer& tokenizer, ExampleSet& set)
-      : encode_(options.encode), tokenizer_(tokenizer), set_(set) {
+      : encode_(options.encode), tokenizer_(tokenizer), set_(set), scored_(options.scored) {
     encode_.add_special_tokens = false;
     encode_.max_length = 0;
-    limit_ = options.encode.max_length;
+    room_ = options.encode.max_length - tokenizer.added_tokens_single();
+    stride_ = window_stride(room_, options.stride);
   }
   void add(std::string_view word, int32_t label) {
-    encoding_.clear();
     tokenizer_.encode(word, encode_, encoding_, scratch_);
-    // A word of more pieces than a sequence holds keeps its first ones.
-    encoding_.input_ids.resize(std::min(encoding_.input_ids.size(), limit_ - 2));
-    if (ids_.size() + encoding_.size() + 2 > limit_) flush();
     for (size_t i = 0; i < encoding_.size(); ++i) {
       ids_.push_back(encoding_.input_ids[i]);
-      labels_.push_back(i == 0 ? label : kIgnored);
+      firsts_.push_back(i == 0 ? static_cast<int32_t>(labels_.size()) : kIgnored);
     }
+    labels_.push_back(label);
   }
   void end() {
-    if (ids_.empty()) return;
-    flush();
+    if (labels_.empty()) return;
+    cut_windows(ids_.size(), room_, stride_, windows_);
+    for (size_t w = 0; w < windows_.size(); ++w) add_window(w);
+    if (scored_) set_.sentences.push_back(labels_);
     ++set_.origins;
+    ids_.clear();
+    firsts_.clear();
+    labels_.clear();
   }
 
  private:
-  void flush() {
+  void add_window(size_t w) {
     Example e;
-    e.input_ids.push_back(tokenizer_.cls_id());
-    e.input_ids.insert(e.input_ids.end(), ids_.begin(), ids_.end());
-    e.input_ids.push_back(tokenizer_.sep_id());
-    e.token_labels.push_back(kIgnored);
-    e.token_labels.insert(e.token_labels.end(), labels_.begin(), labels_.end());
-    e.token_labels.push_back(kIgnored);
+    const auto push = [&](int32_t id, int32_t label) {
+      e.input_ids.push_back(id);
+      e.token_labels.push_back(label);
+    };
+    push(tokenizer_.cls_id(), kIgnored);
+    for (size_t t = windows_[w].first; t < windows_[w].first + windows_[w].count; ++t) {
+      const bool learned = firsts_[t] != kIgnored && owns_token(windows_, w, t);
+      push(ids_[t], learned ? labels_[static_cast<size_t>(firsts_[t])] : kIgnored);
+      if (learned && scored_) e.words.push_back(firsts_[t]);
+    }
+    push(tokenizer_.sep_id(), kIgnored);
     e.token_type_ids.assign(e.input_ids.size(), 0);
     e.origin = set_.origins;
     set_.examples.push_back(std::move(e));
-    ids_.clear();
-    labels_.clear();
   }
 
   EncodeOptions encode_;
   const Tokenizer& tokenizer_;
   ExampleSet& set_;
-  size_t limit_;
+  const bool scored_;
+  size_t room_, stride_;
   Tokenizer::Scratch scratch_;
   Encoding encoding_;
-  std::vector<int32_t> ids_, labels_;
+  std::vector<int32_t> ids_, firsts_;  ///< [tokens]: of a word's first piece, the word
+  std::vector<int32_t> labels_;        ///< [words]
+  std::vector<TokenWindow> windows_;
 };
 
 }  // namespace
@@ -301,7 +351,9 @@ std::vector<std::string> conll_labels(const ExampleOptions& options) {
   std::set<std::string> labels;
   for_each_word(
       options,
-      [&](const Record&, std::string_view, std::string_view label) { labels.emplace(label); },
+      [&](const Record& record, std::string_view, std::string_view label) {
+        add_label(record, label, labels);
+      },
       [] {});
   std::vector<std::string> all(labels.begin(), labels.end());
   // O first, as everybody has it.
@@ -348,20 +400,20 @@ class QuestionBuilder {
   /// The answer at byte `begin` of the context; `length` 0: none.
   void add(std::string_view question, Question q, size_t begin, size_t length) {
     question = fit_question(tokenizer_, encode_, question, question_, scratch_);
-    tokenizer_.encode_pair_windows(question, q.context, encode_, options_.stride, windows_,
-                                   scratch_);
+    const size_t room = encode_.max_length - tokenizer_.added_tokens_pair() - question_.size();
+    const size_t stride = window_stride(room, options_.stride);
+    q.step = room - stride;
+    tokenizer_.encode_pair_windows(question, q.context, encode_, stride, windows_, scratch_);
     for (const Encoding& window : windows_) {
       Example e;
       e.input_ids = window.input_ids;
       e.token_type_ids = window.token_type_ids;
       e.origin = set_.origins;
-      e.offsets.resize(window.size());
       size_t first = window.size(), last = 0;  // tokens of the answer
       bool from_begin = false, to_end = false;
       for (size_t t = 0; t < window.size(); ++t) {
         if (window.token_type_ids[t] != 1 || window.special_tokens_mask[t]) continue;
         const Offset offset = window.offsets[t];
-        e.offsets[t] = offset;
         if (length == 0 || offset.end <= begin || offset.begin >= begin + length) continue;
         first = std::min(first, t);
         last = t;
@@ -376,7 +428,11 @@ class QuestionBuilder {
       set_.examples.push_back(std::move(e));
     }
     set_.cut += windows_.size() > 1;
-    set_.questions.push_back(std::move(q));
+    set_.unanswered += q.answers.empty();
+    if (options_.scored) {
+      set_.encodings.insert(set_.encodings.end(), windows_.begin(), windows_.end());
+      set_.questions.push_back(std::move(q));
+    }
     ++set_.origins;
   }
 

@@ -23,22 +23,31 @@ struct Example {
   std::vector<float> values;          ///< regression, or one 0 / 1 a label
   std::vector<int32_t> token_labels;  ///< of words' first pieces; the others are ignored
   int32_t start = 0, end = 0;         ///< tokens of the answer; 0: not in this window
+  std::vector<int32_t> words;         ///< of the labelled tokens: which words of their sentence
   size_t origin = 0;                  ///< the text, sentence or question it is (part) of
-  std::vector<Offset> offsets;        ///< of the context's tokens (answers); begin = end elsewhere
 };
 
 /// What a question is asked of, and its right answers.
 struct Question {
   std::string context;
   std::vector<std::string> answers;  ///< none: it has no answer
+  size_t step = 0;                   ///< tokens from window to window
 };
 
 struct ExampleSet {
   std::vector<Example> examples;
-  std::vector<Question> questions;  ///< by origin, for answers
-  size_t origins = 0;
-  size_t cut = 0;  ///< examples whose text was too long
+  // What a score needs, of a set that was read for one:
+  std::vector<Question> questions;              ///< by origin, of answers
+  std::vector<Encoding> encodings;              ///< by example, of answers
+  std::vector<std::vector<int32_t>> sentences;  ///< by origin: the labels of all words
 
+  size_t origins = 0;
+  size_t cut = 0;         ///< examples whose text was too long
+  size_t empty = 0;       ///< texts without a token
+  size_t unanswered = 0;  ///< questions without an answer
+
+  /// Of all that is learned from them, and of the questions: two sets of one hash train alike.
+  uint64_t hash() const;
   /// Examples order[first, last) as a batch.
   void fill(std::span<const uint32_t> order, training::TrainingBatch& batch) const;
 };
@@ -64,8 +73,13 @@ struct ExampleOptions {
   LabelKind kind = LabelKind::one;
   EncodeOptions encode;
   size_t stride = 128;
+  bool scored = false;  ///< keep what a score needs
   std::shared_ptr<KeptRecords> kept = std::make_shared<KeptRecords>();
 };
+
+/// Calls fail(" 'LABEL', wants ..") for a label that no config.json could hold, or that would
+/// disturb rows and terminals.
+void check_label(std::string_view label, const std::function<void(const std::string&)>& fail);
 
 /// The labels of the files in sorted order (numbers by value). Keeps the records until the examples
 /// of the same files are read, as conll_labels() does.
@@ -75,7 +89,8 @@ BERT_API ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& t
                                std::span<const std::string> labels);
 
 /// CoNLL columns: a word a line, its label in the last column, an empty line after each sentence;
-/// -DOCSTART- is passed over. A sentence that is too long goes on in further examples.
+/// -DOCSTART- is passed over. A sentence that is too long becomes overlapping windows; each word is
+/// learned where it has the most context.
 BERT_API std::vector<std::string> conll_labels(const ExampleOptions& options);
 BERT_API ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
                                std::span<const std::string> labels);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -11,8 +10,9 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "tasks/dev_score.h"
+#include "tasks/finetune_plan.h"
+#include "tasks/metrics.h"
 #include "tasks/supervised.h"
-#include "training/dropout.h"
 
 namespace bert {
 namespace {
@@ -42,6 +42,18 @@ std::vector<float> balanced_weights(const ExampleSet& set, size_t labels) {
   return weights;
 }
 
+/// Whether an example has a label that weighs something.
+bool any_weighs(const ExampleSet& set, std::span<const float> weights) {
+  const auto weighs = [&](int32_t label) {
+    return label != -100 && weights[static_cast<size_t>(label)] > 0;
+  };
+  return std::any_of(set.examples.begin(), set.examples.end(), [&](const Example& e) {
+    return e.token_labels.empty()
+               ? weighs(e.label)
+               : std::any_of(e.token_labels.begin(), e.token_labels.end(), weighs);
+  });
+}
+
 void set_rates(const FinetuneOptions& options, Learner& learner) {
   const auto top = static_cast<double>(learner.config().num_hidden_layers + 1);
   const size_t layers = learner.config().num_hidden_layers;
@@ -55,19 +67,6 @@ void set_rates(const FinetuneOptions& options, Learner& learner) {
   }
 }
 
-uint64_t content_hash(const ExampleSet& set) {
-  uint64_t hash = set.examples.size();
-  for (const Example& e : set.examples) {
-    for (const int32_t id : e.input_ids) hash = training::mix(hash, static_cast<uint32_t>(id));
-    hash = training::mix(hash, static_cast<uint32_t>(e.label));
-    for (const int32_t label : e.token_labels) {
-      hash = training::mix(hash, static_cast<uint32_t>(label));
-    }
-    for (const float value : e.values) hash = training::mix(hash, std::bit_cast<uint32_t>(value));
-  }
-  return hash;
-}
-
 /// Everything one run of finetune() holds.
 class Finetuning {
  public:
@@ -76,7 +75,9 @@ class Finetuning {
     Checkpoint checkpoint = open_model();
     weights_.emplace(std::move(checkpoint.weights));
     Config config = std::move(checkpoint.config);
+    config.score_function.clear();  // of a CrossEncoder, which it is no longer
     const Tokenizer tokenizer = Tokenizer::open(options.model);
+    for (const std::string& warning : tokenizer.warnings()) notice(warning);
     ExampleOptions train = options.train;
     set_encoding(config, tokenizer, train);
     const std::vector<std::string> before =
@@ -86,13 +87,21 @@ class Finetuning {
     train_ = read_examples(options.task, train, tokenizer, config.labels);
     if (!options.dev.empty()) {
       train.files = options.dev;
+      train.scored = true;
       dev_ = read_examples(options.task, train, tokenizer, config.labels);
     }
     if (train_.cut > 0 && options.task != FinetuneTask::qa) {
       notice(fmt::format("{} of {} training texts cut at {} tokens", train_.cut,
                          train_.examples.size(), train.encode.max_length));
     }
+    encoding_ = std::move(train);
+    for (const std::string& line : describe(options_, config, train_, dev_ ? &*dev_ : nullptr)) {
+      notice(line);
+    }
     make_learner(std::move(config));
+    notice(plan_.text());
+    if (options_.on_memory)
+      options_.on_memory(learner_->bytes_to_come(step_size(), dev_.has_value()));
   }
 
   bool run() {
@@ -102,17 +111,18 @@ class Finetuning {
     resume_epoch(run);
     head_row();
     const bool at_end =
-        learner_->steps() % steps_per_epoch_ == 0 || learner_->steps() == total_steps_;
+        learner_->steps() % plan_.steps_per_epoch == 0 || learner_->steps() == plan_.steps;
     if (tally_.sequences > 0 && at_end) {  // it was saved before the epoch's end was dealt with
-      end_epoch(run, (learner_->steps() - 1) / steps_per_epoch_);
+      end_epoch(run, (learner_->steps() - 1) / plan_.steps_per_epoch);
     }
-    for (uint64_t epoch = learner_->steps() / steps_per_epoch_; learner_->steps() < total_steps_;
-         ++epoch) {
+    for (uint64_t epoch = learner_->steps() / plan_.steps_per_epoch;
+         learner_->steps() < plan_.steps; ++epoch) {
       if (options_.patience > 0 && waiting_ >= options_.patience) break;
       if (!run_epoch(run, epoch)) return false;
     }
     if (!dev_) run.export_model();
     run.finish();
+    tell_end(run);
     return true;
   }
 
@@ -123,8 +133,8 @@ class Finetuning {
     };
     const double rate = options_.learner.optimizer.learning_rate;
     if (!(rate > 0 && std::isfinite(rate))) refuse("--lr", rate, "a number above 0");
-    if (!(options_.epochs > 0 && options_.epochs < 1e6)) {
-      refuse("--epochs", options_.epochs, "a number above 0");
+    if (options_.epochs && !(*options_.epochs > 0 && *options_.epochs < 1e6)) {
+      refuse("--epochs", *options_.epochs, "a number above 0");
     }
     if (!(options_.warmup_ratio >= 0 && options_.warmup_ratio <= 1)) {
       refuse("--warmup", options_.warmup_ratio, "a number from 0 to 1");
@@ -146,8 +156,9 @@ class Finetuning {
   }
 
   void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {
-    const size_t limit =
+    size_t limit =
         std::min(config.max_position_embeddings, tokenizer.model_max_length().value_or(512));
+    if (options_.task == FinetuneTask::qa) limit = std::min<size_t>(limit, 384);  // as qa reads
     if (options_.max_length > config.max_position_embeddings) {
       throw Error(Error::Kind::usage, "--max-seq-length",
                   fmt::format("found {}, wants at most {}, the model's positions",
@@ -158,8 +169,7 @@ class Finetuning {
       throw Error(Error::Kind::usage, "--max-seq-length",
                   fmt::format("found {}, wants at least 8", train.encode.max_length));
     }
-    // Windows share a third where the usual 128 would leave them no step.
-    train.stride = std::min(train.stride, train.encode.max_length / 3);
+    train.stride = std::min(train.stride, train.encode.max_length / 2);
     if (tokenizer.vocab_size() > config.vocab_size) {
       notice(fmt::format("the tokenizer has {} tokens, the model {}", tokenizer.vocab_size(),
                          config.vocab_size));
@@ -169,7 +179,7 @@ class Finetuning {
   void make_learner(Config config) {
     training::HeadPlan head;
     head.objective = objective_of(options_.task);
-    head.dropout = static_cast<float>(options_.dropout);
+    head.dropout = options_.dropout_rates(config, head.objective);
     head.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
     if (options_.balanced) head.class_weights = balanced_weights(train_, config.labels.size());
     if (!head.class_weights.empty() && head.class_weights.size() != config.labels.size()) {
@@ -177,41 +187,84 @@ class Finetuning {
                   fmt::format("found {} weights, wants {}, one a label", head.class_weights.size(),
                               config.labels.size()));
     }
+    if (!head.class_weights.empty() && !any_weighs(train_, head.class_weights)) {
+      throw Error(Error::Kind::data, options_.train.files.front(),
+                  "has only labels whose weight is 0: nothing can be learned");
+    }
     if (options_.freeze_layers.value_or(0) > config.num_hidden_layers) {
       throw Error(Error::Kind::usage, "--freeze-layers",
                   fmt::format("found {}, wants at most {}", *options_.freeze_layers,
                               config.num_hidden_layers));
     }
-    steps_per_epoch_ = (train_.examples.size() + options_.batch_size - 1) / options_.batch_size;
-    total_steps_ = static_cast<uint64_t>(
-        std::ceil(options_.epochs * static_cast<double>(steps_per_epoch_) - 1e-9));
-    const training::LearnerOptions learner = options_.learner_options(total_steps_);
+    plan_ = FinetunePlan::make(options_, config, train_.examples.size());
+    options_.batch_size = plan_.batch_size;
+    options_.learner.optimizer.learning_rate = plan_.learning_rate;
+    const training::LearnerOptions learner = options_.learner_options(plan_.steps);
     files_ = training::ModelFiles::make(options_.model, config, head.objective);
     if (!options_.head.empty()) {
       files_.add_head(options_.model, options_.head, config, head.objective);
     }
     head.config = std::move(config);
     learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
-    const auto drawn = training::load_parameters(learner_->layout(), *weights_, learner.seed, 0.02f,
-                                                 learner_->values(), relabelled_);
-    for (const std::string& name : drawn) {
-      if (name.find("embeddings") != name.npos || name.find("encoder") != name.npos) {
-        throw Error(Error::Kind::data, weights_->path(), fmt::format("tensor {} is missing", name));
-      }
-    }
+    const std::vector<std::string> relabelled(relabelled_ ? 1 : 0);
+    const auto drawn = training::load_parameters(learner_->layout(), *weights_, learner.seed,
+                                                 training::initializer_range(learner_->config()),
+                                                 learner_->values(), relabelled);
     weights_.reset();
     if (!drawn.empty()) notice(fmt::format("new, drawn at random: {}", fmt::join(drawn, ", ")));
     set_rates(options_, *learner_);
   }
 
+  /// The largest batch of the first epoch.
+  training::StepSize step_size() const {
+    const std::vector<uint32_t> order = shuffled(train_.examples.size(), options_.learner.seed, 0);
+    training::StepSize size;
+    size.sequences = std::min(options_.batch_size, order.size());
+    size_t tokens = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (i % options_.batch_size == 0) tokens = 0;
+      const size_t length = train_.examples[order[i]].input_ids.size();
+      tokens += length;
+      size.tokens = std::max(size.tokens, tokens);
+      size.longest = std::max(size.longest, length);
+    }
+    return size;
+  }
+
+  /// Which model it is that stands there now.
+  void tell_end(Run& run) const {
+    if (!dev_) {
+      notice(fmt::format("the model after the last epoch is in {}", options_.output));
+      return;
+    }
+    notice(fmt::format("kept the model after epoch {} ({} of the dev examples: {}) in {}",
+                       run.notes()["best epoch"], metric_of(options_.task, options_.train.kind),
+                       number_text(best_), options_.output));
+    if (options_.on_report) options_.on_report(run.notes()["best report"]);
+  }
+
   training::RunOptions run_options() const {
-    training::RunOptions run = options_.run_options(std::to_string(static_cast<int>(options_.task)),
-                                                    content_hash(train_), total_steps_);
-    run.identity["head"] = options_.head;
-    run.identity["frozen layers"] =
-        options_.freeze_layers ? std::to_string(*options_.freeze_layers) : "by default";
-    run.identity["frozen embeddings"] = options_.freeze_embeddings ? "yes" : "no";
-    run.identity["layer decay"] = fmt::format("{}", options_.layer_decay);
+    constexpr const char* kTasks[] = {"classify", "ner", "qa"};
+    constexpr const char* kKinds[] = {"one label", "several labels", "a number", "none"};
+    training::RunOptions run =
+        options_.run_options(kTasks[static_cast<size_t>(options_.task)], plan_.steps);
+    const std::string named = fmt::format("{}", fmt::join(options_.class_weights, ","));
+    run.identity.merge(std::map<std::string, std::string>{
+        {"examples", hash_text(train_.hash())},
+        {"dev examples", dev_ ? hash_text(dev_->hash()) : "none"},
+        {"kind of label", kKinds[static_cast<size_t>(options_.train.kind)]},
+        {"labels", fmt::format("{}", fmt::join(learner_->config().labels, ","))},
+        {"class weights", options_.balanced ? "balanced"
+                          : named.empty()   ? "none"
+                                            : named},
+        {"patience", std::to_string(options_.patience)},
+        {"sequence", std::to_string(encoding_.encode.max_length)},
+        {"stride", std::to_string(encoding_.stride)},
+        {"head", options_.head.empty() ? "none" : options_.head},
+        {"frozen layers",
+         options_.freeze_layers ? std::to_string(*options_.freeze_layers) : "by default"},
+        {"frozen embeddings", options_.freeze_embeddings ? "yes" : "no"},
+        {"layer decay", fmt::format("{}", options_.layer_decay)}});
     return run;
   }
 
@@ -236,8 +289,8 @@ class Finetuning {
     const std::vector<uint32_t> order =
         shuffled(train_.examples.size(), options_.learner.seed, epoch);
     training::TrainingBatch batch;
-    uint64_t at = learner_->steps() % steps_per_epoch_;
-    for (; at < steps_per_epoch_ && learner_->steps() < total_steps_; ++at) {
+    uint64_t at = learner_->steps() % plan_.steps_per_epoch;
+    for (; at < plan_.steps_per_epoch && learner_->steps() < plan_.steps; ++at) {
       const size_t first = at * options_.batch_size;
       train_.fill(
           std::span(order).subspan(first, std::min(options_.batch_size, order.size() - first)),
@@ -275,11 +328,15 @@ class Finetuning {
     row += has_accuracy ? fmt::format("{:.6g}", right_ / tally_.labelled) : "-";
     if (dev_) {
       const DevScore dev = score(*learner_, *dev_);
-      row += fmt::format("\t{:.6g}\t{:.6g}", dev.loss, dev.value);
+      run.dev_point(dev.loss, dev.value);
+      row += fmt::format("\t{:.6g}\t{}", dev.loss, number_text(dev.value));
       ++waiting_;
-      if (dev.value > best_) {
-        best_ = dev.value;
+      const double value = std::isnan(dev.value) ? -1 : dev.value;  // no correlation is the worst
+      if (value > best_) {
+        best_ = value;
         waiting_ = 0;
+        run.notes()["best epoch"] = std::to_string(epoch + 1);
+        run.notes()["best report"] = dev.report;
         run.export_model();
       }
     }
@@ -294,13 +351,14 @@ class Finetuning {
     if (options_.on_notice) options_.on_notice(message);
   }
 
-  const FinetuneOptions& options_;
+  FinetuneOptions options_;  ///< with batch size and rate of the plan
+  ExampleOptions encoding_;  ///< how they were read
   ExampleSet train_;
   std::optional<ExampleSet> dev_;
   std::optional<Weights> weights_;  ///< until they are loaded
   training::ModelFiles files_;
   std::unique_ptr<Learner> learner_;
-  uint64_t steps_per_epoch_ = 0, total_steps_ = 0;
+  FinetunePlan plan_;
   Tally tally_;
   double right_ = 0;
   double best_ = 0;

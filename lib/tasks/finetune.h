@@ -19,7 +19,7 @@ struct FinetuneOptions : TrainingJob {
   std::vector<std::string> labels;  ///< in the order of their ids; empty: those of the model if it
                                     ///< knows all that occur, else those that occur, sorted
   size_t max_length = 0;            ///< 0: the model's
-  double epochs = 3;
+  std::optional<double> epochs;     ///< none: by the number of examples (FinetunePlan)
   std::vector<double> class_weights;    ///< empty: none
   bool balanced = false;                ///< class weights from the labels' frequencies
   std::optional<size_t> freeze_layers;  ///< the lowest blocks, and the embeddings, stay as they

@@ -29,8 +29,8 @@ struct Asked {
 class Search {
  public:
   Search(MaskQueries& queries, const std::vector<JointProblem>& problems, size_t beam,
-         FillOrder order, size_t limit)
-      : queries_(queries), problems_(problems), beam_(beam), order_(order), limit_(limit) {
+         FillOrder order, const Fillable& fillable)
+      : queries_(queries), problems_(problems), beam_(beam), order_(order), fillable_(fillable) {
     for (const JointProblem& problem : problems) {
       states_.push_back({State{std::vector<int32_t>(problem.positions.size(), kOpen), 0, 0, {}}});
     }
@@ -84,7 +84,7 @@ class Search {
   /// Keeps the best pieces of the mask of which the model is surest.
   void judge(const Asked& asked, std::span<const float> logits) {
     const double normalizer = log_sum_exp(logits);
-    top_ids(logits, beam_, limit_, top_);
+    top_ids(logits, beam_, fillable_, top_);
     for (ScoredId& scored : top_) {
       scored.logprob -= normalizer;
       if (std::isnan(scored.logprob)) scored.logprob = -std::numeric_limits<double>::infinity();
@@ -121,7 +121,7 @@ class Search {
   const std::vector<JointProblem>& problems_;
   const size_t beam_;
   const FillOrder order_;
-  const size_t limit_;
+  const Fillable& fillable_;
   std::vector<std::vector<State>> states_;  ///< [problems][at most beam]
   std::vector<Asked> asked_;
   std::vector<int32_t> ids_;
@@ -133,8 +133,9 @@ class Search {
 
 std::vector<std::vector<JointSolution>> fill_jointly(MaskQueries& queries,
                                                      const std::vector<JointProblem>& problems,
-                                                     size_t beam, FillOrder order, size_t limit) {
-  return Search(queries, problems, beam, order, limit).run();
+                                                     size_t beam, FillOrder order,
+                                                     const Fillable& fillable) {
+  return Search(queries, problems, beam, order, fillable).run();
 }
 
 }  // namespace bert

@@ -23,12 +23,12 @@ enum class FillOrder { confidence, left };
 
 /// Beam search over the masks of each problem: at every step each of the `beam` best partial
 /// solutions fills one more mask with each of its `beam` best pieces, and the `beam` best results
-/// go on. `beam` 1 is greedy filling. Pieces from `limit` up are never used. All problems advance
+/// go on. `beam` 1 is greedy filling. Only `fillable` pieces are used. All problems advance
 /// together, so that their sequences share batches; they do not influence each other.
 ///
 /// Best first; fewer than `beam` solutions if the vocabulary is smaller.
 BERT_API std::vector<std::vector<JointSolution>> fill_jointly(
     MaskQueries& queries, const std::vector<JointProblem>& problems, size_t beam, FillOrder order,
-    size_t limit);
+    const Fillable& fillable);
 
 }  // namespace bert

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
@@ -45,6 +46,10 @@ std::vector<size_t> parse_numbers(std::string_view text, std::string_view option
     if (!text.starts_with(',')) fail(option, text, "wants a comma or the end");
     text.remove_prefix(1);
   }
+}
+
+size_t LayerExpression::last_layer() const {
+  return layers.empty() ? 0 : *std::max_element(layers.begin(), layers.end());
 }
 
 size_t LayerExpression::width(const Config& config) const {

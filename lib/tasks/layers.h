@@ -25,6 +25,8 @@ struct BERT_API LayerExpression {
 
   /// Throws Error(usage) naming what is wrong in `text`.
   static LayerExpression parse(std::string_view text, size_t num_hidden_layers);
+  /// The last layer that is needed; 0 if none is.
+  size_t last_layer() const;
   bool is_static() const { return combine == Combine::word || combine == Combine::one_hot; }
   /// Length of the combined vector of a token.
   size_t width(const Config& config) const;

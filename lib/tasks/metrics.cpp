@@ -12,12 +12,11 @@ namespace {
 
 double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
 
-/// "nan" whatever its sign.
-std::string number(double value) {
+}  // namespace
+
+std::string number_text(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
 }
-
-}  // namespace
 
 double LabelCounts::precision() const {
   return ratio(static_cast<double>(true_positives), static_cast<double>(predicted));
@@ -74,6 +73,48 @@ void LabelMetrics::add(std::span<const size_t> gold, std::span<const size_t> pre
     ++hits;
   }
   if (hits == gold.size() && hits == predicted.size()) ++exact_;
+  if (gold.size() == 1 && predicted.size() == 1) ++confusions_[{gold[0], predicted[0]}];
+}
+
+double LabelMetrics::accuracy() const {
+  const std::lock_guard lock(mutex_);
+  return ratio(static_cast<double>(exact_), static_cast<double>(records_));
+}
+
+double LabelMetrics::micro_f1() const {
+  const std::lock_guard lock(mutex_);
+  LabelCounts sum;
+  for (const LabelCounts& counts : counts_) sum += counts;
+  return sum.f1();
+}
+
+std::string LabelMetrics::confusions() const {
+  constexpr size_t kLabels = 20, kPairs = 20;
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  if (labels_.size() <= kLabels) {
+    text = "gold\\said";
+    for (const std::string& label : labels_) text += '\t' + label;
+    for (size_t gold = 0; gold < labels_.size(); ++gold) {
+      text += '\n' + labels_[gold];
+      for (size_t said = 0; said < labels_.size(); ++said) {
+        const auto found = confusions_.find({gold, said});
+        text += fmt::format("\t{}", found == confusions_.end() ? 0 : found->second);
+      }
+    }
+    return text + '\n';
+  }
+  std::vector<std::pair<std::pair<size_t, size_t>, uint64_t>> wrong;
+  std::copy_if(confusions_.begin(), confusions_.end(), std::back_inserter(wrong),
+               [](const auto& pair) { return pair.first.first != pair.first.second; });
+  std::stable_sort(wrong.begin(), wrong.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  wrong.resize(std::min(wrong.size(), kPairs));
+  text = "gold\tsaid\trecords\n";
+  for (const auto& [pair, count] : wrong) {
+    text += fmt::format("{}\t{}\t{}\n", labels_[pair.first], labels_[pair.second], count);
+  }
+  return text;
 }
 
 std::string LabelMetrics::report() const {
@@ -88,22 +129,34 @@ void ValueMetrics::add(uint64_t record, double gold, double predicted) {
   pairs_.push_back({record, gold, predicted});
 }
 
-std::string ValueMetrics::report() const {
+/// In the order of the input, so that sums round alike.
+ValueMetrics::Columns ValueMetrics::columns() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Pair> pairs = pairs_;  // in the order of the input, so that sums round alike
+  std::vector<Pair> pairs = pairs_;
   std::sort(pairs.begin(), pairs.end(),
             [](const Pair& a, const Pair& b) { return a.record < b.record; });
-  std::vector<double> gold, predicted;
-  double squares = 0;
+  Columns columns;
   for (const Pair& p : pairs) {
-    gold.push_back(p.gold);
-    predicted.push_back(p.predicted);
-    squares += (p.gold - p.predicted) * (p.gold - p.predicted);
+    columns.gold.push_back(p.gold);
+    columns.predicted.push_back(p.predicted);
   }
-  const double count = static_cast<double>(pairs.size());
-  return fmt::format("records\t{}\npearson\t{}\nspearman\t{}\nmse\t{}\n", pairs.size(),
-                     number(pearson(gold, predicted)),
-                     number(pearson(ranks(gold), ranks(predicted))), number(squares / count));
+  return columns;
+}
+
+double ValueMetrics::spearman() const {
+  const auto [gold, predicted] = columns();
+  return pearson(ranks(gold), ranks(predicted));
+}
+
+std::string ValueMetrics::report() const {
+  const auto [gold, predicted] = columns();
+  double squares = 0;
+  for (size_t i = 0; i < gold.size(); ++i) {
+    squares += (gold[i] - predicted[i]) * (gold[i] - predicted[i]);
+  }
+  return fmt::format("records\t{}\npearson\t{}\nspearman\t{}\nmse\t{}\n", gold.size(),
+                     number_text(pearson(gold, predicted)), number_text(spearman()),
+                     number_text(squares / static_cast<double>(gold.size())));
 }
 
 double pearson(std::span<const double> x, std::span<const double> y) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <span>
 #include <string>
@@ -21,6 +22,8 @@ struct LabelCounts {
   double f1() const;
   LabelCounts& operator+=(const LabelCounts& other);
 };
+/// A measure as reports print it; "nan" whatever its sign.
+std::string number_text(double value);
 /// Rows name, precision, recall, f1, support, separated by TAB; then `macro` (mean over the labels
 /// that occur) and `micro` (all decisions together).
 std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts);
@@ -35,6 +38,11 @@ class BERT_API LabelMetrics {
   /// Ids of a record's true and predicted labels: one each, or any number of a multi-label model.
   /// No predicted label (nan, or below the threshold) is an error in recall only.
   void add(std::span<const size_t> gold, std::span<const size_t> predicted);
+  double accuracy() const;  ///< of records: all labels right
+  double micro_f1() const;
+  /// Which labels are taken for which, of records with one: a table with a row for each true label
+  /// and a column for each that was said, or of many labels the pairs that are mistaken most.
+  std::string confusions() const;
   /// Lines `records N`, `accuracy A` (records whose labels are exactly the gold ones), then the
   /// table of the labels with its header.
   std::string report() const;
@@ -42,7 +50,8 @@ class BERT_API LabelMetrics {
  private:
   mutable std::mutex mutex_;
   std::vector<std::string> labels_;
-  std::vector<LabelCounts> counts_;  ///< [labels]
+  std::vector<LabelCounts> counts_;                           ///< [labels]
+  std::map<std::pair<size_t, size_t>, uint64_t> confusions_;  ///< (true, said) of one label each
   uint64_t records_ = 0;
   uint64_t exact_ = 0;
 };
@@ -54,6 +63,7 @@ class BERT_API LabelMetrics {
 class BERT_API ValueMetrics {
  public:
   void add(uint64_t record, double gold, double predicted);
+  double spearman() const;  ///< nan as in the report
   /// Lines `records N`, `pearson R`, `spearman R`, `mse E`; `nan` where a value is no number or
   /// none vary.
   std::string report() const;
@@ -63,6 +73,11 @@ class BERT_API ValueMetrics {
     uint64_t record;
     double gold, predicted;
   };
+  struct Columns {
+    std::vector<double> gold, predicted;
+  };
+  Columns columns() const;
+
   mutable std::mutex mutex_;
   std::vector<Pair> pairs_;
 };

@@ -81,12 +81,22 @@ void MaskQueries::project() {
   waiting_rows_ = 0;
 }
 
-void top_ids(std::span<const float> values, size_t k, size_t limit, std::vector<ScoredId>& out) {
+Fillable fillable_tokens(const Tokenizer& tokenizer) {
+  Fillable fillable(tokenizer.vocab_size());
+  for (size_t i = 0; i < fillable.size(); ++i) {
+    const auto id = static_cast<int32_t>(i);
+    fillable[i] = !tokenizer.token(id).empty() && !tokenizer.is_special(id);
+  }
+  return fillable;
+}
+
+void top_ids(std::span<const float> values, size_t k, const Fillable& fillable,
+             std::vector<ScoredId>& out) {
   out.clear();
   const auto before = [](const ScoredId& a, const ScoredId& b) {
     return a.logprob > b.logprob || (a.logprob == b.logprob && a.id < b.id);
   };
-  limit = std::min(limit, values.size());
+  const size_t limit = std::min(fillable.size(), values.size());
   k = std::min(k, limit);
   if (k == 0) return;
   // A heap of the k best with the worst of them on top.
@@ -94,6 +104,7 @@ void top_ids(std::span<const float> values, size_t k, size_t limit, std::vector<
     const double value = std::isnan(values[i]) ? -std::numeric_limits<double>::infinity()
                                                : static_cast<double>(values[i]);
     if (out.size() == k && value <= out.front().logprob) continue;
+    if (!fillable[i]) continue;
     if (out.size() == k) {
       std::pop_heap(out.begin(), out.end(), before);
       out.pop_back();
@@ -104,10 +115,13 @@ void top_ids(std::span<const float> values, size_t k, size_t limit, std::vector<
   std::sort_heap(out.begin(), out.end(), before);
 }
 
-size_t rank_of(std::span<const float> values, int32_t id) {
+size_t rank_of(std::span<const float> values, int32_t id, const Fillable& fillable) {
   const float own = values[static_cast<size_t>(id)];
-  return 1 + static_cast<size_t>(
-                 std::count_if(values.begin(), values.end(), [own](float v) { return v > own; }));
+  size_t rank = 1;
+  for (size_t i = 0; i < std::min(values.size(), fillable.size()); ++i) {
+    rank += values[i] > own && fillable[i];
+  }
+  return rank;
 }
 
 double entropy_of(std::span<const float> logits, double log_sum_exp) {

@@ -64,12 +64,16 @@ struct ScoredId {
   double logprob = 0;
 };
 
-/// The `k` largest of `values` [V], best first; equal ones in id order, NaN last. Of ids from
-/// `limit` up none. `out` holds values, not probabilities.
-BERT_API void top_ids(std::span<const float> values, size_t k, size_t limit,
+/// [V]: whether a vocabulary entry may fill a mask: a token that is not special.
+using Fillable = std::vector<bool>;
+Fillable fillable_tokens(const Tokenizer& tokenizer);
+
+/// The `k` largest of `values` [V], best first; equal ones in id order, NaN last. Only fillable
+/// ones. `out` holds values, not probabilities.
+BERT_API void top_ids(std::span<const float> values, size_t k, const Fillable& fillable,
                       std::vector<ScoredId>& out);
-/// How many values are larger than that of `id`, plus 1.
-BERT_API size_t rank_of(std::span<const float> values, int32_t id);
+/// How many of the fillable values are larger than that of `id`, plus 1.
+BERT_API size_t rank_of(std::span<const float> values, int32_t id, const Fillable& fillable);
 /// -sum p ln p in nats, p = softmax(logits), from logits and their log_sum_exp.
 BERT_API double entropy_of(std::span<const float> logits, double log_sum_exp);
 
@@ -104,6 +108,7 @@ struct TokenizedText {
 
   size_t count() const { return encoding.size() - front - back; }  ///< tokens of the text
   int32_t id(size_t t) const { return encoding.input_ids[front + t]; }
+  size_t index(size_t t) const { return front + t; }  ///< in the sequence that the model sees
   const Offset& offset(size_t t) const { return encoding.offsets[front + t]; }
   int32_t word(size_t t) const { return encoding.word_ids[front + t]; }
   /// [CLS], the tokens of `window`, [SEP].
@@ -122,7 +127,7 @@ class MlmWorker : public TaskWorker {
   void tokenize(const Record& record, std::string_view text, TokenizedText& out);
   /// The windows that the options ask for: one, or several with Overflow::window.
   std::vector<TokenWindow> windows_of(const TokenizedText& text) const;
-  /// A `--labels` item "index:token": the token's index in the text, and its id.
+  /// A `--labels` item "index:token": the token's TokenizedText::index, and its id.
   std::vector<std::pair<size_t, int32_t>> parse_labels(const Record& record,
                                                        std::string_view labels) const;
 

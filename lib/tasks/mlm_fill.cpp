@@ -73,6 +73,7 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
 }
 
 FillSummary& FillSummary::operator+=(const FillSummary& other) {
+  records += other.records;
   masks += other.masks;
   pieces += other.pieces;
   top1 += other.top1;
@@ -82,7 +83,11 @@ FillSummary& FillSummary::operator+=(const FillSummary& other) {
   return *this;
 }
 
-std::string FillSummary::text() const {
+std::string FillSummary::text(bool measured, const Counts& counts) const {
+  if (!measured) {
+    const bool read = counts.records > counts.bad + counts.blank;
+    return read && records == 0 ? "no record has a mask: nothing to fill" : "";
+  }
   const auto n = static_cast<double>(masks);
   if (masks == 0) return "0 masks with a known truth";
   return fmt::format("{} masks: top-1 {:.4f}, top-5 {:.4f}, MRR {:.4f}, perplexity {:.6g}", masks,
@@ -97,7 +102,7 @@ MlmFillWorker::MlmFillWorker(const Tokenizer& tokenizer, const Model& model, con
       plan_(plan),
       summary_(summary),
       queries_(model, head, options.max_batch_tokens),
-      vocab_limit_(tokenizer.vocab_size()) {
+      fillable_(fillable_tokens(tokenizer)) {
   if (tokenizer.mask_id() < 0) {
     throw Error(Error::Kind::data, model.directory(), "its vocabulary has no mask token");
   }
@@ -158,9 +163,9 @@ void MlmFillWorker::read_truth(const Item& item) {
   const Record& record = *item.record;
   const std::span<Gap> gaps = gaps_of(item);
   if (plan_.options.truth == FillTruth::labels) {
-    for (const auto& [token, id] : parse_labels(record, record.extra[0])) {
+    for (const auto& [index, id] : parse_labels(record, record.extra[0])) {
       for (Gap& gap : gaps) {
-        if (gap.token == token) gap.candidates.push_back({{id}, 0, kNoTarget});
+        if (item.tokens.index(gap.token) == index) gap.candidates.push_back({{id}, 0, kNoTarget});
       }
     }
   } else if (plan_.options.truth == FillTruth::text && !gaps.empty()) {
@@ -212,11 +217,11 @@ void MlmFillWorker::fill_independently() {
     Gap& gap = gaps_[g];
     if (options_.json) gap.entropy = entropy_of(logits, normalizer);
     if (base.empty()) {
-      top_ids(logits, wanted, vocab_limit_, top_);
+      top_ids(logits, wanted, fillable_, top_);
     } else {
       std::vector<float> ratios(logits.begin(), logits.end());
       for (size_t i = 0; i < ratios.size(); ++i) ratios[i] -= static_cast<float>(base[i]);
-      top_ids(ratios, wanted, vocab_limit_, top_);
+      top_ids(ratios, wanted, fillable_, top_);
     }
     for (const ScoredId& best : top_) {
       gap.candidates.push_back({{best.id}, best.logprob - normalizer, kNoTarget});
@@ -236,7 +241,7 @@ void MlmFillWorker::fill_together() {
   std::vector<JointProblem> problems;
   for (const Puzzle& puzzle : puzzles_) problems.push_back({puzzle.input_ids, puzzle.positions});
   const size_t beam = std::max(plan_.options.beam, plan_.options.top_k);
-  const auto solutions = fill_jointly(queries_, problems, beam, plan_.options.order, vocab_limit_);
+  const auto solutions = fill_jointly(queries_, problems, beam, plan_.options.order, fillable_);
   const size_t wanted = std::max<size_t>(1, plan_.options.top_k);
   for (size_t p = 0; p < puzzles_.size(); ++p) {
     for (size_t r = 0; r < std::min(wanted, solutions[p].size()); ++r) {
@@ -260,7 +265,7 @@ void MlmFillWorker::fill_with_pieces() {
   }
   const size_t wanted = std::max<size_t>(1, plan_.options.top_k);
   const size_t beam = std::max(plan_.options.beam, wanted);
-  const auto solutions = fill_jointly(queries_, problems, beam, plan_.options.order, vocab_limit_);
+  const auto solutions = fill_jointly(queries_, problems, beam, plan_.options.order, fillable_);
   size_t p = 0;
   for (const Puzzle& puzzle : puzzles_) {
     for (const size_t g : puzzle.gaps) {
@@ -352,10 +357,10 @@ void MlmFillWorker::judge(const Step& step, std::span<const float> logits) {
   const double normalizer = log_sum_exp(logits);
   candidate.logprob += static_cast<double>(logits[static_cast<size_t>(piece)]) - normalizer;
   if (plan_.options.truth == FillTruth::none) return;
-  gap.rank = std::max(gap.rank, rank_of(logits, piece));
+  gap.rank = std::max(gap.rank, rank_of(logits, piece, fillable_));
   if (step.piece == 0) {
     gap.entropy = entropy_of(logits, normalizer);
-    top_ids(logits, 1, vocab_limit_, top_);
+    top_ids(logits, 1, fillable_, top_);
     gap.best = top_.empty() ? 0 : top_.front().id;
   }
 }
@@ -370,7 +375,7 @@ void MlmFillWorker::calibrate() {
   Record record;
   const std::string where = "--calibrate";
   record.file = &where;
-  record.number = record.number_in_file = 1;
+  record.number_in_file = 1;  // and no number over all files: it counts as none
   gaps_.clear();
   puzzles_.clear();
   items_.resize(std::max<size_t>(items_.size(), 1));

@@ -49,12 +49,13 @@ struct BERT_API FillPlan {
   /// Throws Error(usage) for options that exclude each other or a target without a piece.
   static FillPlan make(const MlmFillOptions& options, const Tokenizer& tokenizer,
                        size_t max_length);
-  /// Names of the columns of its rows.
+  /// Names of the columns of its rows, but for the record's number.
   std::vector<std::string> columns() const;
 };
 
 /// How well masks with a known truth were filled.
 struct BERT_API FillSummary {
+  uint64_t records = 0;  ///< with a mask, whether or not its truth is known
   uint64_t masks = 0;
   uint64_t pieces = 0;
   uint64_t top1 = 0;
@@ -63,8 +64,9 @@ struct BERT_API FillSummary {
   OrderFreeSum surprisal;
 
   FillSummary& operator+=(const FillSummary& other);
-  /// "200 masks: top-1 0.41, top-5 0.63, MRR 0.51, perplexity 13.2"
-  std::string text() const;
+  /// "200 masks: top-1 0.41, top-5 0.63, MRR 0.51, perplexity 13.2"; of a run that did not measure
+  /// nothing, unless none of its records had a mask.
+  std::string text(bool measured, const Counts& counts) const;
 };
 
 /// Fills the masks of each record, or ranks candidates for them.
@@ -132,6 +134,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
   void rank_candidates(Gap& gap) const;
 
   void drop_non_finite(const Item& item);
+  void count(const Item& item);
   void write(const Item& item, Rows& rows);
   void write_candidates(const Item& item, Rows& rows);
   void write_truth(const Item& item, Rows& rows);
@@ -150,7 +153,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
   const FillPlan& plan_;
   FillSummary* const summary_;
   MaskQueries queries_;
-  size_t vocab_limit_;  ///< ids that have a token
+  Fillable fillable_;
   std::vector<Item> items_;
   std::vector<Gap> gaps_;
   std::vector<Puzzle> puzzles_;

@@ -11,7 +11,7 @@ namespace bert {
 
 std::vector<std::string> FillPlan::columns() const {
   if (options.truth != FillTruth::none) {
-    return {"record", "mask", "rank", "probability", "surprisal", "entropy", "gold", "best"};
+    return {"mask", "rank", "probability", "surprisal", "entropy", "gold", "best"};
   }
   if (!options.verbalizers.empty()) {
     if (options.top_k == 0) return {"label", "probability"};
@@ -22,7 +22,7 @@ std::vector<std::string> FillPlan::columns() const {
     }
     return names;
   }
-  if (options.top_k > 0) return {"record", "mask", "rank", "probability", "token", "text"};
+  if (options.top_k > 0) return {"mask", "rank", "probability", "token", "text"};
   return {"text"};
 }
 
@@ -33,7 +33,7 @@ void MlmFillWorker::drop_non_finite(const Item& item) {
     if (gap.candidates.empty() || std::isfinite(gap.candidates.front().logprob)) continue;
     found = true;
     if (plan_.options.truth != FillTruth::none) {
-      gap.rank = vocab_limit_;
+      gap.rank = fillable_.size();
       gap.best = -1;
     } else if (plan_.label_targets.empty()) {
       gap.candidates.clear();
@@ -42,8 +42,24 @@ void MlmFillWorker::drop_non_finite(const Item& item) {
   if (found) note_non_finite(*item.record);
 }
 
+void MlmFillWorker::count(const Item& item) {
+  summary_->records += item.gaps > 0;
+  if (plan_.options.truth == FillTruth::none) return;
+  for (const Gap& gap : gaps_of(item)) {
+    if (gap.candidates.empty()) continue;
+    const Candidate& truth = gap.candidates.front();
+    ++summary_->masks;
+    summary_->pieces += truth.pieces.size();
+    summary_->top1 += gap.rank == 1;
+    summary_->top5 += gap.rank <= 5;
+    summary_->reciprocal_rank.add(1.0 / static_cast<double>(gap.rank));
+    summary_->surprisal.add(-truth.logprob);
+  }
+}
+
 void MlmFillWorker::write(const Item& item, Rows& rows) {
   drop_non_finite(item);
+  if (summary_) once(*item.record, [&] { count(item); });
   if (plan_.options.truth != FillTruth::none) {
     write_truth(item, rows);
   } else if (options_.json) {
@@ -114,7 +130,8 @@ void MlmFillWorker::write_candidates(const Item& item, Rows& rows) {
     const size_t count = std::min(plan_.options.top_k, gaps[g].candidates.size());
     for (size_t r = 0; r < count; ++r) {
       const Candidate& candidate = gaps[g].candidates[r];
-      rows.field(item.record->number).field(g + 1).field(r + 1);
+      begin_row(rows, *item.record);
+      rows.field(g + 1).field(r + 1);
       rows.number(std::exp(candidate.logprob)).field(token_text(candidate));
       rows.field(filled(item, plan_.options.joint ? kNoTarget : g, r));
       end_row(rows, *item.record);
@@ -129,14 +146,6 @@ void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
     if (gap.candidates.empty()) continue;
     const Candidate& truth = gap.candidates.front();
     const double probability = std::exp(truth.logprob);
-    if (summary_) {
-      ++summary_->masks;
-      summary_->pieces += truth.pieces.size();
-      summary_->top1 += gap.rank == 1;
-      summary_->top5 += gap.rank <= 5;
-      summary_->reciprocal_rank.add(1.0 / static_cast<double>(gap.rank));
-      summary_->surprisal.add(-truth.logprob);
-    }
     if (options_.json) {
       std::string& out = rows.raw();
       out += fmt::format("{{\"record\":{},\"mask\":{},\"rank\":{},\"probability\":",
@@ -153,7 +162,8 @@ void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
       end_json(rows);
       continue;
     }
-    rows.field(item.record->number).field(g + 1).field(gap.rank).number(probability);
+    begin_row(rows, *item.record);
+    rows.field(g + 1).field(gap.rank).number(probability);
     rows.number(-truth.logprob).number(gap.entropy).field(token_text(truth));
     rows.field(gap.best < 0 ? "" : tokenizer_.token(gap.best));
     end_row(rows, *item.record);
@@ -228,8 +238,9 @@ void MlmFillWorker::write_json(const Item& item, Rows& rows) {
   out += ",\"masks\":[";
   const std::span<const Gap> gaps = gaps_of(item);
   for (size_t g = 0; g < gaps.size(); ++g) {
-    out += fmt::format("{}{{\"mask\":{},\"index\":{},\"start\":{},\"end\":{}", g > 0 ? "," : "",
-                       g + 1, gaps[g].token, gaps[g].bytes.begin, gaps[g].bytes.end);
+    out +=
+        fmt::format("{}{{\"mask\":{},\"index\":{},\"start\":{},\"end\":{}", g > 0 ? "," : "", g + 1,
+                    item.tokens.index(gaps[g].token), gaps[g].bytes.begin, gaps[g].bytes.end);
     if (gaps[g].entropy > 0) {
       out += ",\"entropy\":";
       append_json_number(out, gaps[g].entropy);

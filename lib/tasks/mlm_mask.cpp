@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "base/error.h"
@@ -11,6 +10,9 @@
 
 namespace bert {
 namespace {
+
+/// Of all matches in one record: some seconds.
+constexpr uint64_t kMostSteps = uint64_t{1} << 28;
 
 /// "12-15" as two numbers, the first not above the second.
 std::optional<std::pair<size_t, size_t>> parse_span(std::string_view item) {
@@ -25,24 +27,16 @@ std::optional<std::pair<size_t, size_t>> parse_span(std::string_view item) {
 
 }  // namespace
 
-void MlmMaskWorker::FreeRegex::operator()(regex_t* regex) const {
-  regfree(regex);
-  delete regex;
-}
-
 MlmMaskWorker::MlmMaskWorker(const Tokenizer& tokenizer, const Masking& masking,
                              const MlmMaskOptions& mask, const TaskOptions& options)
     : MlmWorker(tokenizer, nullptr, options, mask.tokens), masking_(masking), mask_(mask) {
   if (mask.choice != MaskChoice::match) return;
-  auto regex = std::make_unique<regex_t>();
-  const int fault = regcomp(regex.get(), mask.pattern.c_str(), REG_EXTENDED);
-  if (fault != 0) {
-    std::array<char, 128> message{};
-    regerror(fault, regex.get(), message.data(), message.size());
-    throw Error(Error::Kind::usage, "--match",
-                fmt::format("'{}': {}", printable(mask.pattern), message.data()));
+  try {
+    regex_.emplace(mask.pattern);
+  } catch (const Error& error) {
+    throw Error(error.kind(), "--match",
+                fmt::format("'{}' {}", printable(mask.pattern), error.what()));
   }
-  regex_.reset(regex.release());
 }
 
 void MlmMaskWorker::run(std::span<const Record> records, Rows& rows) {
@@ -91,12 +85,16 @@ void MlmMaskWorker::hide(size_t begin, size_t end, size_t& from) {
 void MlmMaskWorker::choose_match(const Record& record) {
   const std::string_view text = record.text;
   size_t token = text_.front;
-  for (size_t from = 0; from < text.size();) {
-    regmatch_t match{static_cast<regoff_t>(from), static_cast<regoff_t>(text.size())};
-    if (regexec(regex_.get(), text.data(), 1, &match, REG_STARTEND) != 0) return;
-    const auto begin = static_cast<size_t>(match.rm_so), end = static_cast<size_t>(match.rm_eo);
-    hide(begin, end, token);
-    from = std::max(end, begin + 1);
+  matching_.steps = 0;
+  try {
+    for (size_t from = 0; from < text.size();) {
+      const auto match = regex_->find(text, from, matching_, kMostSteps);
+      if (!match) return;
+      hide(match->first, match->second, token);
+      from = std::max(match->second, match->first + 1);
+    }
+  } catch (const Error& error) {
+    record.fail(error.kind(), error.what());
   }
 }
 
@@ -177,7 +175,7 @@ size_t MlmMaskWorker::append_random(std::string& text, const MaskedToken& token,
 /// last that begins no later, of those that are not cut off.
 void MlmMaskWorker::find_indices(Row& row) {
   if (tokens_) {
-    for (const MaskedToken& token : chosen_) row.indices.push_back(token.position - text_.front);
+    for (const MaskedToken& token : chosen_) row.indices.push_back(token.position);
     return;
   }
   const size_t added = text_.front + text_.back, limit = options_.encode.max_length;
@@ -188,14 +186,14 @@ void MlmMaskWorker::find_indices(Row& row) {
       if (seen == room) return false;
       while (row.indices.size() < row.starts.size() &&
              row.starts[row.indices.size()] < piece.offset.begin) {
-        row.indices.push_back(std::max<size_t>(seen, 1) - 1);
+        row.indices.push_back(text_.front + std::max<size_t>(seen, 1) - 1);
       }
       ++seen;
     }
     return row.indices.size() < row.starts.size();
   };
   tokenizer_.for_each_piece(row.text, false, scratch_, find);
-  row.indices.resize(row.starts.size(), std::max<size_t>(seen, 1) - 1);
+  row.indices.resize(row.starts.size(), text_.front + std::max<size_t>(seen, 1) - 1);
 }
 
 void MlmMaskWorker::write(const Record& record, Rows& rows) {
@@ -227,8 +225,9 @@ void MlmMaskWorker::write(const Record& record, Rows& rows) {
 
 void MlmMaskWorker::write_shown(const Record& record, Rows& rows) const {
   for (const MaskedToken& token : chosen_) {
-    rows.field(record.number).field(token.position - text_.front);
-    rows.field(tokenizer_.token(token.original)).field(tokenizer_.token(token.corrupted));
+    begin_row(rows, record);
+    rows.field(token.position).field(tokenizer_.token(token.original));
+    rows.field(tokenizer_.token(token.corrupted));
     rows.field(mask_kind_name(token.kind));
     end_row(rows, record);
   }

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <regex.h>
-
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tasks/masking.h"
 #include "tasks/mlm.h"
+#include "text/posix_regex.h"
 
 namespace bert {
 
@@ -38,13 +37,10 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
-  struct FreeRegex {
-    void operator()(regex_t* regex) const;
-  };
   struct Row {
     std::string_view text;        ///< masked
     std::vector<size_t> starts;   ///< [chosen]: where in text the token stands
-    std::vector<size_t> indices;  ///< [chosen]: which token of text it is
+    std::vector<size_t> indices;  ///< [chosen]: which token of text it is, [CLS] being 0
   };
 
   void choose(const Record& record);
@@ -62,7 +58,8 @@ class BERT_API MlmMaskWorker : public MlmWorker {
 
   const Masking& masking_;
   const MlmMaskOptions mask_;
-  std::unique_ptr<regex_t, FreeRegex> regex_;
+  std::optional<Regex> regex_;
+  Regex::Scratch matching_;
   TokenizedText text_;
   std::vector<MaskedToken> chosen_;
 };

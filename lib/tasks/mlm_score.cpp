@@ -197,10 +197,12 @@ ScoreSummary::Part& MlmScoreWorker::group_of(const Record& record) {
 void MlmScoreWorker::write(const Record& record, const Item& item, Rows& rows) {
   const Result result = result_of(item);
   if (!std::isfinite(result.sum)) note_non_finite(record);
-  ScoreSummary::Part& part = group_of(record);
-  ++part.records;
-  part.tokens += result.tokens;
-  part.pll.add(result.sum);
+  once(record, [&] {
+    ScoreSummary::Part& part = group_of(record);
+    ++part.records;
+    part.tokens += result.tokens;
+    part.pll.add(result.sum);
+  });
   if (score_.summary_only) return;
   if (options_.json) {
     begin_json(rows, record, false);
@@ -224,12 +226,14 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
   const Result a = result_of(first), b = result_of(second);
   if (!std::isfinite(a.sum + b.sum)) note_non_finite(record);
   const int better = a.pll > b.pll ? 1 : b.pll > a.pll ? 2 : 0;
-  ScoreSummary::Part& part = group_of(record);
-  ++part.records;
-  part.tokens += a.tokens + b.tokens;
-  part.first_better += better == 1;
-  part.ties += better == 0;
-  part.pll.add(a.sum + b.sum);
+  once(record, [&] {
+    ScoreSummary::Part& part = group_of(record);
+    ++part.records;
+    part.tokens += a.tokens + b.tokens;
+    part.first_better += better == 1;
+    part.ties += better == 0;
+    part.pll.add(a.sum + b.sum);
+  });
   if (score_.summary_only) return;
   if (!options_.json) {
     begin_row(rows, record);
@@ -247,14 +251,20 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
   end_json(rows);
 }
 
-/// Indices count the tokens of the record's text, not those of a context before it.
-void MlmScoreWorker::write_tokens(const Record& record, const Item& item, Rows& rows) const {
+/// Tokens of a context: it has no rows, and does not count in an index.
+size_t MlmScoreWorker::context_tokens(const Item& item) {
   size_t before = 0;
   while (before < item.tokens.count() && item.tokens.offset(before).begin < item.text_begin) {
     ++before;
   }
+  return before;
+}
+
+void MlmScoreWorker::write_tokens(const Record& record, const Item& item, Rows& rows) const {
+  const size_t before = context_tokens(item);
   for (const TokenScore& score : scores_of(item)) {
-    rows.field(record.number).field(score.token - before);
+    begin_row(rows, record);
+    rows.field(item.tokens.index(score.token - before));
     rows.field(tokenizer_.token(score.id)).field(score_text(score.logprob));
     end_row(rows, record);
   }
@@ -262,8 +272,9 @@ void MlmScoreWorker::write_tokens(const Record& record, const Item& item, Rows& 
 
 void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& rows) const {
   const std::span<const TokenScore> scores = scores_of(item);
-  size_t index = 0;
-  for (size_t s = 0; s < scores.size(); ++index) {
+  const size_t before = context_tokens(item);
+  const int32_t words = before > 0 ? item.tokens.word(before - 1) + 1 : 0;
+  for (size_t s = 0; s < scores.size();) {
     const size_t first = s;
     const int32_t word = item.tokens.word(scores[s].token);
     double sum = 0;
@@ -272,7 +283,8 @@ void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& r
     } while (word >= 0 && s < scores.size() && item.tokens.word(scores[s].token) == word);
     const size_t begin = item.tokens.offset(scores[first].token).begin;
     const size_t end = item.tokens.offset(scores[s - 1].token).end;
-    rows.field(record.number).field(index).field(item.text.substr(begin, end - begin));
+    begin_row(rows, record);
+    rows.field(word - words).field(item.text.substr(begin, end - begin));
     rows.field(score_text(sum));
     end_row(rows, record);
   }

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "ops/kernels.h"
-#include "tasks/windows.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -22,7 +21,6 @@ NerWorker::NerWorker(const Tokenizer& tokenizer, const Model& model, const Token
                             ner.aggregation == Aggregation::none ? "none" : "simple"));
   }
   room_ = options.encode.max_length - tokenizer.added_tokens_single();
-  step_ = room_ - (options.stride < room_ ? options.stride : room_ / 2);
   encode_.add_special_tokens = false;
   encode_.max_length = options.overflow == Overflow::window ? 0 : room_;
 }
@@ -34,7 +32,7 @@ void NerWorker::run(std::span<const Record> records, Rows& rows) {
   compute_scores();
   for (size_t i = 0; i < records.size(); ++i) {
     choose_labels(records[i], sentences_[i]);
-    if (ner_.metrics) evaluate(sentences_[i]);
+    if (ner_.metrics) once(records[i], [&] { evaluate(sentences_[i]); });
     write(records[i], sentences_[i], rows);
   }
 }
@@ -107,15 +105,12 @@ void NerWorker::encode_words(Sentence& s) {
 }
 
 void NerWorker::add_windows(Sentence& s, size_t owner) {
-  s.windows.clear();
   s.first_encoding = encodings().size();
-  const size_t tokens = s.tokens.size();
-  for (size_t first = 0, last = 0; last < tokens; first += step_) {
-    last = std::min(first + room_, tokens);
-    s.windows.push_back({first, last - first});
+  cut_windows(s.tokens.size(), room_, window_stride(room_, options_.stride), s.windows);
+  for (const TokenWindow& window : s.windows) {
     Encoding& e = next_encoding(owner);
     e.push(tokenizer_.cls_id(), 0, {}, true, -1);
-    for (size_t t = first; t < last; ++t) {
+    for (size_t t = window.first; t < window.first + window.count; ++t) {
       e.push(s.tokens.input_ids[t], 0, s.tokens.offsets[t], false, s.tokens.word_ids[t]);
     }
     e.push(tokenizer_.sep_id(), 0, {}, true, -1);
@@ -222,7 +217,8 @@ void NerWorker::write_rows(const Record& record, const Sentence& s, Rows& rows) 
   for (const Entity& e : entities(s)) {
     std::string text(s.text.substr(e.begin, e.end - e.begin));
     std::replace(text.begin(), text.end(), '\t', ' ');  // a field has none
-    rows.field(record.number).field(position(s.text, e.begin)).field(position(s.text, e.end));
+    begin_row(rows, record);
+    rows.field(position(s.text, e.begin)).field(position(s.text, e.end));
     rows.field(e.type).number(e.score).field(text);
     end_row(rows, record);
   }

@@ -8,6 +8,7 @@
 #include "tasks/conll.h"
 #include "tasks/entities.h"
 #include "tasks/task.h"
+#include "tasks/windows.h"
 
 namespace bert {
 
@@ -40,9 +41,6 @@ class BERT_API NerWorker : public TaskWorker {
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
-  struct Window {
-    size_t first, count;  ///< tokens of the text
-  };
   /// A record and what becomes of it.
   struct Sentence {
     std::string_view text;         ///< the record's, or `joined`
@@ -50,7 +48,7 @@ class BERT_API NerWorker : public TaskWorker {
     std::vector<ConllLine> lines;  ///< of columns
     std::vector<Offset> words;     ///< given words, bytes of the text
     Encoding tokens;               ///< of the text, without special tokens
-    std::vector<Window> windows;
+    std::vector<TokenWindow> windows;
     size_t first_encoding = 0;
     std::vector<float> scores;         ///< [tokens, labels]
     std::vector<LabelledWord> labels;  ///< of all given words; of text: of its words or tokens
@@ -82,7 +80,6 @@ class BERT_API NerWorker : public TaskWorker {
   const TokenClassifier& head_;
   const NerOptions ner_;
   size_t room_;  ///< tokens of text in a window
-  size_t step_;  ///< from window to window
   EncodeOptions encode_;
   Encoding word_;
   std::vector<Sentence> sentences_;

@@ -46,8 +46,8 @@ void NspScoreWorker::run(std::span<const Record> records, Rows& rows) {
     }
   });
   for (size_t i = 0; i < records.size(); ++i) {
-    if (nsp_.metrics) evaluate(records[i], scores_[i]);
     write(records[i], scores_[i], rows);
+    if (nsp_.metrics) once(records[i], [&] { evaluate(records[i], scores_[i]); });
   }
 }
 

@@ -10,9 +10,11 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "training/dropout.h"
+#include "training/evaluation.h"
 #include "training/loss.h"
 
 namespace bert {
@@ -26,6 +28,14 @@ using training::TrainingBatch;
 
 PretrainingStream::PretrainingStream(const Tokenizer& tokenizer, Options options)
     : tokenizer_(tokenizer), options_(std::move(options)), masking_(tokenizer, options_.masking) {}
+
+std::map<std::string, std::string> PretrainingStream::Options::identity() const {
+  return {{"text", hash_text(files_hash(files))},
+          {"sequence", std::to_string(max_length)},
+          {"next sentence", next_sentence ? "yes" : "no"},
+          {"mlm probability", fmt::format("{}", masking.mlm_probability)},
+          {"whole word", masking.whole_word ? "yes" : "no"}};
+}
 
 void PretrainingStream::gather(size_t document, size_t begin, size_t end, std::vector<int32_t>& ids,
                                std::vector<int32_t>& words) const {
@@ -104,6 +114,7 @@ void PretrainingStream::read_block() {
     encode.max_length = 4 * options_.max_length;  // no sentence needs more
     for (size_t d = 0; d < texts_.size(); ++d) {
       for (const std::string& sentence : texts_[d]) {
+        hash_ = mix(hash_, xxh64(sentence));
         encoding_.clear();
         tokenizer_.encode(sentence, encode, encoding_, scratch_);
         ids_[d].push_back(encoding_.input_ids);
@@ -170,13 +181,55 @@ void PretrainingStream::skip(uint64_t count) {
 
 namespace {
 
+/// A directory with what a model from scratch begins with, until it goes out of scope.
+class Beginning {
+ public:
+  explicit Beginning(const PretrainOptions& options)
+      : output_(options.output), path_(fmt::format("{}/init.tmp.{}.0", options.output, getpid())) {
+    make_directories(path_);
+    try {
+      copy(options.config, "config.json");
+      copy(options.vocab, "vocab.txt");
+      write_whole_file(path_ + "/tokenizer_config.json",
+                       fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
+                                   "  \"do_lower_case\": {}\n}}\n",
+                                   options.cased ? "false" : "true"));
+    } catch (...) {
+      remove();
+      throw;
+    }
+  }
+  Beginning(const Beginning&) = delete;
+  Beginning& operator=(const Beginning&) = delete;
+  ~Beginning() { remove(); }
+  const std::string& path() const { return path_; }
+
+ private:
+  void copy(const std::string& from, const char* name) const {
+    const MappedFile file = MappedFile::open(from);
+    write_whole_file(path_ + "/" + name, file.text());
+  }
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  OutputDirectory output_;  // goes last
+  std::string path_;
+};
+
 class Pretraining {
  public:
   explicit Pretraining(const PretrainOptions& options) : options_(options) {
     check();
-    directory_ = options.model.empty() ? make_directory() : options.model;
+    if (options.model.empty()) beginning_.emplace(options);
+    directory_ = options.model.empty() ? beginning_->path() : options.model;
     Config config = Config::open(directory_);
+    config.require_sizes();
     tokenizer_.emplace(Tokenizer::open(directory_));
+    if (options.on_notice) {
+      for (const std::string& warning : tokenizer_->warnings()) options.on_notice(warning);
+    }
     if (tokenizer_->vocab_size() > config.vocab_size) {
       throw Error(Error::Kind::data, config.path,
                   fmt::format("vocab_size is {}, but the vocabulary has {} tokens",
@@ -193,12 +246,18 @@ class Pretraining {
     }
     make_learner(std::move(config));
     if (!options.dev.empty()) read_dev();
+    if (options.on_memory) {
+      options.on_memory(learner_->bytes_to_come(
+          {options.batch_size, options.batch_size * data_.max_length, data_.max_length},
+          !options.dev.empty()));
+    }
   }
 
   bool run() {
     Run run(*learner_, files_, run_options());
     PretrainingStream stream(*tokenizer_, data_);
     stream.skip(learner_->steps() * options_.batch_size);
+    run.must_be("text read", hash_text(stream.hash()));
     loss_ = run.noted("loss sum");
     count_ = run.noted("loss count");
     if (options_.on_row && learner_->steps() == 0) {
@@ -211,9 +270,10 @@ class Pretraining {
       const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
         loss_ += result.loss;
         count_ += 1;
+        run.notes()["text read"] = hash_text(stream.hash());
         note(run);
         if (learner_->steps() % options_.eval_every == 0 || learner_->steps() == options_.steps) {
-          evaluate();
+          evaluate(run);
           note(run);
         }
       });
@@ -241,30 +301,14 @@ class Pretraining {
     }
   }
 
-  /// A directory with what a model from scratch begins with; it goes when the run begins.
-  std::string make_directory() const {
-    const std::string directory = fmt::format("{}/init.tmp.{}.0", options_.output, getpid());
-    make_directories(directory);
-    const auto copy = [&](const std::string& from, const char* name) {
-      const MappedFile file = MappedFile::open(from);
-      write_whole_file(directory + "/" + name, file.text());
-    };
-    copy(options_.config, "config.json");
-    copy(options_.vocab, "vocab.txt");
-    write_whole_file(directory + "/tokenizer_config.json",
-                     fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
-                                 "  \"do_lower_case\": {}\n}}\n",
-                                 options_.cased ? "false" : "true"));
-    return directory;
-  }
-
   void make_learner(Config config) {
     data_.masking.seed = options_.learner.seed;
     // Only BERT has the head of next sentence prediction.
     data_.next_sentence = data_.next_sentence && config.model_type == "bert";
     training::HeadPlan head;
     head.objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
-    head.dropout = static_cast<float>(options_.dropout);
+    head.dropout = options_.dropout_rates(config, head.objective);
+    const float range = training::initializer_range(config);
     const training::LearnerOptions learner = options_.learner_options(options_.steps);
     files_ = training::ModelFiles::make(directory_, config, head.objective);
     std::optional<Weights> weights;
@@ -272,11 +316,11 @@ class Pretraining {
     head.config = std::move(config);
     learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
     if (!weights) {
-      training::draw_parameters(learner_->layout(), learner.seed, 0.02f, learner_->values());
+      training::draw_parameters(learner_->layout(), learner.seed, range, learner_->values());
       return;
     }
     for (const std::string& name : training::load_parameters(
-             learner_->layout(), *weights, learner.seed, 0.02f, learner_->values())) {
+             learner_->layout(), *weights, learner.seed, range, learner_->values())) {
       check_drawn(name, weights->path());
     }
   }
@@ -311,13 +355,8 @@ class Pretraining {
   }
 
   training::RunOptions run_options() const {
-    uint64_t size = 0;
-    for (const std::string& file : options_.data.files) {
-      std::error_code ignored;
-      size = mix(size, std::filesystem::file_size(file, ignored));
-    }
-    training::RunOptions run = options_.run_options("pretrain", size, options_.steps);
-    run.identity["sequence"] = std::to_string(data_.max_length);
+    training::RunOptions run = options_.run_options("pretrain", options_.steps);
+    run.identity.merge(data_.identity());
     return run;
   }
 
@@ -326,11 +365,12 @@ class Pretraining {
     run.note("loss count", count_);
   }
 
-  void evaluate() {
+  void evaluate(Run& run) {
     std::string row = fmt::format("{}\t{:.6g}", learner_->steps(), loss_ / count_);
     loss_ = count_ = 0;
     if (dev_.sequences() > 0) {
-      const Tally t = learner_->evaluate(dev_);
+      const Tally t = training::Evaluation(*learner_).run(dev_);
+      run.dev_point(t.loss(), static_cast<double>(t.tokens_right) / t.tokens);
       row += fmt::format(
           "\t{:.6g}\t{:.6g}\t{:.6g}\t{}", t.loss(), std::exp(t.token_loss / t.tokens),
           static_cast<double>(t.tokens_right) / t.tokens,
@@ -342,6 +382,7 @@ class Pretraining {
   }
 
   const PretrainOptions& options_;
+  std::optional<Beginning> beginning_;  ///< of a model from scratch
   std::string directory_;
   std::optional<Tokenizer> tokenizer_;
   PretrainingStream::Options data_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ class PretrainingStream {
     bool next_sentence = true;
     MaskingOptions masking;        ///< its seed is the seed of everything here
     size_t block_bytes = 8 << 20;  ///< of text held at once; sequences are shuffled within
+
+    /// What decides the sequences, for a run's identity. Reads the files.
+    std::map<std::string, std::string> identity() const;
   };
   PretrainingStream(const Tokenizer& tokenizer, Options options);
 
@@ -31,6 +35,9 @@ class PretrainingStream {
   void skip(uint64_t count);
   /// Times that the files have been read to their end.
   uint64_t epoch() const { return epoch_; }
+  /// Of the text read so far.
+  uint64_t hash() const { return hash_; }
+  const Options& options() const { return options_; }
 
  private:
   struct Sequence {
@@ -53,7 +60,7 @@ class PretrainingStream {
   std::vector<std::vector<std::vector<int32_t>>> ids_, words_;  ///< [documents][sentences][tokens]
   std::vector<Sequence> sequences_;
   size_t at_ = 0;
-  uint64_t epoch_ = 0, block_ = 0, number_ = 0;
+  uint64_t epoch_ = 0, block_ = 0, number_ = 0, hash_ = 0;
   bool found_ = false;  ///< a sequence, in this epoch
   Tokenizer::Scratch scratch_;
   Encoding encoding_;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "io/json.h"
+#include "tasks/windows.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -96,7 +97,7 @@ void QaWorker::encode_windows(const Record& record, size_t owner) {
   const Record pair = with_question(record);
   const size_t room =
       options_.encode.max_length - tokenizer_.added_tokens_pair() - question_.size();
-  const size_t stride = options_.stride < room ? options_.stride : room / 2;
+  const size_t stride = window_stride(room, options_.stride);
   steps_[owner] = room - stride;
   if (options_.overflow == Overflow::window) {
     const size_t first = encodings().size();
@@ -144,30 +145,26 @@ void QaWorker::run(std::span<const Record> records, Rows& rows) {
   }
 }
 
-bool QaWorker::is_null(const Answers& answers) const {
-  return answers.best.empty() || (qa_.null_margin && answers.null_margin > *qa_.null_margin);
-}
-
 size_t QaWorker::position(std::string_view context, size_t byte) const {
   return options_.chars ? count_code_points(context.substr(0, byte)) : byte;
 }
 
 void QaWorker::offer(const Record& record, std::string_view context, const Answers& answers) {
-  if (is_null(answers) || answers.best[0].score < qa_.threshold) return;
+  if (is_null(answers, qa_.null_margin) || answers.best[0].score < qa_.threshold) return;
   const Answer& best = answers.best[0];
-  qa_.ranking->add({*record.file, record.number, record.number_in_file, best.score,
-                    position(context, best.begin), position(context, best.end),
-                    std::string(context.substr(best.begin, best.end - best.begin))});
+  once(record, [&] {
+    qa_.ranking->add({*record.file, record.number, record.number_in_file, best.score,
+                      position(context, best.begin), position(context, best.end),
+                      std::string(context.substr(best.begin, best.end - best.begin))});
+  });
 }
 
 void QaWorker::write(const Record& record, const Answers& answers, Rows& rows) {
   const std::string_view context = record.text_pair;
-  const bool null = is_null(answers);
+  const bool null = is_null(answers, qa_.null_margin);
   if (qa_.metrics) {
-    const std::string_view first =
-        null ? std::string_view()
-             : context.substr(answers.best[0].begin, answers.best[0].end - answers.best[0].begin);
-    qa_.metrics->add(gold_answers(record.extra[0]), first);
+    const auto best = best_answer(answers, context, qa_.null_margin);
+    once(record, [&] { qa_.metrics->add(gold_answers(record.extra[0]), best); });
   }
   if (options_.json) {
     write_json(record, answers, rows);
@@ -209,7 +206,8 @@ void QaWorker::write_json(const Record& record, const Answers& answers, Rows& ro
   out += ",\"null_margin\":";
   append_json_number(
       out, answers.finite ? answers.null_margin : std::numeric_limits<double>::quiet_NaN());
-  if (qa_.null_margin) out += is_null(answers) ? ",\"answered\":false" : ",\"answered\":true";
+  if (qa_.null_margin)
+    out += is_null(answers, qa_.null_margin) ? ",\"answered\":false" : ",\"answered\":true";
   end_json(rows);
 }
 

@@ -38,7 +38,7 @@ class BERT_API AnswerRanking {
 
 struct QaOptions {
   size_t top_k = 1;
-  size_t max_answer_length = 30;      ///< tokens
+  size_t max_answer_length = kMaxAnswerLength;  ///< tokens
   std::optional<double> null_margin;  ///< no answer if its logit exceeds the best's by more
   double threshold = 0;               ///< of a search: the least score
   std::string question;               ///< of a search: put to every record
@@ -66,7 +66,6 @@ class BERT_API QaWorker : public TaskWorker {
   Record with_question(const Record& record);
   void encode_windows(const Record& record, size_t owner);
   void compute_logits();
-  bool is_null(const Answers& answers) const;
   void offer(const Record& record, std::string_view context, const Answers& answers);
   void write(const Record& record, const Answers& answers, Rows& rows);
   void write_row(const Record& record, std::string_view answer, double score, size_t begin,

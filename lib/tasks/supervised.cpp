@@ -54,10 +54,13 @@ void set_labels(FinetuneTask task, const ExampleOptions& examples,
     config.problem_type = kProblems[static_cast<size_t>(examples.kind)];
   }
   if (examples.kind == LabelKind::number && task == FinetuneTask::classify) {
-    config.labels = {"value"};
+    if (config.labels.size() != 1) config.labels = {"value"};  // else the head goes on
     return;
   }
   for (auto label = wanted.begin(); label != wanted.end(); ++label) {
+    check_label(*label, [](const std::string& what) {
+      throw Error(Error::Kind::usage, "labels", "found" + what);
+    });
     if (std::find(wanted.begin(), label, *label) == label) continue;
     throw Error(Error::Kind::usage, "labels", fmt::format("found '{}' twice", printable(*label)));
   }

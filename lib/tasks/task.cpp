@@ -73,10 +73,12 @@ size_t TaskWorker::pack(size_t first) {
 
 namespace {
 
-/// Whether the record is another than the last counted: it counts once, whatever texts and rows it
-/// has.
+/// Whether the record comes after the last that was counted: it counts once, whatever texts and
+/// rows it has, and however often it is run.
 bool is_new(uint64_t& last, const Record& record) {
-  return std::exchange(last, record.number) != record.number;
+  if (record.number <= last) return false;
+  last = record.number;
+  return true;
 }
 
 }  // namespace
@@ -94,6 +96,26 @@ void TaskWorker::note(const Record& record, const Encoding& encoding) {
                   fmt::format("is too long, wants at most {} tokens", options_.encode.max_length));
     }
     note_cut(record);
+  }
+  size_t tokens[2] = {}, unknown[2] = {};  // of each text, special tokens around it left out
+  for (size_t i = 0; i < encoding.size(); ++i) {
+    if (encoding.special_tokens_mask[i] != 0) continue;
+    const size_t text = encoding.token_type_ids[i] == 0 ? 0 : 1;
+    ++tokens[text];
+    unknown[text] += encoding.input_ids[i] == tokenizer_.unk_id();
+  }
+  for (const size_t text : {0, 1}) note_unknown(record, unknown[text], tokens[text]);
+}
+
+void TaskWorker::note_unknown(const Record& record, size_t unknown, size_t tokens) {
+  if (2 * unknown <= tokens) return;
+  if (options_.strict) {
+    record.fail(Error::Kind::data,
+                fmt::format("{} of the {} tokens of a text are unknown to the vocabulary", unknown,
+                            tokens));
+  }
+  if (is_new(last_unknown_, record) && counts_.unknown++ == 0) {
+    counts_.first_unknown = record.number;
   }
 }
 

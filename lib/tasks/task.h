@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,11 +23,13 @@ struct TaskOptions {
   Overflow overflow = Overflow::cut;
   size_t stride = 128;            ///< tokens that two windows share
   size_t max_batch_tokens = 512;  ///< of one packed batch; never changes a row
-  bool strict = false;     ///< a cut text, invalid UTF-8 or a value that is no number is an error
+  bool strict = false;     ///< a cut text, invalid UTF-8, a text of unknown tokens or a value that
+                           ///< is no number is an error
   bool number = false;     ///< -n: the record number first
   bool keep_line = false;  ///< the input line last
   bool json = false;       ///< one JSON object per record
   bool chars = false;      ///< offsets count code points
+  std::optional<Precision> precision;  ///< of the model that runs; none: one only tokenizes
 };
 
 /// A worker over a tokenizer and a model: encodes records, packs them into batches, keeps the
@@ -72,10 +75,20 @@ class TaskWorker : public Worker {
   /// Counts, or with strict refuses, what encode() found.
   void note(const Record& record, const Encoding& encoding);
   void note_cut(const Record& record);
+  /// Counts, or with strict refuses, a text of which more than half of the tokens are unknown.
+  void note_unknown(const Record& record, size_t unknown, size_t tokens);
   /// Throws Error(usage) for windows, where they have no meaning: `where` says so of some cases.
   void refuse_windows(std::string_view where = "") const;
   /// Counts a value that is NaN or infinite; with strict throws Error naming the record.
   void note_non_finite(const Record& record);
+  /// Calls count() for what this record adds to a measure, but once: stream() may run it again when
+  /// one beside it is bad. The last that may throw for a record.
+  template <typename Count>
+  void once(const Record& record, Count count) {
+    if (record.number < next_counted_) return;
+    count();
+    next_counted_ = record.number + 1;
+  }
 
   void begin_row(Rows& rows, const Record& record) const;
   void end_row(Rows& rows, const Record& record) const;
@@ -98,7 +111,9 @@ class TaskWorker : public Worker {
   std::vector<Encoding> windows_;
   uint64_t last_cut_ = 0;  // numbers of the records that were counted last
   uint64_t last_invalid_utf8_ = 0;
+  uint64_t last_unknown_ = 0;
   uint64_t last_non_finite_ = 0;
+  uint64_t next_counted_ = 0;
 };
 
 /// Code points before byte `byte` of `text`: what --chars prints for a byte offset.

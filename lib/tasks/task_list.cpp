@@ -12,6 +12,8 @@
 namespace bert {
 namespace {
 
+constexpr std::string_view kKinds[] = {"classify", "ner", "qa", "mlm", "vectors"};
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -58,7 +60,6 @@ class LineParser {
 
  private:
   TaskKind kind_of(std::string_view word) const {
-    constexpr std::string_view kKinds[] = {"classify", "ner", "qa", "mlm", "vectors"};
     for (size_t i = 0; i < std::size(kKinds); ++i) {
       if (word == kKinds[i]) return static_cast<TaskKind>(i);
     }
@@ -119,6 +120,16 @@ class LineParser {
 };
 
 }  // namespace
+
+std::string kind_name(TaskKind kind) { return std::string(kKinds[static_cast<size_t>(kind)]); }
+
+std::string TaskLine::options_text() const {
+  constexpr const char* kLabels[] = {"", " multi-label", " regression", ""};
+  return fmt::format("{} batch={} length={} weight={} dropout={} probability={}{}", kind_name(kind),
+                     batch_size, max_length, weight,
+                     dropout < 0 ? "default" : fmt::format("{}", dropout), mlm_probability,
+                     kLabels[static_cast<size_t>(train.kind)]);
+}
 
 std::vector<TaskLine> read_task_list(const std::string& path) {
   const MappedFile file = MappedFile::open(path);

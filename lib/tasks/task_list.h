@@ -27,7 +27,11 @@ struct TaskLine {
   /// As finetune knows it; only of classify, ner and qa.
   FinetuneTask task() const { return static_cast<FinetuneTask>(kind); }
   bool supervised() const { return kind <= TaskKind::qa; }
+  /// Its kind and the options that decide its steps, those by default too.
+  std::string options_text() const;
 };
+
+std::string kind_name(TaskKind kind);
 
 /// Throws Error(usage) naming line and word.
 std::vector<TaskLine> read_task_list(const std::string& path);

@@ -70,21 +70,20 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
         } else if (output == TokenizeOutput::ids) {
           append_ids(pieces, rows.raw());
         } else if (output == TokenizeOutput::offsets) {
-          size_t index = tokens;
+          size_t index = tokens + 1;  // [CLS] is 0
           for (const Piece& piece : pieces) {
             write_offset(record, index++, piece.id, piece.offset, chars, rows);
           }
         }
         tokens += pieces.size();
-        if (totals_ != nullptr) {
-          words = static_cast<uint64_t>(pieces.back().word) + 1;
-          unknown += static_cast<uint64_t>(
-              std::count_if(pieces.begin(), pieces.end(),
-                            [&](const Piece& piece) { return piece.id == tokenizer_.unk_id(); }));
-        }
+        words = static_cast<uint64_t>(pieces.back().word) + 1;
+        unknown += static_cast<uint64_t>(
+            std::count_if(pieces.begin(), pieces.end(),
+                          [&](const Piece& piece) { return piece.id == tokenizer_.unk_id(); }));
         return true;
       });
   note(record, found);
+  note_unknown(record, unknown, tokens);
   if (list) {
     if (tokens > 0) rows.raw().pop_back();  // the last blank
     end_row(rows, record);
@@ -107,11 +106,11 @@ void TokenizeWorker::whole(const Record& record, Rows& rows) {
     if (error.kind() != Error::Kind::usage) throw;
     record.fail(Error::Kind::data, error.what());
   }
+  uint64_t tokens = 0;
+  uint64_t unknown = 0;
+  uint64_t words = 0;
   for (const Encoding& encoding : encodings()) {
     write(record, encoding, rows);
-    uint64_t tokens = 0;
-    uint64_t unknown = 0;
-    uint64_t words = 0;
     for (size_t i = 0; i < encoding.size(); ++i) {
       if (encoding.special_tokens_mask[i]) continue;
       const bool same_word = i > 0 && !encoding.special_tokens_mask[i - 1] &&
@@ -120,23 +119,26 @@ void TokenizeWorker::whole(const Record& record, Rows& rows) {
       unknown += encoding.input_ids[i] == tokenizer_.unk_id() ? 1 : 0;
       ++tokens;
     }
-    add_to_totals(record, words, tokens, unknown);
   }
+  add_to_totals(record, words, tokens, unknown);
 }
 
 void TokenizeWorker::add_to_totals(const Record& record, uint64_t words, uint64_t tokens,
                                    uint64_t unknown) {
   if (totals_ == nullptr) return;
-  totals_->records += 1;
-  totals_->bytes += record.text.size() + record.text_pair.size();
-  totals_->words += words;
-  totals_->tokens += tokens;
-  totals_->unknown += unknown;
+  once(record, [&] {
+    totals_->records += 1;
+    totals_->bytes += record.text.size() + record.text_pair.size();
+    totals_->words += words;
+    totals_->tokens += tokens;
+    totals_->unknown += unknown;
+  });
 }
 
 void TokenizeWorker::write_offset(const Record& record, size_t index, int32_t id, Offset offset,
                                   CharCounter* chars, Rows& rows) {
-  rows.field(record.number).field(index);
+  begin_row(rows, record);
+  rows.field(index);
   if (chars != nullptr) {
     const size_t begin = chars->before(offset.begin);
     rows.field(begin).field(chars->before(offset.end));
@@ -166,7 +168,7 @@ void TokenizeWorker::write(const Record& record, const Encoding& encoding, Rows&
       CharCounter second(record.text_pair);
       for (size_t i = 0; i < encoding.size(); ++i) {
         CharCounter* chars = &(tokenize_.pair && encoding.token_type_ids[i] == 1 ? second : first);
-        write_offset(record, i, encoding.input_ids[i], encoding.offsets[i],
+        write_offset(record, encoding.index(i), encoding.input_ids[i], encoding.offsets[i],
                      options_.chars ? chars : nullptr, rows);
       }
       break;

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "training/learner.h"
 #include "training/run.h"
@@ -15,20 +17,38 @@ struct TrainingJob {
   std::string output;      ///< directory to write
   size_t batch_size = 32;  ///< sequences in a step
   training::LearnerOptions learner;
-  double dropout = 0.1;       ///< rate
+  bool batch_given = false, rate_given = false;  ///< by the user: no task chooses better ones
+  std::optional<double> dropout;                 ///< rate; none: config.json's
   double warmup_ratio = 0.1;  ///< part of the steps in which the learning rate rises
   bool resume = false, overwrite = false;
-  uint64_t save_every = 0;  ///< steps; 0: only when it ends
+  uint64_t save_every = 0;      ///< steps; 0: only when it ends
+  size_t keep_checkpoints = 2;  ///< the newest; 0: none when it is done
   const std::atomic<int>* stop = nullptr;
   std::function<void(const training::StepReport&)> on_step;
   std::function<void(const std::string&)> on_notice;
+  /// Hears, before the first step, of the bytes that training will want beyond those in use.
+  std::function<void(size_t)> on_memory;
   /// Rows of results; the first one names the columns.
   std::function<void(const std::string&)> on_row;
+  /// A table about the model that was kept.
+  std::function<void(const std::string&)> on_report;
 
   /// The learner's options for a run of so many steps.
   training::LearnerOptions learner_options(uint64_t steps) const;
-  /// What a run of `task` on data of this hash needs; checkpoints must agree in its identity.
-  training::RunOptions run_options(const std::string& task, uint64_t data, uint64_t steps) const;
+  training::DropoutRates dropout_rates(const Config& config, training::Objective objective) const {
+    return dropout ? training::DropoutRates::all(*dropout)
+                   : training::DropoutRates::of(config, objective);
+  }
+  /// What a run of `task` needs. Its identity holds what all kinds of training share; the caller
+  /// adds what else decides the steps, the data above all.
+  training::RunOptions run_options(const std::string& task, uint64_t steps) const;
 };
+
+std::string hash_text(uint64_t hash);
+
+/// Of the content of those that are regular files; a pipe can be read only once.
+uint64_t files_hash(const std::vector<std::string>& files);
+/// Of all files that stand directly in it.
+uint64_t directory_hash(const std::string& directory);
 
 }  // namespace bert

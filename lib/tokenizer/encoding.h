@@ -32,9 +32,17 @@ struct Encoding {
       special_tokens_mask;        ///< 1: added by the tokenizer ([CLS], [SEP]), 0: from the text
   std::vector<int32_t> word_ids;  ///< index of the word in its text, -1 for added tokens
   size_t dropped = 0;             ///< tokens of the text that truncation removed
+  size_t before = 0;              ///< tokens of the text before this window of it
   size_t replaced_bytes = 0;      ///< maximal invalid UTF-8 parts read as U+FFFD
 
   size_t size() const { return input_ids.size(); }
+  /// Where token `i` stands in the sequence of the whole text with its special tokens, [CLS] being
+  /// 0, whether or not this encoding has them, and whichever window it is.
+  size_t index(size_t i) const {
+    const size_t at = i + (special_tokens_mask.front() ? 0 : 1);
+    const bool windowed = token_type_ids.back() == 1 ? token_type_ids[i] == 1 : at > 0;
+    return at + (windowed ? before : 0);
+  }
   void clear() {
     input_ids.clear();
     token_type_ids.clear();
@@ -42,6 +50,7 @@ struct Encoding {
     special_tokens_mask.clear();
     word_ids.clear();
     dropped = 0;
+    before = 0;
     replaced_bytes = 0;
   }
   void push(int32_t id, int32_t type, Offset offset, bool special, int32_t word) {

@@ -280,7 +280,7 @@ void Tokenizer::encode_windows(std::string_view text, const EncodeOptions& optio
   for (size_t w = 0; w < count; ++w) {
     windows[w].clear();
     windows[w].replaced_bytes = replaced;
-    const size_t begin = w * (limit - stride);
+    const size_t begin = windows[w].before = w * (limit - stride);
     assemble(pieces.subspan(begin, std::min(limit, pieces.size() - begin)), nullptr,
              options.add_special_tokens, windows[w]);
   }
@@ -302,7 +302,7 @@ void Tokenizer::encode_pair_windows(std::string_view question, std::string_view 
   for (size_t w = 0; w < count; ++w) {
     windows[w].clear();
     windows[w].replaced_bytes = replaced;
-    const size_t begin = w == 0 ? 0 : w * (room - stride);
+    const size_t begin = windows[w].before = w == 0 ? 0 : w * (room - stride);
     const auto part = pieces.subspan(begin, std::min(room, pieces.size() - begin));
     assemble(buffers.first, &part, options.add_special_tokens, windows[w]);
   }
@@ -376,6 +376,7 @@ int32_t Tokenizer::pad_id() const { return state_->pad_id; }
 int32_t Tokenizer::mask_id() const { return state_->mask_id; }
 std::string_view Tokenizer::mask_token() const { return state_->files.mask_token; }
 bool Tokenizer::lowercase() const { return state_->files.wordpiece.normalizer.lowercase; }
+const std::string& Tokenizer::case_fault() const { return state_->files.case_fault; }
 size_t Tokenizer::added_tokens_single() const { return 2; }
 size_t Tokenizer::added_tokens_pair() const { return 3; }
 std::optional<size_t> Tokenizer::model_max_length() const { return state_->files.model_max_length; }

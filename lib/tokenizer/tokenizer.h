@@ -102,6 +102,8 @@ class BERT_API Tokenizer {
   int32_t mask_id() const;              ///< -1 if the vocabulary has none
   std::string_view mask_token() const;  ///< "[MASK]" as this vocabulary spells it
   bool lowercase() const;
+  /// How lower-casing contradicts the vocabulary, which is one of warnings() too; "": it does not.
+  const std::string& case_fault() const;
   size_t added_tokens_single() const;  ///< special tokens added to one text: 2
   size_t added_tokens_pair() const;    ///< to a pair: 3
   /// model_max_length of tokenizer_config.json; nullopt if absent or the 1e30 that transformers

@@ -35,6 +35,7 @@ class Reader {
   std::optional<JsonDocument> open_json(std::string_view name) const;
 
   void read_config();
+  void read_class(Json config);
   void read_flags(Json config);
   void read_named_tokens(Json source);
   void read_config_tokens(Json config);
@@ -42,10 +43,12 @@ class Reader {
 
   void use_vocab_txt();
   void use_tokenizer_json();
+  void use_frame(const TokenizerJson& json);
   void merge_flags(const TokenizerJson& json);
 
   void add_token(AddedToken token, std::optional<int64_t> wanted_id, const std::string& where);
   void settle_special_tokens();
+  void check_case();
 
   std::string directory_;
   std::string source_;  ///< the file that the vocabulary came from
@@ -61,9 +64,10 @@ class Reader {
     std::optional<bool> lowercase;
     std::optional<bool> handle_chinese_chars;
     std::optional<bool> strip_accents;
-    bool strip_accents_is_null = false;
   } flags_;
   bool config_names_tokens_ = false;
+  bool bert_class_ = true;
+  bool bare_ = false;  ///< a tokenizer.json that no model and no class is with: it says all
 };
 
 std::optional<JsonDocument> Reader::open_json(std::string_view name) const {
@@ -77,6 +81,8 @@ TokenizerFiles Reader::read() {
   if (!json && !file_exists(path("vocab.txt"))) {
     throw Error(Error::Kind::no_input, directory_, "has no tokenizer.json and no vocab.txt");
   }
+  bare_ = json && !file_exists(path("tokenizer_config.json")) && !file_exists(path("config.json"));
+  bert_class_ = !bare_;
   read_config();
   if (json) {
     use_tokenizer_json();
@@ -84,6 +90,7 @@ TokenizerFiles Reader::read() {
     use_vocab_txt();
   }
   settle_special_tokens();
+  check_case();
   return std::move(files_);
 }
 
@@ -102,36 +109,47 @@ void Reader::read_config() {
   }
 }
 
+/// transformers builds the tokenizers of BERT anew from the vocabulary and the flags, whatever else
+/// tokenizer.json says; those without a class of their own are what tokenizer.json says; all others
+/// have rules of their own.
+void Reader::read_class(Json config) {
+  static constexpr std::array kOfBert = {"BertTokenizer",
+                                         "DistilBertTokenizer",
+                                         "ElectraTokenizer",
+                                         "MobileBertTokenizer",
+                                         "ConvBertTokenizer",
+                                         "LayoutLMTokenizer",
+                                         "LxmertTokenizer",
+                                         "SqueezeBertTokenizer",
+                                         "DPRQuestionEncoderTokenizer",
+                                         "DPRContextEncoderTokenizer",
+                                         "DPRReaderTokenizer"};
+  static constexpr std::array kOfAny = {"PreTrainedTokenizer", "TokenizersBackend",
+                                        "RetriBertTokenizer", "NezhaTokenizer", "ErnieTokenizer"};
+  const auto name = config.find("tokenizer_class");
+  if (!name || name->is_null()) return;
+  std::string_view text = name->as_string();
+  if (text.ends_with("Fast")) text.remove_suffix(4);
+  if (std::find(kOfBert.begin(), kOfBert.end(), text) != kOfBert.end()) return;
+  bert_class_ = false;
+  if (std::find(kOfAny.begin(), kOfAny.end(), text) != kOfAny.end()) return;
+  throw Error(Error::Kind::unsupported, name->where(),
+              fmt::format("the tokenizer {} is not supported, wants BertTokenizer, or "
+                          "PreTrainedTokenizerFast for what tokenizer.json says",
+                          printable(text)));
+}
+
 void Reader::read_flags(Json config) {
-  // The flags belong to the class of BERT; others take tokenizer.json as it is.
-  static constexpr std::array kClasses = {
-      "BertTokenizer",     "DistilBertTokenizer", "ElectraTokenizer",     "MobileBertTokenizer",
-      "ConvBertTokenizer", "LayoutLMTokenizer",   "SqueezeBertTokenizer", "RetriBertTokenizer",
-      "NezhaTokenizer",    "ErnieTokenizer"};
-  static constexpr std::array kAnyClass = {"PreTrainedTokenizer", "TokenizersBackend"};
-  bool bert_class = true;
-  if (const auto name = config.find("tokenizer_class"); name && name->is_string()) {
-    std::string_view text = name->as_string();
-    if (text.ends_with("Fast")) text.remove_suffix(4);
-    bert_class = std::find(kClasses.begin(), kClasses.end(), text) != kClasses.end();
-    const bool any = std::find(kAnyClass.begin(), kAnyClass.end(), text) != kAnyClass.end();
-    if (!bert_class && !any && !file_exists(path("tokenizer.json"))) {
-      throw Error(
-          Error::Kind::unsupported, name->where(),
-          fmt::format("the tokenizer {} is not supported, wants BertTokenizer", printable(text)));
-    }
-  }
+  read_class(config);
   const auto get = [&](std::string_view key) -> std::optional<bool> {
     const auto value = config.find(key);
     if (!value || value->is_null()) return std::nullopt;
     return value->as_bool();
   };
-  if (bert_class) {
+  if (bert_class_) {
     flags_.lowercase = get("do_lower_case");
     flags_.handle_chinese_chars = get("tokenize_chinese_chars");
     flags_.strip_accents = get("strip_accents");
-    const auto strip = config.find("strip_accents");
-    flags_.strip_accents_is_null = strip && strip->is_null();
   }
   files_.text_cleanup = flag(config, "clean_up_tokenization_spaces", false);
   if (const auto limit = config.find("model_max_length"); limit && !limit->is_null()) {
@@ -227,10 +245,7 @@ void Reader::use_tokenizer_json() {
   source_ = path("tokenizer.json");
   TokenizerJson json = read_tokenizer_json(source_);
   files_.vocab = std::move(json.vocab);
-  files_.wordpiece.max_input_chars_per_word = json.max_input_chars_per_word;
-  files_.unk_token = json.unk_token.value_or(files_.unk_token);
-  files_.cls_token = json.cls_token.value_or(files_.cls_token);
-  files_.sep_token = json.sep_token.value_or(files_.sep_token);
+  if (!bert_class_) use_frame(json);
   files_.decoder_cleanup = json.decoder_cleanup;
   merge_flags(json);
   std::vector<Wanted> tokens;
@@ -247,20 +262,49 @@ void Reader::use_tokenizer_json() {
   }
 }
 
-/// Flags of the configuration prevail over those of tokenizer.json, as in transformers.
-void Reader::merge_flags(const TokenizerJson& json) {
-  const bool lowercase = flags_.lowercase.value_or(json.lowercase);
-  if (lowercase != json.lowercase) {
-    files_.warnings.push_back(
-        fmt::format("{}: tokenizer_config.json says do_lower_case {}, tokenizer.json {}; the "
-                    "former is used, as in transformers",
-                    source_, lowercase, json.lowercase));
+/// The special tokens of tokenizer.json, which count where no class of BERT has its own.
+void Reader::use_frame(const TokenizerJson& json) {
+  files_.unk_token = json.unk_token.value_or(files_.unk_token);
+  if (!json.cls || !json.sep) {
+    if (bare_) return;
+    throw Error(Error::Kind::unsupported, source_,
+                "post_processor is null: no [CLS] and [SEP] around a text is not supported, unless "
+                "tokenizer_class is BertTokenizer, which has them");
   }
-  const bool config_strips = flags_.strip_accents || flags_.strip_accents_is_null;
-  const std::optional<bool> strip = config_strips ? flags_.strip_accents : json.strip_accents;
-  files_.wordpiece.normalizer = {json.clean_text,
-                                 flags_.handle_chinese_chars.value_or(json.handle_chinese_chars),
-                                 strip.value_or(lowercase), lowercase};
+  files_.cls_token = json.cls->content;
+  files_.sep_token = json.sep->content;
+  for (const auto& token : {*json.cls, *json.sep}) {
+    const int32_t id = files_.vocab.find(token.content);
+    if (id < 0 || !token.id || *token.id == id) continue;
+    throw Error(Error::Kind::unsupported, source_,
+                fmt::format("post_processor gives {} the id {}, the vocabulary {}",
+                            printable(token.content), *token.id, id));
+  }
+}
+
+/// A class of BERT takes the flags of the configuration or their defaults, as in transformers.
+void Reader::merge_flags(const TokenizerJson& json) {
+  if (!bert_class_) {
+    files_.wordpiece.max_input_chars_per_word = json.max_input_chars_per_word;
+    files_.wordpiece.normalizer = {json.clean_text, json.handle_chinese_chars,
+                                   json.strip_accents.value_or(json.lowercase), json.lowercase};
+    return;
+  }
+  if (json.max_input_chars_per_word != files_.wordpiece.max_input_chars_per_word ||
+      files_.vocab.continuing_prefix() != "##") {
+    throw Error(Error::Kind::unsupported, source_,
+                "max_input_chars_per_word other than 100 or continuing_subword_prefix other than "
+                "## is not supported with a tokenizer_class of BERT, which has these");
+  }
+  const bool lowercase = flags_.lowercase.value_or(true);
+  if (lowercase != json.lowercase) {
+    files_.warnings.push_back(fmt::format(
+        "{}: tokenizer_config.json {} do_lower_case {}, tokenizer.json {}; the former is used, as "
+        "in transformers",
+        source_, flags_.lowercase ? "says" : "leaves", lowercase, json.lowercase));
+  }
+  files_.wordpiece.normalizer = {true, flags_.handle_chinese_chars.value_or(true),
+                                 flags_.strip_accents.value_or(lowercase), lowercase};
 }
 
 // Special tokens
@@ -304,6 +348,34 @@ void Reader::settle_special_tokens() {
     add_token(std::move(token), std::nullopt, source_);
   }
   files_.wordpiece.unk_id = files_.vocab.find(files_.unk_token);
+}
+
+/// Capitals in pieces tell what the vocabulary was made for; special tokens are always in capitals.
+void Reader::check_case() {
+  size_t capitals = 0, letters = 0;
+  for (size_t id = 0; id < files_.vocab.size(); ++id) {
+    const std::string_view token = files_.vocab.text(static_cast<int32_t>(id));
+    if (token.starts_with('[') && token.ends_with(']')) continue;
+    const auto has = [&](char from, char to) {
+      return std::any_of(token.begin(), token.end(), [=](char c) { return c >= from && c <= to; });
+    };
+    const bool capital = has('A', 'Z');
+    capitals += capital;
+    letters += capital || has('a', 'z');
+  }
+  const bool lowercase = files_.wordpiece.normalizer.lowercase;
+  // A few pieces of an uncased vocabulary may have capitals by chance.
+  const bool fault = lowercase ? capitals * 10 > letters : capitals * 100 <= letters;
+  if (letters == 0 || !fault) return;
+  files_.case_fault =
+      lowercase
+          ? fmt::format(
+                "text is lower-cased, but {} pieces of the vocabulary have capitals and "
+                "are never used; is do_lower_case meant to be false?",
+                capitals)
+          : "text keeps its capitals, but the vocabulary has none: words with capitals become "
+            "[UNK]; is do_lower_case meant to be true?";
+  files_.warnings.push_back(directory_ + ": " + files_.case_fault);
 }
 
 }  // namespace

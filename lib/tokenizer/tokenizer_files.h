@@ -25,6 +25,7 @@ struct TokenizerFiles {
   std::optional<size_t> model_max_length;
   bool decoder_cleanup = true;  ///< of the WordPiece decoder, piece by piece
   bool text_cleanup = false;    ///< clean_up_tokenization_spaces: of the whole text once more
+  std::string case_fault;       ///< what in lower-casing contradicts the vocabulary; a warning too
   std::vector<std::string> warnings;
 };
 

@@ -163,12 +163,19 @@ void read_template(Json processor, TokenizerJson& out) {
                     printable(single), printable(pair)));
   }
   const Json specials = processor.at("special_tokens");
-  for (const std::string& name : {cls, sep}) {
-    if (!specials.find(name))
+  const auto token = [&](const std::string& name) {
+    const auto found = specials.find(name);
+    if (!found)
       bad(specials.where(), fmt::format("the template's token {} is missing", printable(name)));
-  }
-  out.cls_token = cls;
-  out.sep_token = sep;
+    TokenizerJson::FrameToken result{name, std::nullopt};
+    if (const auto ids = found->find("ids")) {
+      if (ids->size() != 1) bad(ids->where(), "wants one id");
+      ids->for_each_element([&](Json id) { result.id = id.as_int(); });
+    }
+    return result;
+  };
+  out.cls = token(cls);
+  out.sep = token(sep);
 }
 
 /// The template of BERT, written as TemplateProcessing or BertProcessing; nothing else is
@@ -178,12 +185,19 @@ void read_post_processor(Json root, TokenizerJson& out) {
   if (!processor || processor->is_null()) return;
   const Json type = processor->at("type");
   if (type.as_string() == "BertProcessing") {
-    processor->at("cls").for_each_element([&](Json item) {
-      if (item.is_string()) out.cls_token = item.as_string();
-    });
-    processor->at("sep").for_each_element([&](Json item) {
-      if (item.is_string()) out.sep_token = item.as_string();
-    });
+    const auto token = [&](std::string_view key) {
+      TokenizerJson::FrameToken result;
+      processor->at(key).for_each_element([&](Json item) {
+        if (item.is_string()) {
+          result.content = item.as_string();
+        } else {
+          result.id = item.as_int();
+        }
+      });
+      return result;
+    };
+    out.cls = token("cls");
+    out.sep = token("sep");
     return;
   }
   if (type.as_string() != "TemplateProcessing") {

@@ -22,8 +22,11 @@ struct TokenizerJson {
   Vocab vocab{"##", 0};  ///< closed
   size_t max_input_chars_per_word = 100;
   std::optional<std::string> unk_token;
-  std::optional<std::string> cls_token;  ///< of the template
-  std::optional<std::string> sep_token;
+  struct FrameToken {
+    std::string content;
+    std::optional<int64_t> id;
+  };
+  std::optional<FrameToken> cls, sep;  ///< of the post-processor; nullopt: there is none
   bool clean_text = true;
   bool handle_chinese_chars = true;
   bool lowercase = true;

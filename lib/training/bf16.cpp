@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/cpu.h"
 #include "ops/kernel_table.h"
 
 namespace bert::training {
@@ -21,7 +20,7 @@ size_t panel_bytes(size_t k) { return round_up(k, 2) * kPanel * sizeof(uint16_t)
 
 }  // namespace
 
-bool Bf16Products::available() { return cpu_bf16(); }
+bool Bf16Products::available() { return kernels().gemm_bf16 != nullptr; }
 
 /// a_ = the rows of a.
 void Bf16Products::round_rows(ConstMatrix a) {

@@ -5,13 +5,13 @@
 namespace bert::training {
 
 /// Matrix products of floats rounded to bfloat16, summed in float: about twice as fast as float
-/// where the CPU has them (AVX512-BF16), with 8 bits of precision. Operands are rounded and put in
-/// kernel order anew for each product, since weights change with every step.
+/// where the kernels have them (AMX, AVX512-BF16 of AMD), with 8 bits of precision. Operands are
+/// rounded and put in kernel order anew for each product, since weights change with every step.
 ///
 /// Thread rule: one per thread.
 class Bf16Products {
  public:
-  /// Whether this CPU computes them.
+  /// Whether the kernels of this CPU have them.
   static bool available();
 
   /// c [m, n] = a [m, k] b^T + bias, b being [n, k]; bias [n] or nullptr.

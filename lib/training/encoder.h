@@ -11,8 +11,9 @@ namespace bert::training {
 
 /// Where dropout falls and by which key; rates 0: none.
 struct DropoutPlan {
-  float hidden = 0;       ///< hidden_dropout_prob: embeddings, both dense outputs, the head's input
+  float hidden = 0;       ///< hidden_dropout_prob: embeddings, both dense outputs
   float attention = 0;    ///< attention_probs_dropout_prob
+  float classifier = 0;   ///< classifier_dropout: the input of a classifier
   uint64_t key = 0;       ///< of seed and step
   size_t token_0 = 0;     ///< number of the batch's first token in the step
   size_t sequence_0 = 0;  ///< and of its first sequence

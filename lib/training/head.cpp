@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kHeadSite = 8;  // of dropout
 constexpr size_t kDenseSite = 9;
-constexpr size_t kDecoderRows = 512;  // of logits [M, V] held at once
 
 void copy(ConstMatrix from, Matrix to) {
   for (size_t t = 0; t < from.rows; ++t) std::copy_n(from.row(t), from.cols, to.row(t));
@@ -66,13 +65,14 @@ Matrix Head::features(const PackedBatch& batch, ConstMatrix hidden, const Dropou
   const Matrix rows = rows_.matrix(count, h);
   for (size_t s = 0; s < count; ++s) std::copy_n(hidden.row(batch.begin(s)), h, rows.row(s));
   const bool early = config_.model_type == "electra";
-  if (early) training::dropout(dropout.at(dropout.hidden, 0, kDenseSite, dropout.sequence_0), rows);
+  if (early)
+    training::dropout(dropout.at(dropout.classifier, 0, kDenseSite, dropout.sequence_0), rows);
   const Matrix dense_out = dense_out_.matrix(count, h);
   linear_forward(*dense_, rows, dense_out);
   const Matrix features = features_.matrix(count, h);
   activation_forward(dense_act_, dense_out, features);
   if (objective_ == Objective::classify) {
-    training::dropout(dropout.at(dropout.hidden, 0, kHeadSite, dropout.sequence_0), features);
+    training::dropout(dropout.at(dropout.classifier, 0, kHeadSite, dropout.sequence_0), features);
   }
   return features;
 }
@@ -82,7 +82,7 @@ void Head::features_backward(const PackedBatch& batch, Matrix d_features,
                              Matrix d_hidden) {
   const size_t count = batch.sequences(), h = d_features.cols;
   if (objective_ == Objective::classify) {
-    training::dropout(dropout.at(dropout.hidden, 0, kHeadSite, dropout.sequence_0), d_features);
+    training::dropout(dropout.at(dropout.classifier, 0, kHeadSite, dropout.sequence_0), d_features);
   }
   activation_backward(dense_act_, ConstMatrix(dense_out_.data(), count, h), d_features);
   const bool pooled = dense_ == &weights_.pooler;
@@ -90,23 +90,11 @@ void Head::features_backward(const PackedBatch& batch, Matrix d_features,
   linear_backward(*dense_, ConstMatrix(rows_.data(), count, h), d_features,
                   pooled ? gradient.pooler : gradient.classifier_dense, d_rows);
   if (config_.model_type == "electra") {
-    training::dropout(dropout.at(dropout.hidden, 0, kDenseSite, dropout.sequence_0), d_rows);
+    training::dropout(dropout.at(dropout.classifier, 0, kDenseSite, dropout.sequence_0), d_rows);
   }
   for (size_t s = 0; s < count; ++s) {
     gradient_kernels().axpy(1.f, d_rows.row(s), h, d_hidden.row(batch.begin(s)));
   }
-}
-
-Matrix Head::logits(const PackedBatch& batch, ConstMatrix hidden) {
-  if (objective_ == Objective::classify) {
-    const Matrix logits = logits_.matrix(batch.sequences(), classifier_->weight.rows);
-    linear_forward(*classifier_, features(batch, hidden, {}), logits);
-    return logits;
-  }
-  const LinearWeights& w = objective_ == Objective::spans ? weights_.spans : weights_.classifier;
-  const Matrix logits = logits_.matrix(batch.tokens(), w.weight.rows);
-  linear_forward(w, hidden, logits);
-  return logits;
 }
 
 Tally Head::count(const TrainingBatch& batch) const {
@@ -200,7 +188,7 @@ void Head::learn_sequences(const TrainingBatch& batch, ConstMatrix hidden, float
 void Head::learn_tokens(const TrainingBatch& batch, ConstMatrix hidden, float scale,
                         const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden,
                         Tally& tally) {
-  const Dropout drop = dropout.at(dropout.hidden, 0, kHeadSite, dropout.token_0);
+  const Dropout drop = dropout.at(dropout.classifier, 0, kHeadSite, dropout.token_0);
   const Matrix x = features_.matrix(hidden.rows, hidden.cols);  // [T, H]
   copy(hidden, x);
   training::dropout(drop, x);

@@ -38,11 +38,10 @@ struct LossScale {
 /// Thread rule: one Head per thread.
 class Head {
  public:
+  static constexpr size_t kDecoderRows = 512;  ///< of masked LM's logits [M, V] held at once
+
   /// `plan` and `weights` are borrowed.
   Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16 = false);
-
-  /// classify: [S, labels]; tokens: [T, labels]; spans: [T, 2]; until the next call.
-  Matrix logits(const PackedBatch& batch, ConstMatrix hidden);
 
   /// How much of each kind `batch` holds, for LossScale: only tokens and sequences are set.
   Tally count(const TrainingBatch& batch) const;

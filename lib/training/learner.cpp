@@ -49,7 +49,7 @@ double cost(size_t n, const Config& config) {
          (static_cast<double>(4 * config.hidden_size + 2 * config.intermediate_size) + 2 * length);
 }
 
-/// Sequences [bounds[i], bounds[i + 1]) are part i's.
+/// Sequences [bounds[i], bounds[i + 1]) are part i's: at most `parts`, and none without a sequence.
 std::vector<size_t> share(const PackedBatch& batch, const Config& config, size_t parts) {
   double total = 0;
   for (size_t s = 0; s < batch.sequences(); ++s) total += cost(batch.length(s), config);
@@ -61,8 +61,8 @@ std::vector<size_t> share(const PackedBatch& batch, const Config& config, size_t
     if (bounds.size() < parts && done + next / 2 > limit) bounds.push_back(s);
     done += next;
   }
-  bounds.resize(parts, batch.sequences());
   bounds.push_back(batch.sequences());
+  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
   return bounds;
 }
 
@@ -99,14 +99,19 @@ struct Learner::State {
     }
     if (options.bf16 && !Bf16Products::available()) {
       throw Error(Error::Kind::unsupported, "",
-                  "this CPU has no products in bfloat16 (AVX512-BF16): train in f32");
+                  "this CPU has no products in bf16 that are faster than floats: train in f32");
     }
     for (Buffer* b : {&values, &first, &second}) std::fill_n(b->data(), layout.floats(), 0.f);
     sparse = std::none_of(weights.begin(), weights.end(), [](const ModelWeights& w) {
       return w.transform.weight.data && w.decoder.weight.data == w.word.data;
     });
     row_moves.assign(config.vocab_size, 0);
-    for (int i = 0; i < team.size(); ++i) {
+    grow_lanes(1);
+  }
+
+  /// A lane has a whole gradient: there are as many as the sequences of a step keep busy.
+  void grow_lanes(size_t count) {
+    while (lanes.size() < count) {
       lanes.push_back(std::make_unique<Lane>(heads, weights, options.bf16));
       Lane& lane = *lanes.back();
       std::fill_n(lane.gradient.reserve(layout.floats()), layout.floats(), 0.f);
@@ -145,12 +150,15 @@ struct Learner::State {
   template <typename Use>
   void for_each_pass(const TrainingBatch& batch, Use use) {
     check_batch(batch.batch, config);
-    const std::vector<size_t> bounds = share(batch.batch, config, lanes.size());
+    const std::vector<size_t> bounds = share(batch.batch, config, static_cast<size_t>(team.size()));
+    grow_lanes(bounds.size() - 1);
     team.run([&](int part, int) {
       const auto p = static_cast<size_t>(part);
+      if (p >= lanes.size()) return;
       Lane& lane = *lanes[p];
       lane.tally = {};
       lane.failure = nullptr;
+      if (p + 1 >= bounds.size()) return;
       try {
         run_passes(batch, bounds[p], bounds[p + 1], lane, use);
       } catch (...) {  // out of memory
@@ -168,11 +176,12 @@ struct Learner::State {
       const auto& cu = batch.batch.cu_seq_lens;
       while (last < end && cu[last + 1] - cu[first_s] <= options.max_pass_tokens) ++last;
       slice(batch, first_s, last, lane.part);
-      const float rate = heads[batch.head].dropout;
+      const DropoutRates& rates = heads[batch.head].dropout;
       // Batches of one step differ in their head.
-      const DropoutPlan dropout{rate, rate, mix(options.seed, steps) + batch.head, cu[first_s],
-                                first_s};
-      use(lane, dropout, first_s);
+      const DropoutPlan dropout{rates.hidden,     rates.attention,
+                                rates.classifier, mix(options.seed, steps) + batch.head,
+                                cu[first_s],      first_s};
+      use(lane, dropout);
       first_s = last;
     }
   }
@@ -192,6 +201,7 @@ struct Learner::State {
 
 void Learner::State::zero_gradients() {
   team.run([&](int part, int) {
+    if (static_cast<size_t>(part) >= lanes.size()) return;
     float* gradient = lanes[static_cast<size_t>(part)]->gradient.data();
     const size_t table = sparse ? layout.parameters()[0].size : 0;
     const size_t width = config.embedding_size;
@@ -219,7 +229,7 @@ Tally Learner::State::learn(const TrainingBatch& batch, int32_t lowest) {
     return count > 0 ? static_cast<float>(weight / count) : 0;
   };
   const LossScale scale{mean(all.tokens), mean(all.sequences)};
-  for_each_pass(batch, [&](Lane& lane, const DropoutPlan& dropout, size_t) {
+  for_each_pass(batch, [&](Lane& lane, const DropoutPlan& dropout) {
     const Matrix hidden = lane.encoder.forward(lane.part.batch, dropout);
     const Matrix d_hidden = lane.d_hidden.matrix(hidden.rows, hidden.cols);
     const ModelWeights& gradient = lane.gradient_views[batch.head];
@@ -313,6 +323,32 @@ float* Learner::values() { return state_->values.data(); }
 float* Learner::first_moments() { return state_->first.data(); }
 float* Learner::second_moments() { return state_->second.data(); }
 uint64_t Learner::steps() const { return state_->steps; }
+size_t Learner::bytes_to_come(const StepSize& size, bool evaluates) const {
+  const State& s = *state_;
+  const Config& c = s.config;
+  const size_t h = c.hidden_size, i = c.intermediate_size, layers = c.num_hidden_layers;
+  const auto threads = static_cast<size_t>(s.team.size());
+  const size_t lanes = std::min(threads, std::max<size_t>(size.sequences, 1));
+  const size_t pass = std::min(std::max(s.options.max_pass_tokens, size.longest),
+                               size.tokens / lanes + size.longest / 2);
+  const size_t kept = layers * (8 * h + 2 * i + c.num_attention_heads);  // see LayerKept
+  const size_t way_back = 9 * h + i + 3 * c.embedding_size;
+  size_t lane = pass * (kept + way_back) + 2 * size.longest * size.longest;
+  for (const HeadPlan& head : s.heads) {
+    if (head.objective != Objective::pretrain && head.objective != Objective::masked_lm) continue;
+    const size_t predicted = pass / 6;
+    lane += predicted * (2 * h + 5 * c.embedding_size) +
+            std::min(predicted, Head::kDecoderRows) * c.vocab_size;
+  }
+  size_t floats = lanes * lane + (lanes - s.lanes.size()) * s.layout.floats();
+  if (evaluates) {  // its matrices in kernel order, and a workspace for each thread
+    floats += layers * (4 * h * h + 2 * h * i);
+    floats += threads * std::max<size_t>(512, size.longest) * (8 * h + i);
+  }
+  return floats * sizeof(float);
+}
+size_t Learner::lanes() const { return state_->lanes.size(); }
+Team& Learner::team() { return state_->team; }
 const float* Learner::gradient() const { return state_->lanes[0]->gradient.data(); }
 
 void Learner::set_steps(uint64_t done) {
@@ -350,45 +386,6 @@ StepResult Learner::step(std::span<const TrainingBatch> batches) {
   s.update(clip, result.learning_rate);
   ++s.steps;
   return result;
-}
-
-Tally Learner::evaluate(const TrainingBatch& batch) {
-  State& s = *state_;
-  s.for_each_pass(batch, [&](Lane& lane, const DropoutPlan&, size_t) {
-    const Matrix hidden = lane.encoder.forward(lane.part.batch, {});
-    lane.tally += lane.heads[batch.head]->learn(lane.part, hidden, {}, {}, nullptr, {});
-  });
-  return s.sum_tallies();
-}
-
-Tally Learner::predict(const TrainingBatch& batch,
-                       const std::function<void(size_t, const PackedBatch&, ConstMatrix)>& use) {
-  State& s = *state_;
-  struct Part {
-    size_t first;
-    PackedBatch batch;
-    std::vector<float> logits;
-    size_t columns;
-  };
-  std::vector<std::vector<Part>> parts(s.lanes.size());
-  s.for_each_pass(batch, [&](Lane& lane, const DropoutPlan&, size_t first) {
-    const Matrix hidden = lane.encoder.forward(lane.part.batch, {});
-    const Matrix logits = lane.heads[batch.head]->logits(lane.part.batch, hidden);
-    Part part{first, lane.part.batch, {}, logits.cols};
-    part.logits.assign(logits.data, logits.data + logits.rows * logits.cols);
-    lane.tally += lane.heads[batch.head]->learn(lane.part, hidden, {}, {}, nullptr, {});
-    const auto index = static_cast<size_t>(
-        std::find_if(s.lanes.begin(), s.lanes.end(), [&](auto& l) { return l.get() == &lane; }) -
-        s.lanes.begin());
-    parts[index].push_back(std::move(part));
-  });
-  for (const auto& lane : parts) {
-    for (const Part& part : lane) {
-      use(part.first, part.batch,
-          ConstMatrix(part.logits.data(), part.logits.size() / part.columns, part.columns));
-    }
-  }
-  return s.sum_tallies();
 }
 
 }  // namespace bert::training

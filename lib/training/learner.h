@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +21,12 @@ struct LearnerOptions {
   bool bf16 = false;              ///< products in bfloat16; weights stay float
 };
 
+/// How large a step's batch gets.
+struct StepSize {
+  size_t sequences = 0, tokens = 0;
+  size_t longest = 0;  ///< tokens of a sequence
+};
+
 struct StepResult {
   Tally tally;
   double loss = 0;  ///< the heads' mean losses, weighted and summed: what is minimised
@@ -32,9 +37,9 @@ struct StepResult {
 /// A model being trained: its parameters, their moments, and the steps that change them. One or
 /// several heads learn over one trunk.
 ///
-/// A step's sequences are shared out to the threads by their cost; each thread adds its gradients
-/// to its own run of floats, and these are added in the order of the threads. So a step is the same
-/// to the last bit each time it is run with one number of threads.
+/// A step's sequences are shared out to the threads by their cost; each thread that has one adds
+/// its gradients to its own run of floats, and these are added in the order of the threads. So a
+/// step is the same to the last bit each time it is run with one number of threads.
 ///
 /// Thread rule: one owner; it brings its own threads.
 class BERT_API Learner {
@@ -59,13 +64,13 @@ class BERT_API Learner {
   StepResult step(const TrainingBatch& batch) { return step({&batch, 1}); }
   /// The same on the sum of the heads' losses, each the mean of one batch times the head's weight.
   StepResult step(std::span<const TrainingBatch> batches);
-  /// Losses without learning.
-  Tally evaluate(const TrainingBatch& batch);
-  /// The same, and calls use(first, part, logits) for parts of `batch` in order: `first` is the
-  /// part's first sequence, `logits` as in Head::logits.
-  Tally predict(
-      const TrainingBatch& batch,
-      const std::function<void(size_t first, const PackedBatch& part, ConstMatrix logits)>& use);
+  /// An estimate of the memory that steps of this size, and evaluations between them, will take
+  /// beyond what the learner holds before its first step.
+  size_t bytes_to_come(const StepSize& size, bool evaluates) const;
+  /// How many threads have had sequences in one step; each of them holds a gradient.
+  size_t lanes() const;
+  /// The threads, between two steps.
+  Team& team();
   /// The gradient of the last step before clipping, layout().floats() floats; for tests. Rows of
   /// the word table that were not used are not set.
   const float* gradient() const;

@@ -1,9 +1,12 @@
 #include "training/parameters.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
+#include "base/error.h"
 #include "training/dropout.h"
 
 namespace bert::training {
@@ -13,6 +16,31 @@ bool is_norm_weight(std::string_view name) { return name.ends_with("LayerNorm.we
 bool is_bias(std::string_view name) { return name.ends_with("bias"); }
 
 }  // namespace
+
+DropoutRates DropoutRates::of(const Config& config, Objective objective) {
+  const bool distil = config.model_type == "distilbert";
+  const auto rate = [&](const char* key, double value) {
+    if (value >= 0 && value < 1) return static_cast<float>(value);
+    throw Error(Error::Kind::data, config.path,
+                fmt::format("{} is {}, wants a number from 0 to below 1", key, value));
+  };
+  DropoutRates rates;
+  rates.hidden = rate(distil ? "dropout" : "hidden_dropout_prob", config.hidden_dropout_prob);
+  rates.attention = rate(distil ? "attention_dropout" : "attention_probs_dropout_prob",
+                         config.attention_probs_dropout_prob);
+  const bool texts = objective == Objective::classify;
+  rates.classifier = distil && !texts ? rates.hidden
+                                      : rate(distil ? "seq_classif_dropout" : "classifier_dropout",
+                                             config.classifier_dropout);
+  return rates;
+}
+
+float initializer_range(const Config& config) {
+  const double range = config.initializer_range;
+  if (range > 0 && range < 100) return static_cast<float>(range);
+  throw Error(Error::Kind::data, config.path,
+              fmt::format("initializer_range is {}, wants a number above 0 and below 100", range));
+}
 
 void Layout::add(std::string name, std::vector<size_t> shape, size_t depth) {
   if (find(name)) return;  // two heads share it
@@ -194,15 +222,43 @@ void draw_parameters(const Layout& layout, uint64_t seed, float initializer_rang
   }
 }
 
+namespace {
+
+bool is_trunk(std::string_view name) {
+  return name.starts_with("embeddings") || name.starts_with("encoder.");
+}
+
+void check_trunk(const Layout& layout, const Weights& weights) {
+  constexpr size_t kShown = 5;
+  std::string missing;
+  size_t count = 0;
+  for (const Parameter& p : layout.parameters()) {
+    if (!is_trunk(p.name) || weights.find(p.name)) continue;
+    if (count < kShown) missing += (count > 0 ? ", " : "") + p.name;
+    ++count;
+  }
+  if (count == 0) return;
+  if (count > kShown) missing += fmt::format(" and {} more", count - kShown);
+  throw Error(Error::Kind::data, weights.path(),
+              count == 1 ? fmt::format("tensor {} is missing", missing)
+                         : fmt::format("tensors {} are missing", missing));
+}
+
+}  // namespace
+
 std::vector<std::string> load_parameters(const Layout& layout, const Weights& weights,
                                          uint64_t seed, float initializer_range, float* base,
-                                         bool other_labels) {
+                                         std::span<const std::string> relabelled) {
+  check_trunk(layout, weights);
   std::vector<std::string> drawn;
   for (const Parameter& p : layout.parameters()) {
     const TensorView* tensor = weights.find(p.name);
     // A classifier of other labels is another head.
+    const bool named_anew = std::any_of(relabelled.begin(), relabelled.end(), [&](const auto& own) {
+      return p.name.starts_with(own + "classifier.");
+    });
     const bool other = tensor && p.name.find("classifier.") != p.name.npos &&
-                       (other_labels || tensor->shape != p.shape);
+                       (named_anew || tensor->shape != p.shape);
     if (!tensor || other) {
       draw(p, seed, initializer_range, base + p.offset);
       drawn.push_back(p.name);

@@ -24,6 +24,23 @@ enum class Objective {
   vectors,    ///< the mean of the hidden states, after another model's (distillation); no tensors
 };
 
+/// How much of what is dropped in training.
+struct DropoutRates {
+  float hidden = 0;      ///< embeddings, outputs of the blocks' two halves
+  float attention = 0;   ///< probabilities
+  float classifier = 0;  ///< a classifier's input
+
+  static DropoutRates all(double rate) {
+    const auto r = static_cast<float>(rate);
+    return {r, r, r};
+  }
+  /// As config.json has them. Throws Error(data) naming the value that is out of range.
+  static DropoutRates of(const Config& config, Objective objective);
+};
+
+/// The standard deviation that config.json wants of what is drawn. Throws Error(data).
+float initializer_range(const Config& config);
+
 /// One thing that is learned over the trunk.
 struct HeadPlan {
   Objective objective = Objective::classify;
@@ -31,7 +48,7 @@ struct HeadPlan {
   std::string name;  ///< "": tensors have transformers' names; else they are `heads.NAME.` tensors
   std::vector<float> class_weights = {};  ///< one a label, or none
   float weight = 1;                       ///< of its loss in the sum of all
-  float dropout = 0;                      ///< of hidden states and probabilities
+  DropoutRates dropout = {};
 
   /// What stands before its own tensors' names.
   std::string prefix() const { return name.empty() ? "" : "heads." + name + "."; }
@@ -102,12 +119,13 @@ struct ModelWeights {
                            const std::string& prefix = "");
 };
 
-/// Copies a model's tensors into `base`; those the model lacks (or a classifier of another number
-/// of labels, or with `other_labels`) are drawn from N(0, initializer_range) by `seed` (norms 1,
-/// biases 0), and their names returned.
+/// Copies a model's tensors into `base`; those of heads that the model lacks (or a classifier of
+/// another number of labels, or of a head whose prefix is in `relabelled`) are drawn from
+/// N(0, initializer_range) by `seed` (norms 1, biases 0), and their names returned. Throws
+/// Error(data) naming the tensors of the trunk that the model lacks.
 std::vector<std::string> load_parameters(const Layout& layout, const Weights& weights,
                                          uint64_t seed, float initializer_range, float* base,
-                                         bool other_labels = false);
+                                         std::span<const std::string> relabelled = {});
 /// All of them drawn.
 void draw_parameters(const Layout& layout, uint64_t seed, float initializer_range, float* base);
 

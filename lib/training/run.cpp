@@ -8,19 +8,60 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "checkpoint/model_files.h"
 #include "io/mapped_file.h"
+#include "training/dropout.h"
 
 namespace bert::training {
 
+namespace {
+
+/// Of the model that a run starts from: its tensors and the small files.
+std::string hash_of_start(Learner& learner, const ModelFiles& files) {
+  const auto* values = reinterpret_cast<const char*>(learner.values());
+  uint64_t hash = xxh64({values, learner.layout().floats() * sizeof(float)});
+  for (const NamedFiles& list : {files.files, files.head_files}) {
+    for (const auto& [name, content] : list) hash = mix(hash, mix(xxh64(name), xxh64(content)));
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+constexpr std::string_view kStart = "starting model";
+
+/// What of `identity` a checkpoint's notes have otherwise; empty: nothing. Other seeds and labels
+/// begin with other tensors, so that these are named only where nothing else differs.
+std::string difference(const std::map<std::string, std::string>& identity,
+                       const std::map<std::string, std::string>& notes) {
+  std::string text;
+  const auto compare = [&](const std::string& key, const std::string& wanted) {
+    const auto found = notes.find(key);
+    if (found != notes.end() && found->second == wanted) return;
+    text += text.empty() ? "the checkpoint was made with " : "; ";
+    text += found == notes.end()
+                ? fmt::format("a version that does not tell the {}", key)
+                : fmt::format("{} {}, now it is {}", key, printable(found->second, 200),
+                              printable(wanted, 200));
+  };
+  for (const auto& [key, wanted] : identity) {
+    if (key != kStart) compare(key, wanted);
+  }
+  const auto start = identity.find(std::string(kStart));
+  if (text.empty() && start != identity.end()) compare(start->first, start->second);
+  return text.empty() ? text : text + ": a resumed run must be the same one";
+}
+
+}  // namespace
+
 Run::Run(Learner& learner, ModelFiles files, RunOptions options)
-    : learner_(learner), files_(std::move(files)), options_(std::move(options)) {
+    : learner_(learner),
+      files_(std::move(files)),
+      options_(std::move(options)),
+      directory_(options_.directory),
+      lock_(options_.directory + "/.lock") {
   const std::string& directory = options_.directory;
-  make_directories(directory);
-  lock_ = std::make_unique<FileLock>(directory + "/.lock");
   const bool saved = !saved_steps(directory + "/checkpoints").empty();
   // A run that was killed leaves its curve, and maybe a model, before the first checkpoint.
   const bool begun = saved || file_exists(directory + "/loss.tsv");
@@ -32,6 +73,7 @@ Run::Run(Learner& learner, ModelFiles files, RunOptions options)
                       : "a model of another making is here already; --overwrite begins anew");
   }
   remove_unfinished(directory);
+  options_.identity[std::string(kStart)] = hash_of_start(learner_, files_);
   if (options_.resume) resume();
   state_.notes.insert(options_.identity.begin(), options_.identity.end());
   begin_ = std::chrono::steady_clock::now();
@@ -46,39 +88,40 @@ void Run::resume() {
   const std::string directory = options_.directory + "/checkpoints";
   std::vector<uint64_t> steps = saved_steps(directory);
   for (; !steps.empty(); steps.pop_back()) {
+    std::string other;
     try {
-      state_ = load_checkpoint(learner_, directory, steps.back());
-      break;
+      other = difference(options_.identity, read_state(directory, steps.back()).notes);
+      if (other.empty()) {
+        state_ = load_checkpoint(learner_, directory, steps.back());
+        return;
+      }
     } catch (const Error& error) {
       if (steps.size() == 1) throw;
       notice(fmt::format("{}; going on from step {}", error.what(), steps[steps.size() - 2]));
+      continue;
     }
+    throw Error(Error::Kind::data, directory, other);
   }
-  if (steps.empty()) return;
-  for (const auto& [key, wanted] : options_.identity) {
-    const auto found = state_.notes.find(key);
-    if (found != state_.notes.end() && found->second == wanted) continue;
-    throw Error(Error::Kind::data, directory,
-                fmt::format("the checkpoint was made with {} {}, now it is {}: a resumed run "
-                            "must be the same one",
-                            key, found == state_.notes.end() ? "none" : found->second, wanted));
+}
+
+void Run::must_be(const std::string& key, const std::string& value) {
+  if (begin_step_ > 0 && state_.notes[key] != value) {
+    throw Error(Error::Kind::data, options_.directory + "/checkpoints",
+                difference({{key, value}}, state_.notes));
   }
 }
 
 /// What was here before goes only now, when a step was done: the input is sound.
 void Run::begin_curve() {
   if (curve_ >= 0) return;
-  if (!options_.resume) {
-    std::error_code ignored;
-    std::filesystem::remove_all(options_.directory + "/checkpoints", ignored);
-  }
+  if (!options_.resume) remove_directory(options_.directory + "/checkpoints");
   open_curve();
 }
 
 /// Cuts the curve after the step resumed from, and appends from there.
 void Run::open_curve() {
   const std::string path = options_.directory + "/loss.tsv";
-  std::string kept = "step\tloss\tlearning_rate\tgradient_norm\ttokens\n";
+  std::string kept = "step\tloss\tlearning_rate\tgradient_norm\ttokens\tdev_loss\tdev_score\n";
   if (begin_step_ > 0 && file_exists(path)) {
     const MappedFile old = MappedFile::open(path);
     std::string_view rest = old.text();
@@ -88,11 +131,25 @@ void Run::open_curve() {
       std::from_chars(rest.data(), rest.data() + end, step);
       if (step == 0 || step > begin_step_) break;
       kept += rest.substr(0, end + 1);
+      if (rest.find("\t\t") < end && rest[end - 1] != '\t') dev_step_ = step;
     }
   }
   write_whole_file(path, kept);
   curve_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (curve_ < 0) throw Error::from_errno(path, "cannot open", errno);
+}
+
+void Run::append_row(const std::string& row) {
+  if (write(curve_, row.data(), row.size()) != static_cast<ssize_t>(row.size())) {
+    notice("loss.tsv: a row could not be written");
+  }
+}
+
+void Run::dev_point(double loss, double score) {
+  begin_curve();
+  if (dev_step_ == learner_.steps()) return;  // from before the interruption
+  dev_step_ = learner_.steps();
+  append_row(fmt::format("{}\t\t\t\t\t{:.6g}\t{:.6g}\n", dev_step_, loss, score));
 }
 
 bool Run::step(std::span<const TrainingBatch> batches,
@@ -113,12 +170,9 @@ bool Run::step(std::span<const TrainingBatch> batches,
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
   report.seconds_left = elapsed / static_cast<double>(report.step - begin_step_) *
                         static_cast<double>(report.total - std::min(report.step, report.total));
-  const std::string row = fmt::format(
-      "{}\t{:.9g}\t{:.6g}\t{:.6g}\t{}\n", report.step, report.result.loss,
-      report.result.learning_rate, report.result.gradient_norm, report.result.tally.input_tokens);
-  if (write(curve_, row.data(), row.size()) != static_cast<ssize_t>(row.size())) {
-    notice("loss.tsv: a row could not be written");
-  }
+  append_row(fmt::format("{}\t{:.9g}\t{:.6g}\t{:.6g}\t{}\t\t\n", report.step, report.result.loss,
+                         report.result.learning_rate, report.result.gradient_norm,
+                         report.result.tally.input_tokens));
   if (options_.on_step) options_.on_step(report);
   if (done) done(report.result);
   const bool stop = options_.stop && *options_.stop != 0;
@@ -159,27 +213,59 @@ void Run::finish() {
   const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");
   write_whole_file(options_.directory + "/loss.svg", loss_svg(curve.text()));
   if (save_failure_) std::rethrow_exception(save_failure_);
+  if (options_.keep == 0) remove_directory(options_.directory + "/checkpoints");
 }
 
-std::string loss_svg(std::string_view curve) {
-  constexpr double kWidth = 720, kHeight = 360, kMargin = 50;
-  std::vector<std::pair<double, double>> points;
-  double smooth = 0, weight = 0, last = 1;
-  curve.remove_prefix(std::min(curve.size(), curve.find('\n') + 1));
-  for (size_t end; (end = curve.find('\n')) != curve.npos; curve.remove_prefix(end + 1)) {
-    double step = 0, loss = 0;
-    const char* stop = curve.data() + end;
-    const auto first = std::from_chars(curve.data(), stop, step);
-    if (first.ptr == stop || std::from_chars(first.ptr + 1, stop, loss).ec != std::errc()) continue;
+namespace {
+
+struct Curve {
+  std::vector<std::pair<double, double>> losses, dev;  ///< step, loss; smoothed
+  double last = 1;
+};
+
+double number_of(std::string_view field) {
+  double value = NAN;
+  std::from_chars(field.data(), field.data() + field.size(), value);
+  return value;
+}
+
+Curve read_curve(std::string_view text) {
+  Curve curve;
+  double smooth = 0, weight = 0;
+  text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  for (size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
+    std::string_view fields[6];  // step, loss, .., dev loss
+    std::string_view rest = text.substr(0, end);
+    for (std::string_view& field : fields) {
+      field = rest.substr(0, rest.find('\t'));
+      rest.remove_prefix(std::min(rest.size(), field.size() + 1));
+    }
+    const double step = number_of(fields[0]), loss = number_of(fields[1]);
+    if (const double dev = number_of(fields[5]); std::isfinite(dev)) {
+      curve.dev.emplace_back(step, dev);
+    }
+    if (!std::isfinite(loss)) continue;
     smooth = 0.95 * smooth + 0.05 * loss;
     weight = 0.95 * weight + 0.05;
-    last = step;
-    points.emplace_back(step, smooth / weight);
+    curve.last = step;
+    curve.losses.emplace_back(step, smooth / weight);
   }
+  return curve;
+}
+
+}  // namespace
+
+std::string loss_svg(std::string_view text) {
+  constexpr double kWidth = 720, kHeight = 360, kMargin = 50;
+  const auto [points, dev, last] = read_curve(text);
   double low = INFINITY, high = -INFINITY;
-  for (const auto& [step, loss] : points) low = std::min(low, loss), high = std::max(high, loss);
+  for (const auto* curve : {&points, &dev}) {
+    for (const auto& [step, loss] : *curve) low = std::min(low, loss), high = std::max(high, loss);
+  }
   if (!(high > low)) low = points.empty() ? 0 : high - 1, high = low + 2;
-  const auto x = [&](double step) { return kMargin + step / last * (kWidth - 2 * kMargin); };
+  const auto x = [&, last = last](double step) {
+    return kMargin + step / last * (kWidth - 2 * kMargin);
+  };
   const auto y = [&](double loss) {
     return kMargin + (high - loss) / (high - low) * (kHeight - 2 * kMargin);
   };
@@ -203,8 +289,17 @@ std::string loss_svg(std::string_view curve) {
   for (size_t i = 0; i < points.size(); i += stride) {
     svg += fmt::format("{:.1f},{:.1f} ", x(points[i].first), y(points[i].second));
   }
+  svg += "\"/>\n";
+  for (const auto& [step, loss] : dev) {
+    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"#c0392b\"/>\n", x(step),
+                       y(loss));
+  }
+  if (!dev.empty()) {
+    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"#c0392b\" text-anchor=\"end\">dev</text>\n",
+                       kWidth - kMargin, kMargin - 14);
+  }
   svg += fmt::format(
-      "\"/>\n<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">step</text>"
+      "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">step</text>"
       "<text x=\"{}\" y=\"{}\">loss</text>\n</svg>\n",
       kWidth / 2, kHeight - 12, kMargin, kMargin - 14);
   return svg;

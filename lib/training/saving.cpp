@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.h"
 #include "checkpoint/model_files.h"
@@ -40,7 +41,8 @@ std::string_view architecture_of(const Config& config, Objective objective) {
   return "Model";
 }
 
-/// What training says of the head it makes.
+}  // namespace
+
 HeadConfig head_config(const Config& config, Objective objective) {
   HeadConfig head;
   const std::string_view family = config.model_type == "distilbert" ? "DistilBert"
@@ -55,6 +57,8 @@ HeadConfig head_config(const Config& config, Objective objective) {
   }
   return head;
 }
+
+namespace {
 
 // ---- tensors
 
@@ -88,22 +92,24 @@ void write_moments(Learner& learner, const std::string& path) {
   writer.write(path);
 }
 
-/// Finds damage, not malice.
-uint64_t hash_of(std::span<const std::byte> bytes) {
-  uint64_t hash = bytes.size();
-  while (!bytes.empty()) {
-    uint64_t word = 0;
-    const size_t n = std::min(bytes.size(), sizeof word);
-    std::memcpy(&word, bytes.data(), n);
-    hash = (std::rotl(hash, 5) ^ word) * 0x9E3779B97F4A7C15u;
-    bytes = bytes.subspan(n);
-  }
-  return hash;
-}
-
+/// Finds damage, not malice. Read piece by piece: a mapping of the whole would count as memory.
 std::string file_hash(const std::string& path) {
-  const MappedFile file = MappedFile::open(path);
-  return fmt::format("{:016x}", hash_of(file.bytes()));
+  std::ifstream in(path, std::ios::binary);
+  std::error_code error;
+  uint64_t hash = fs::file_size(path, error);
+  if (!in || error) throw Error::from_errno(path, "cannot read", errno);
+  std::vector<char> piece(size_t{1} << 20);
+  size_t size = 0;
+  do {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    size = static_cast<size_t>(in.gcount());
+    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, piece.data() + at, std::min(size - at, sizeof word));
+      hash = (std::rotl(hash, 5) ^ word) * 0x9E3779B97F4A7C15u;
+    }
+  } while (size == piece.size());
+  return fmt::format("{:016x}", hash);
 }
 
 /// Fills the runs of floats at `base` from a file whose tensors are called prefix + name(p).
@@ -161,7 +167,9 @@ ModelFiles files_of(const std::string& directory, const Config& config, Objectiv
   ConfigMembers members = head_members(head_config(config, objective));
   members.emplace_back("model_type", json_string(config.model_type));
   members.emplace_back("dtype", "\"float32\"");
-  for (const char* gone : {"torch_dtype", "num_labels", "quantization_config"}) {
+  // The last two name what a CrossEncoder's scores went through: the new head has its own loss.
+  for (const char* gone : {"torch_dtype", "num_labels", "quantization_config",
+                           "sentence_transformers", "sbert_ce_default_activation_function"}) {
     members.emplace_back(gone, "");
   }
   members.emplace_back("bertutils_heads", std::move(heads));
@@ -280,7 +288,6 @@ void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& 
       text += fmt::format(",\n  {}: {}", json_string("note " + key), json_string(value));
     }
     write_whole_file(temporary + "/state.json", text + "\n}\n");
-    fs::remove_all(path, ignored);  // one that was damaged
     commit_directory(temporary, path);
   } catch (...) {
     fs::remove_all(temporary, ignored);
@@ -288,7 +295,7 @@ void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& 
   }
   std::vector<uint64_t> steps = saved_steps(directory);
   for (size_t i = 0; i + keep < steps.size(); ++i) {
-    if (steps[i] != state.step) fs::remove_all(directory + "/" + step_name(steps[i]), ignored);
+    if (steps[i] != state.step) remove_directory(directory + "/" + step_name(steps[i]));
   }
 }
 
@@ -305,13 +312,36 @@ std::vector<uint64_t> saved_steps(const std::string& directory) {
   return steps;
 }
 
+namespace {
+
+JsonDocument open_state(const std::string& path) {
+  JsonDocument document = JsonDocument::open(path + "/state.json");
+  const Json format = document.root().at("format");
+  if (format.as_int() != 1) {
+    throw Error(Error::Kind::data, format.where(), "found another format, wants 1");
+  }
+  return document;
+}
+
+RunState state_of(const Json& root) {
+  RunState state;
+  state.step = static_cast<uint64_t>(root.at("step").as_int());
+  root.for_each_member([&](std::string_view key, Json value) {
+    if (key.starts_with("note ")) state.notes.emplace(key.substr(5), value.as_string());
+  });
+  return state;
+}
+
+}  // namespace
+
+RunState read_state(const std::string& directory, uint64_t step) {
+  return state_of(open_state(directory + "/" + step_name(step)).root());
+}
+
 RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_t step) {
   const std::string path = directory + "/" + step_name(step);
-  const JsonDocument document = JsonDocument::open(path + "/state.json");
+  const JsonDocument document = open_state(path);
   const Json root = document.root();
-  if (root.at("format").as_int() != 1) {
-    throw Error(Error::Kind::data, root.at("format").where(), "found another format, wants 1");
-  }
   for (const char* name : kHashed) {
     const Json hash = root.at(std::string("hash ") + name);
     if (hash.as_string() != file_hash(path + "/" + name)) {
@@ -319,11 +349,7 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
                   "is damaged: its hash is not the saved one");
     }
   }
-  RunState state;
-  state.step = static_cast<uint64_t>(root.at("step").as_int());
-  root.for_each_member([&](std::string_view key, Json value) {
-    if (key.starts_with("note ")) state.notes.emplace(key.substr(5), value.as_string());
-  });
+  const RunState state = state_of(root);
   const Layout& layout = learner.layout();
   const MappedFile model = MappedFile::open(path + "/model.safetensors");
   const MappedFile moments = MappedFile::open(path + "/optimizer.safetensors");
@@ -341,16 +367,10 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
 
 namespace {
 
-/// "step-0000000100.tmp", "NAME.tmp.PID.N" of a file that a run writes: no name that a user gives.
+/// "step-0000000100.tmp", or the temporary name of a file or directory: none that a user gives.
 bool is_unfinished(const std::string& name) {
-  if (name.size() == 19 && name.starts_with("step-") && name.ends_with(".tmp")) return true;
-  constexpr std::string_view kMark = ".tmp.";
-  const size_t at = name.find(kMark);
-  if (at == name.npos) return false;
-  const std::string_view end = std::string_view(name).substr(at + kMark.size());
-  const size_t dot = end.find('.');
-  return dot > 0 && dot + 1 < end.size() && std::count(end.begin(), end.end(), '.') == 1 &&
-         end.find_first_not_of("0123456789.") == end.npos;
+  const bool step = name.size() == 19 && name.starts_with("step-") && name.ends_with(".tmp");
+  return step || is_temporary_name(name);
 }
 
 }  // namespace

@@ -38,6 +38,9 @@ struct RunState {
   std::map<std::string, std::string> notes;
 };
 
+/// What config.json says of a head that is trained: architectures, labels, problem_type.
+HeadConfig head_config(const Config& config, Objective objective);
+
 /// What transformers' pipelines call the task of a head: text-classification ..
 std::string_view task_of(Objective objective);
 
@@ -57,6 +60,9 @@ BERT_API void save_checkpoint(Learner& learner, const ModelFiles& files, const R
 
 /// Steps saved in `directory`, oldest first.
 BERT_API std::vector<uint64_t> saved_steps(const std::string& directory);
+
+/// What step-N notes, before anything else of it is read. Throws Error(data).
+BERT_API RunState read_state(const std::string& directory, uint64_t step);
 
 /// Loads step-N: parameters, moments and steps of the learner. Throws Error(data) if the content is
 /// damaged (it is hashed) or is of another model, naming the tensor or the note.

@@ -125,10 +125,11 @@ double peak(Precision precision) {
                                         : rate(spin_bf16_tiles, 2 * kSteps * kTileOperations);
   }
   const double chains = double{kChains} * kSteps;
-  if (precision == Precision::int8 && cpu_isa() == Isa::avx512_vnni) {
+  if (precision == Precision::int8 && cpu_isa() >= Isa::avx512_vnni) {
     return rate(spin_vnni, chains * 128);
   }
-  if (precision == Precision::bf16 && cpu_bf16()) return rate(spin_bf16, chains * 64);
+  if (precision == Precision::bf16 && cpu_isa() == Isa::avx512_bf16)
+    return rate(spin_bf16, chains * 64);
   return rate(spin_avx512, chains * 32);
 #else
   return NAN;

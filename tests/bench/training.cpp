@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   options.optimizer.schedule = Schedule::constant;
   HeadPlan head{Objective::classify, Config::open(argv[1]), ""};
   head.config.labels = {"0", "1"};
-  head.dropout = std::strtof(argv[5], nullptr);
+  head.dropout = DropoutRates::all(std::strtod(argv[5], nullptr));
   const Weights weights = Weights::open(argv[1], head.config);
   Learner learner({std::move(head)}, options);
   load_parameters(learner.layout(), weights, 1, 0.02f, learner.values());

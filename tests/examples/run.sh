@@ -1,5 +1,6 @@
 #!/bin/bash
-# run.sh BIN_DIR: every script of examples/ works, here with tiny models and the files of tests/man/files.
+# run.sh BIN_DIR: every script of examples/ works, here with tiny models and the files of tests/man/files, which it may
+# also get through pipes; without arguments it prints its usage.
 set -u
 bin=$(cd "$1" && pwd) || exit 1
 cd "$(dirname "$0")/../.." || exit 1
@@ -8,8 +9,11 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset "${!BERT_@}" "${!HF_@}" "${!LC_@}" LANG
 export PATH=$bin:$PATH HOME=$work LC_ALL=C.UTF-8
-cp -r tests/man/files/. "$work"
 failures=0 count=0
+fail() {
+  echo "FAIL $*"
+  failures=$((failures + 1))
+}
 for script in examples/*.sh; do
   model=$(sed -n 's/^# test model: //p' "$script")
   arguments=$(sed -n 's/^# test arguments: //p' "$script")
@@ -19,14 +23,34 @@ for script in examples/*.sh; do
     continue
   fi
   count=$((count + 1))
-  # shellcheck disable=SC2086
-  (cd "$work" && BERT_MODEL=$root/tests/golden/${model:-tiny-bert} timeout 60 bash "$root/$script" $arguments) \
-    >"$work/out" 2>"$work/err" </dev/null
+  [ -x "$script" ] || fail "$script: is not executable"
+  "$script" >"$work/out" 2>&1 </dev/null
   status=$?
-  if [ $status -ne 0 ] || ! [ -s "$work/out" ] || [ "$(wc -l <"$script")" -ge 36 ]; then
-    echo "FAIL $script: status $status, $(wc -l <"$work/out") lines: $(head -c 300 "$work/err")"
-    failures=$((failures + 1))
-  fi
+  [ $status -eq 64 ] && grep -q "^usage: $(basename "$script")" "$work/out" ||
+    fail "$script: without arguments: status $status: $(head -c 300 "$work/out")"
+  [ "$(wc -l <"$script")" -lt 40 ] || fail "$script: $(wc -l <"$script") lines"
+  for way in files pipes; do
+    rm -rf "$work/here" && cp -r tests/man/files "$work/here" && cd "$work/here" || exit 1
+    given=()
+    for argument in $arguments; do
+      if [ $way = pipes ] && [ -f "$argument" ]; then
+        exec {pipe}< <(cat "$argument")
+        argument=/dev/fd/$pipe
+      fi
+      given+=("$argument")
+    done
+    BERT_MODEL=$root/tests/golden/${model:-tiny-bert} timeout 60 "$root/$script" "${given[@]}" \
+      >"$work/$way" 2>"$work/err" </dev/null
+    status=$?
+    cd "$root" || exit 1
+    [ $status -eq 0 ] && [ -s "$work/$way" ] ||
+      fail "$script: $way: status $status, $(wc -l <"$work/$way") lines: $(head -c 300 "$work/err")"
+  done
+  expects=$(sed -n 's/^# test expects: //p' "$script")
+  grep -qP "$expects" "$work/files" || fail "$script: no row like $expects: $(head -n 3 "$work/files")"
+  # But for the names of files, the same.
+  sed -E 's/_?[a-z_]*[/_]?fd[/_][0-9]+/FILE/g' "$work/pipes" | diff <(sed -E 's/(text|reviews).txt/FILE/g' "$work/files") - \
+    >"$work/diff" || fail "$script: other rows from a pipe: $(head -n 4 "$work/diff")"
 done
 echo "$count scripts, $failures failed"
 [ $failures -eq 0 ] && [ $count -ge 5 ]

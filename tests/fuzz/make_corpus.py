@@ -8,7 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "models"))
 
-from model_files import config, header_of, pickle_of, product, safetensors, tensor_op, text_op, torch_zip, write  # noqa: E402
+from model_files import config, header_of, pickle_of, product, safetensors, tensor_op, text_op, torch_old, torch_zip, write  # noqa: E402
 
 TENSORS = {"a.weight": ("F32", [2, 3], bytes(range(24))), "b": ("F16", [4], bytes(8)), "c": ("I64", [], bytes(8)),
            "d": ("BF16", [0], b"")}
@@ -53,6 +53,8 @@ def main():
         "plain": torch_zip(TENSORS),
         "transposed": torch_zip(TENSORS, pickle_of(TENSORS, tensor_op(0, [3, 2], 6, stride=[1, 3]))),
         "big-endian": torch_zip(TENSORS, byteorder=b"big"),
+        "old": torch_old(TENSORS),
+        "old-big-endian": torch_old(TENSORS, little=False),
     })
 
 

@@ -177,7 +177,7 @@ def write_weights(model, directory, storage):
     if storage == "no_prefix":
         state = {name.removeprefix(model.base_model_prefix + "."): value for name, value in state.items()}
         save_file(state, path, metadata={"format": "pt"})
-    if storage in ("gamma_beta", "bin"):
+    if storage in ("gamma_beta", "bin", "old_bin"):
         state = {
             name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
             for name, value in state.items()
@@ -188,7 +188,7 @@ def write_weights(model, directory, storage):
             # What the first checkpoints on the hub hold: a buffer, and the tied matrix twice in one storage.
             state["bert.embeddings.position_ids"] = torch.arange(model.config.max_position_embeddings)[None]
             state["cls.predictions.decoder.weight"] = state["bert.embeddings.word_embeddings.weight"]
-            torch.save(state, directory / "pytorch_model.bin")
+            torch.save(state, directory / "pytorch_model.bin", _use_new_zipfile_serialization=storage == "bin")
             path.unlink()
 
 
@@ -344,6 +344,7 @@ def make_shapes():
     make("bfloat16", t.BertModel, bert(**base), dtype=torch.bfloat16, lengths=SHORT)
     make("sharded", t.BertForMaskedLM, bert(**base, num_hidden_layers=2), lengths=SHORT, storage="sharded")
     make("pickle", t.BertForMaskedLM, bert(**base), lengths=SHORT, storage="bin")
+    make("pickle-old", t.BertForMaskedLM, bert(**base), lengths=SHORT, storage="old_bin")
     make("gamma-beta", t.BertForPreTraining, bert(**base), lengths=SHORT, storage="gamma_beta")
     make("no-prefix", t.BertForSequenceClassification, bert(**base), lengths=SHORT, storage="no_prefix")
     make("distilbert-no-prefix", t.DistilBertModel, distilbert(vocab_size=v, n_layers=1, activation="relu"),

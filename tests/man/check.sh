@@ -1,5 +1,6 @@
 #!/bin/bash
-# check.sh BIN_DIR: the pages of man/ are well formed, name the options that --help names, and their examples run.
+# check.sh BIN_DIR: the pages of man/ are well formed for mandoc and for groff, name the options that --help names, and
+# their examples run as a reader copies them.
 set -u
 bin=$(cd "$1" && pwd) || exit 1
 cd "$(dirname "$0")/../.." || exit 1
@@ -15,6 +16,14 @@ fail() {
 }
 
 command -v mandoc >/dev/null || { echo "mandoc is not installed"; exit 77; }
+if command -v groff >/dev/null; then
+  with_groff() { groff -mdoc -Tutf8 -ww "$1"; }
+elif command -v man >/dev/null && man --version 2>/dev/null | grep -q '^man '; then
+  with_groff() { MAN_KEEP_FORMATTING=1 man --warnings -l "$1"; }
+else
+  echo "not run: neither groff nor man-db is installed"
+  with_groff() { mandoc -T utf8 "$1"; }
+fi
 
 # Every tool has --help and --version; bert-tools(7) says so.
 # Options as they are written in .Fl macros, without the dash mandoc adds: "-top-k" for --top-k.
@@ -27,10 +36,39 @@ help_options() { # TOOL
     grep -vxE 'h|-help|-version' | sort -u
 }
 
+# Commands in the EXAMPLES of a page as it is shown, each ended by NUL: a line that begins with "$ ", and those after it
+# that are further in.
+shown_examples() {
+  sed 's/.\x08//g; s/\x1b\[[0-9;]*m//g' | awk '
+    function finish() { if (inside) printf "%c", 0; inside = 0 }
+    /^[^ ]/ { finish(); on = ($0 == "EXAMPLES"); next } !on { next }
+    { match($0, /^ */) }
+    /^ +\$ / { finish(); inside = RLENGTH; sub(/^ +\$ /, ""); printf "%s", $0; next }
+    inside && RLENGTH > inside { printf "\n%s", $0; next }
+    { finish() } END { finish() }'
+}
+examples() { # PAGE
+  case $1 in
+    *.md) sed -n 's/^\$ //p' "$1" | tr '\n' '\0' ;;
+    *) mandoc -T utf8 "$1" | shown_examples ;;
+  esac
+}
+
 for page in man/*.[157]; do
   mandoc -T lint -W warning "$page" >"$work/lint" 2>&1 || fail "$page: $(cat "$work/lint")"
+  with_groff "$page" >"$work/groff" 2>"$work/lint"
+  [ ! -s "$work/lint" ] || fail "$page: $(head -n 3 "$work/lint")"
   name=$(basename "${page%.*}")
   grep -q "^\.Nd " "$page" || fail "$page: no .Nd"
+  # A reader copies what is shown, whoever shows it.
+  mandoc -T utf8 "$page" | shown_examples | tr '\0' '\n' >"$work/mandoc.examples"
+  shown_examples <"$work/groff" | tr '\0' '\n' | diff "$work/mandoc.examples" - >"$work/diff" ||
+    fail "$page: mandoc and groff show different examples: $(head -n 4 "$work/diff")"
+  shown=$(mandoc -T utf8 "$page" | shown_examples | tr -cd '\0' | wc -c)
+  written=$(sed -n '/^\.Sh EXAMPLES/,$p' "$page" | grep -c '^\$ ')
+  [ "$shown" -eq "$written" ] || fail "$page: $written examples, of which $shown are shown"
+  grep -q '^\.Sh EXAMPLES' "$page" && [ "$shown" -eq 0 ] && fail "$page: EXAMPLES without a command"
+  sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$page" | grep '^\.D[l1]' && fail "$page: a line of .Dl is wrapped; use .Bd -literal"
   [ -x "$bin/$name" ] || continue
   help_options "$name" >"$work/help"
   page_options "$page" >"$work/page"
@@ -52,8 +90,8 @@ for tool in "$bin"/*; do
   [ -f "man/$name.1" ] || fail "$name: no man/$name.1"
 done
 
-# EXAMPLES: each line that begins with "$ " is a command that must work, here with tiny models under the names of
-# real ones, and the files of tests/man/files under the names of the reader's.
+# EXAMPLES: each command must work, here with tiny models under the names of real ones, and the files of
+# tests/man/files under the names of the reader's.
 data=$work/.local/share/bert/models
 mkdir -p "$data" "$work/example"
 cp -r tests/man/files/. "$work/example/"
@@ -63,43 +101,54 @@ for pair in bert-base-uncased=tiny-bert bert-base-cased=tiny-bert my-bert=tiny-b
   ln -s "$root/tests/golden/${pair#*=}" "$data/${pair%=*}"
 done
 ln -s "$root/tests/golden/tiny-classifier" "$work/example/log-model"
+ln -s "$root/tests/golden/st-mean" "$work/example/all-MiniLM-L6-v2"
 model_of() {
   case $1 in
-    classify) echo my-classifier ;;
-    qa) echo my-qa ;;
+    classify | bert-tsv) echo my-classifier ;;
     ner) echo my-tagger ;;
     embed) echo my-sentence-model ;;
     bert-tools) echo bert-base-uncased ;;
-    README) ;; # the default model
+    README | qa) ;; # the default model
     *) echo my-bert ;;
   esac
 }
-examples() { # PAGE: one command per line
-  case $1 in *.md) sed -n 's/^\$ //p' "$1" && return ;; esac
-  awk '/^\.Sh /{ on = ($2 == "EXAMPLES") } !on { next }
-    /^\.Dl / { sub(/^\.Dl (\$ )?/, "$ ") }
-    more || /^\$ / { sub(/^\$ /, ""); more = sub(/\\e$/, ""); printf "%s%s", $0, more ? " " : "\n" }' "$1" |
-    sed 's/\\(ti/~/g; s/\\(ha/^/g; s/\\-/-/g; s/\\e/\\/g; s/\\(aq/'"'"'/g; s/\\(dq/"/g; s/\\&//g'
-}
 count=0
+example() { # WHERE NAME COMMAND: it works and does something
+  local where=$1 command=$3 limit=60 follows=no status program
+  for program in mlr sqlite3 duckdb numpy; do # not among the packages of README.md
+    grep -qw -- "$program" <<<"$command" || continue
+    { [ "$program" = numpy ] && python3 -c 'import numpy' 2>/dev/null; } || command -v "$program" >/dev/null || {
+      echo "not run, $program is not installed: $where: '$command'"
+      return
+    }
+  done
+  count=$((count + 1))
+  touch "$work/before"
+  case $command in *'tail '*' -f '*) limit=3 follows=yes ;; esac
+  (cd "$work/example" && BERT_MODEL=$(model_of "$2") timeout "$limit" bash -o pipefail -c "$command") \
+    >"$work/out" 2>"$work/err" </dev/null
+  status=$?
+  case $status in
+    0 | 141) ;; # 141: head has seen enough
+    124) [ $follows = yes ] && [ -s "$work/out" ] || fail "$where: '$command': no end" ;;
+    *) fail "$where: '$command': status $status: $(head -c 300 "$work/err")" ;;
+  esac
+  [ -s "$work/out" ] || [ -s "$work/err" ] || [ -n "$(find "$work/example" -newer "$work/before" -type f)" ] ||
+    fail "$where: '$command' did nothing"
+}
 for page in README.md man/*.[157]; do
-  name=$(basename "${page%.*}")
-  while IFS= read -r command; do
-    count=$((count + 1))
-    touch "$work/before"
-    limit=60 follows=no
-    case $command in *'tail '*' -f '*) limit=3 follows=yes ;; esac
-    (cd "$work/example" && BERT_MODEL=$(model_of "$name") timeout "$limit" bash -o pipefail -c "$command") \
-      >"$work/out" 2>"$work/err" </dev/null
-    status=$?
-    case $status in
-      0 | 141) ;; # 141: head has seen enough
-      124) [ $follows = yes ] && [ -s "$work/out" ] || fail "$page: '$command': no end" ;;
-      *) fail "$page: '$command': status $status: $(head -c 300 "$work/err")" ;;
-    esac
-    [ -s "$work/out" ] || [ -s "$work/err" ] || [ -n "$(find "$work/example" -newer "$work/before" -type f)" ] ||
-      fail "$page: '$command' did nothing"
+  while IFS= read -r -d '' command; do
+    example "$page" "$(basename "${page%.*}")" "$command"
   done < <(examples "$page")
+done
+# --help ends with one example and the name of the page.
+for source in tools/*.cpp; do
+  name=$(basename "$source" .cpp)
+  "$bin/$name" --help >"$work/help"
+  [ "$(tail -n 1 "$work/help")" = "More: man $name" ] || fail "$name --help ends with '$(tail -n 1 "$work/help")'"
+  command=$(sed -n '/^Example:$/,/^$/s/^  //p' "$work/help")
+  grep -qw -- "$name" <<<"$command" || fail "$name --help: no example: '$command'"
+  example "$name --help" "$name" "$command"
 done
 [ $count -gt 0 ] || fail "no examples found"
 echo "$count examples run, $failures failures"

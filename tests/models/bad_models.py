@@ -353,8 +353,11 @@ def config_cases():
                                ("hidden_size", 16, FIRST), ("intermediate_size", 32, "intermediate"),
                                ("vocab_size", 10**8, "word_embeddings")]:
         bad(f"L24-{key}-differs-{value}", ["model.safetensors", tensor, str(value)], files=changed(**{key: value}))
-    bad("L24-absent-hidden_size", ["model.safetensors", "768"],
-        files=model_files(config_json={k: v for k, v in config().items() if k != "hidden_size"} | {"num_attention_heads": 2}))
+    for key in sizes[:5] + ["num_hidden_layers"]:
+        bad(f"L24-{key}-missing", ["config.json", f"has no {key}"],
+            files=model_files(config_json={k: v for k, v in config().items() if k != key}))
+    bad("L24-two-missing", ["config.json", "hidden_size, num_attention_heads"], tool="quantize", args=["-o", "new"],
+        files=model_files(config_json={k: v for k, v in config().items() if k not in sizes[:2]}))
     for label, value in [("negative", -1e-12), ("0", 0), ("1", 1), ("string", "1e-12"), ("list", [1e-12])]:
         bad(f"L25-eps-{label}", ["config.json", "layer_norm_eps"], 78, files=changed(layer_norm_eps=value))
     bad("L25-eps-nan", ["config.json", "byte"], files=model_files(
@@ -370,6 +373,62 @@ def config_cases():
     for label, value in [("gap", {"0": "a", "2": "b"}), ("text", {"x": "a"}), ("empty", {}), ("negative", {"-1": "a"}),
                          ("tab", {"0": "a\tb"}), ("huge", {"99999999999999999999": "a"})]:
         bad(f"L26-id2label-{label}", ["config.json", "id2label"], 78, files=changed(id2label=value))
+
+
+def module_cases():
+    """modules.json of sentence-transformers: what follows the pooling must fit, and be known by its whole name."""
+    def module(path, kind):
+        return {"path": path, "type": kind if "." in kind else f"sentence_transformers.models.{kind}"}
+
+    def modules(*kinds, dense=(), pooling=None, **rest):
+        files = model_files() | {"1_Pooling/config.json": pooling or {"pooling_mode": "mean"}, **rest}
+        for i, (size, out, shape) in enumerate(dense):
+            files[f"{i}_Dense/config.json"] = {
+                "in_features": size, "out_features": out, "bias": False, "activation_function": "torch.nn.Identity"}
+            files[f"{i}_Dense/model.safetensors"] = safetensors(
+                {"linear.weight": ("F32", shape, bytes(4 * product(shape)))})
+        kinds = [module(f"{kinds[:i].count('Dense')}_Dense" if k == "Dense" else "1_Pooling" if k == "Pooling" else "", k)
+                 for i, k in enumerate(kinds)]
+        return files | {"modules.json": kinds}
+
+    one = ["Transformer", "Pooling", "Dense"]
+    two = {"pooling_mode": ["cls", "mean"]}
+    good("L46-plain", files=modules("Transformer", "Pooling"))
+    good("L46-chain", same=False, files=modules(*one, "Dense", dense=[(8, 4, [4, 8]), (4, 2, [2, 4])]))
+    good("L46-two-modes", same=False, files=modules(*one, dense=[(16, 4, [4, 16])], pooling=two))
+    for tool in ["embed", "quantize"]:
+        args = ["-o", "new"] if tool == "quantize" else []
+        for size in [4, 64, 4096, 2**20]:
+            bad(f"L46-{tool}-width-{size}", ["0_Dense/config.json", f"in_features is {size}", "have 8"], tool=tool,
+                args=args, files=modules(*one, dense=[(size, 1, [1, size])]), seconds=2.0)
+        bad(f"L46-{tool}-chain", ["1_Dense/config.json", "in_features is 8", "have 4"], tool=tool, args=args,
+            files=modules(*one, "Dense", dense=[(8, 4, [4, 8]), (8, 2, [2, 8])]))
+        bad(f"L46-{tool}-two-modes", ["in_features is 8", "have 16"], tool=tool, args=args,
+            files=modules(*one, dense=[(8, 4, [4, 8])], pooling=two))
+        bad(f"L46-{tool}-shape", ["0_Dense", "linear.weight is [4, 8], wants [4, 16]"], tool=tool, args=args,
+            files=modules(*one, dense=[(16, 4, [4, 8])]))
+        # ColBERT: a vector for each token.
+        bad(f"L46-{tool}-no-pooling", ["modules.json", "Pooling"], 78, tool=tool, args=args,
+            files=modules("Transformer", "Dense", dense=[(8, 4, [4, 8])]))
+        bad(f"L46-{tool}-pylate", ["modules.json", "pylate.models.Dense.Dense"], 78, tool=tool, args=args,
+            files=modules("Transformer", "pylate.models.Dense.Dense"))
+        bad(f"L46-{tool}-model_type", ["config_sentence_transformers.json", "ColBERT"], 78, tool=tool, args=args,
+            files=modules("Transformer", **{"config_sentence_transformers.json": {"model_type": "ColBERT"}}))
+    bad("L46-normalize-alone", ["modules.json", "Pooling"], 78, files=modules("Transformer", "Normalize"))
+    for kind in ["other.models.Pooling", "sentence_transformers.sparse_encoder.models.SpladePooling",
+                 "sentence_transformers.models.CNN", "sentence_transformers.models", "x.\u001b[31m"]:
+        bad(f"L46-type-{kind!r}", ["modules.json", "type"], 78, files=modules("Transformer", kind))
+    for kind in ["sentence_transformers.models.Pooling.Pooling", "sentence_transformers.sentence_transformer.modules.Pooling",
+                 "sentence_transformers.sentence_transformer.modules.pooling.Pooling"]:
+        good(f"L46-type-{kind}", files=modules("Transformer") | {"modules.json": [
+            module("", "Transformer"), module("1_Pooling", kind)]})
+    bad("L46-elsewhere", ["modules.json", "0_Transformer"], 78, files=modules("Transformer") | {
+        "modules.json": [module("0_Transformer", "Transformer")]})
+    bad("L46-HF_ColBERT", ["config.json", "HF_ColBERT"], 78, files=changed(architectures=["HF_ColBERT"]))
+    good("L46-HF_ColBERT-pool", args=["--pool", "mean"], files=changed(architectures=["HF_ColBERT"]))
+    bad("L46-lower-case", ["sentence_bert_config.json", "do_lower_case"], 78, files=model_files(
+        vocab_txt="".join(token.replace("hello", "Hello") + "\n" for token in VOCAB),
+        tokenizer_config_json={"do_lower_case": False}, sentence_bert_config_json={"do_lower_case": True}))
 
 
 def vocabulary_cases():
@@ -444,6 +503,7 @@ def pickle_cases():
         bad(f"L36-{label}", [name, says], files=pickled(torch_zip(model, content)))
     tensor_cases(name, model)
     zip_cases(name, model)
+    old_pickle_cases(name, model)
 
 
 def tensor_cases(name, model):
@@ -481,6 +541,55 @@ def patched(data, place, value):
     return bytes(out)
 
 
+def old_pickle_cases(name, model):
+    """What torch.save wrote before 1.6: pickles end to end, then storages."""
+    whole = torch_old(model)
+    last = len(list(model.values())[-1][2])
+    good("L44-plain", files=pickled(whole))
+    good("L44-half", files=pickled(torch_old(tensors("F16"))))
+    good("L44-tied", files=pickled(torch_old(model, pickle_of(model, old=True).replace(
+        b"u}" + text_op("_metadata"), text_op("cls.predictions.decoder.weight") + tensor_op(
+            0, model[FIRST][1], product(model[FIRST][1]), old=True) + b"u}" + text_op("_metadata")))))
+    good("L44-keys-in-another-order", files=pickled(swapped_storages(model)))
+    evil = pickle_of(model, global_op("os", "system") + tuple_op([text_op("touch /tmp/owned")]) + b"R", old=True)
+    first = model[FIRST]
+    view = tuple_op([text_op("storage"), global_op("torch", "FloatStorage"), text_op("0"), text_op("cpu"), int_op(4),
+                     tuple_op([text_op("v"), int_op(0), int_op(4)])]) + b"Q"
+    module = tuple_op([text_op("module"), b"N", b"N", b"N"]) + b"Q"
+    two_types = tensor_op(1, [1], 1, "HalfStorage", old=True)
+    keys = [str(key) for key in range(len(model))]
+    for label, content, says in [
+            ("os.system", torch_old(model, evil), "os.system"),
+            ("magic", torch_old(model, magic=bytes(10)), "torch.save"), ("no-magic", b"\x80\x02}.", "torch.save"),
+            ("protocol", torch_old(model, protocol=1002), "1001"), ("big-endian", torch_old(model, little=False), "endian"),
+            ("only-header", whole[:20], "cut"), ("cut", whole[:-1], "cut"), ("cut-length", whole[:-last - 1], "cut"),
+            ("behind", whole + b"x", "after the last"), ("twice", torch_old(model, keys=keys[:-1] + ["0"]), "twice"),
+            ("unknown-key", torch_old(model, keys=keys[:-1] + ["x"]), "no tensor has"),
+            ("key-missing", torch_old(model, keys=keys[:-1]), "after the last"),
+            ("keys-no-list", torch_old(model)[:whole.index(b"\x80\x02](")] + b"\x80\x02}.", "list"),
+            ("keys-no-text", torch_old(model)[:whole.index(b"\x80\x02](")] + b"\x80\x02](K\0e.", "key"),
+            ("elements-2^63", torch_old(model, elements=2**63), "cut"),
+            ("elements-2^62", torch_old(model, elements=2**62), "cut"),
+            ("elements-less", torch_old(model, elements=1), ""),
+            ("view", torch_old(model, pickle_of(model, view, old=True)), "description"),
+            ("module", torch_old(model, pickle_of(model, module, old=True)), "description"),
+            ("two-types", torch_old(model, pickle_of(model, two_types, old=True)), "another type"),
+            ("shape", torch_old(model, pickle_of(model, tensor_op(0, [2**40, 8], product(first[1]), old=True), old=True)),
+             "does not fit"),
+            ("offset", torch_old(model, pickle_of(model, tensor_op(0, first[1], product(first[1]), offset=1, old=True),
+                                                  old=True)), "does not fit")]:
+        bad(f"L44-{label}", [name, *([says] if says else [])], files=pickled(content))
+
+
+def swapped_storages(model):
+    """An old file whose first two storages stand in the other order."""
+    (_, _, one), (_, _, two) = list(model.values())[:2]
+    keys = [str(key) for key in range(len(model))]
+    keys[:2] = keys[1::-1]
+    parts = [struct.pack("<Q", len(data) // 4) + data for data in (one, two)]
+    return torch_old(model, keys=keys).replace(parts[0] + parts[1], parts[1] + parts[0])
+
+
 def zip_cases(name, model):
     whole = torch_zip(model)
     end = whole.rindex(b"PK\5\6")
@@ -510,8 +619,6 @@ def zip_cases(name, model):
     bad("L39-big", [name, "byte order"], files=pickled(torch_zip(model, byteorder=b"big")))
     bad("L39-no-pickle", [name, "data.pkl"], files=pickled(torch_zip(model, drop=["m/data.pkl"])))
     bad("L39-two-pickles", [name, "data.pkl"], files=pickled(torch_zip(model, extra=[("n/data.pkl", b"}.")])))
-    legacy = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03."
-    bad("L39-legacy", [name, "torch.save"], files=pickled(legacy))
     bad("L39-tar", [name, "torch.save"], files=pickled(b"x".ljust(257, b"\0") + b"ustar\0" + bytes(800)))
     bad("L39-text", [name, "zip"], files=pickled(b"hello"))
     bad("L39-html", [name, "HTML"], files=pickled(b"<html>"))
@@ -558,6 +665,30 @@ def tokenizer_cases():
     bad("L30-template", ["tokenizer.json"], files=model_files(tokenizer_json=tokenizer(post_processor={
         "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {
             "Sequence": {"id": "A", "type_id": 0}}], "pair": [], "special_tokens": {}}), vocab_txt=None), status=None)
+    def with_class(name, **changes):
+        return model_files(tokenizer_json=tokenizer(**changes), vocab_txt=None, tokenizer_config_json={
+            "do_lower_case": True, **({"tokenizer_class": name} if name else {})})
+
+    # transformers 5 builds the tokenizers of BERT from the vocabulary and the flags; others are tokenizer.json.
+    other_ids = {"type": "BertProcessing", "sep": ["[SEP]", 7], "cls": ["[CLS]", 6]}
+    other_tokens = {"type": "BertProcessing", "sep": ["b", 7], "cls": ["a", 6]}
+    for name in [None, "BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "ElectraTokenizerFast"]:
+        for label, value in [("null", None), ("other-ids", other_ids), ("other-tokens", other_tokens)]:
+            good(f"L45-{name}-{label}", files=with_class(name, post_processor=value))
+        good(f"L45-{name}-unk", files=with_class(name, model=tokenizer()["model"] | {"unk_token": "d"}))
+        bad(f"L45-{name}-chars", ["tokenizer.json", "max_input_chars_per_word"], 78,
+            files=with_class(name, model=tokenizer()["model"] | {"max_input_chars_per_word": 3}))
+    for name in ["PreTrainedTokenizerFast", "TokenizersBackend", "PreTrainedTokenizer"]:
+        good(f"L45-{name}", files=with_class(name))
+        bad(f"L45-{name}-null", ["tokenizer.json", "post_processor is null"], 78,
+            files=with_class(name, post_processor=None))
+        bad(f"L45-{name}-other-ids", ["tokenizer.json", "[CLS]", "6", "2"], 78,
+            files=with_class(name, post_processor=other_ids))
+    for name in ["RobertaTokenizer", "MPNetTokenizerFast", "BertJapaneseTokenizer", "\u001b[31m"]:
+        bad(f"L45-class-{name!r}", ["tokenizer_config.json", "tokenizer_class", "BertTokenizer"], 78,
+            files=with_class(name))
+    good("L45-capitals-kept", files=model_files(tokenizer_config_json={"do_lower_case": False}),
+         warns="do_lower_case meant to be true")
     good("L31-disagree", files=model_files(tokenizer_json=tokenizer(), vocab_txt="".join(
         t + "\n" for t in reversed(VOCAB))), warns="vocab.txt")
     good("L32-model_max_length", files=model_files(
@@ -583,6 +714,7 @@ def collect():
     unusual_cases()
     index_cases()
     config_cases()
+    module_cases()
     vocabulary_cases()
     tokenizer_cases()
     pickle_cases()

@@ -160,21 +160,21 @@ def strides(shape):
     return result
 
 
-def tensor_op(key, shape, elements, storage="FloatStorage", stride=None, offset=0, module="torch"):
+def tensor_op(key, shape, elements, storage="FloatStorage", stride=None, offset=0, module="torch", old=False):
     stride = strides(shape) if stride is None else stride
     persistent = tuple_op([text_op("storage"), global_op(module, storage), text_op(str(key)), text_op("cpu"),
-                           int_op(elements)]) + b"Q"
+                           int_op(elements)] + [b"N"] * old) + b"Q"
     return (global_op("torch._utils", "_rebuild_tensor_v2")
             + tuple_op([persistent, int_op(offset), tuple_op(map(int_op, shape)), tuple_op(map(int_op, stride)),
                         b"\x89", global_op("collections", "OrderedDict") + b")R"]) + b"R")
 
 
-def pickle_of(model, first=None):
-    """data.pkl of a state dict; `first` stands for the first tensor's value."""
+def pickle_of(model, first=None, old=False):
+    """data.pkl of a state dict; `first` stands for the first tensor's value; `old`: as before torch 1.6."""
     out = b"\x80\x02" + global_op("collections", "OrderedDict") + b")R("
     for key, (name, (dtype, shape, data)) in enumerate(model.items()):
         size = len(data) // max(product(shape), 1)
-        op = tensor_op(key, shape, len(data) // max(size, 1), STORAGES[dtype])
+        op = tensor_op(key, shape, len(data) // max(size, 1), STORAGES[dtype], old=old)
         out += text_op(name) + (first if key == 0 and first is not None else op)
     # torch pickles a state dict's attribute _metadata by BUILD.
     return out + b"u}" + text_op("_metadata") + global_op("collections", "OrderedDict") + b")Rsb."
@@ -196,6 +196,24 @@ def torch_zip(model, pickle=None, extra=(), drop=(), compress=zipfile.ZIP_STORED
     return out.getvalue()
 
 
+def torch_old(model, pickle=None, magic=b"\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", protocol=1001, little=True,
+              keys=None, elements=None):
+    """The file that torch.save wrote before 1.6; `elements`: what stands before the first storage."""
+    out = b"\x80\x02\x8a\x0a" + magic + b"." + b"\x80\x02" + int_op(protocol) + b"."
+    out += b"\x80\x02}(" + text_op("protocol_version") + int_op(1001)
+    out += text_op("little_endian") + (b"\x88" if little else b"\x89")
+    out += text_op("type_sizes") + b"}(" + text_op("int") + int_op(4) + b"uu."
+    out += pickle_of(model, old=True) if pickle is None else pickle
+    if keys is None:
+        keys = [str(key) for key in range(len(model))]
+    out += b"\x80\x02](" + b"".join(map(text_op, keys)) + b"e."
+    for key, (dtype, _, data) in enumerate(model.values()):
+        size = {"F32": 4, "F16": 2, "BF16": 2, "F64": 8, "I64": 8}[dtype]
+        count = len(data) // size if key > 0 or elements is None else elements
+        out += struct.pack("<Q", count) + data
+    return out
+
+
 # --- directories -------------------------------------------------------------------------------------
 
 def write(directory, files):
@@ -208,6 +226,7 @@ def write(directory, files):
             content = json.dumps(content)
         if isinstance(content, str):
             content = content.encode("utf-8", "surrogatepass")
+        os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
         with open(os.path.join(directory, name), "wb") as file:
             file.write(content)
 

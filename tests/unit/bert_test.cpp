@@ -82,6 +82,32 @@ TEST_CASE("the observer sees the embeddings and every layer, the last being the 
   }
 }
 
+TEST_CASE("layers after the last that is wanted are not computed, and those before it the same") {
+  for (const std::string name : {"layers-0", "layers-24", "electra-mlm", "distilbert-mlm"}) {
+    CAPTURE(name);
+    const Model model = Model::open(golden_model(name));
+    Workspace workspace;
+    const PackedBatch batch = batch_of({2, 20, 30, 3});
+    std::vector<std::vector<float>> layers;
+    Observers observers;
+    observers.layer = [&](size_t layer, ConstMatrix hidden) {
+      CHECK(layer == layers.size());
+      layers.emplace_back(hidden.data, hidden.data + hidden.rows * hidden.cols);
+    };
+    model.forward(batch, workspace, &observers);
+    const auto all = std::move(layers);
+    for (size_t last = 0; last < all.size() + 2; ++last) {
+      CAPTURE(last);
+      layers.clear();
+      observers.last_layer = last;
+      const Matrix hidden = model.forward(batch, workspace, &observers);
+      REQUIRE(layers.size() == std::min(last + 1, all.size()));
+      CHECK(std::memcmp(hidden.data, all[layers.size() - 1].data(),
+                        all[0].size() * sizeof(float)) == 0);
+    }
+  }
+}
+
 TEST_CASE("a model that only lost its pooler says so") {
   CHECK(Model::open(golden_model("tiny-bert")).has_pooler());
   CHECK_FALSE(Model::open(golden_model("no-pooler")).has_pooler());

@@ -116,8 +116,16 @@ TEST_CASE("Config: an old file without model_type") {
 TEST_CASE("Config: what is refused names key, value and rule") {
   CHECK(config_error(R"({"model_type":"roberta"})") ==
         "f: model_type: \"roberta\" is not supported, wants bert, distilbert or electra");
-  CHECK(config_error(R"({"model_type":"bert","num_attention_heads":5})") ==
+  CHECK(config_error(
+            R"({"model_type":"bert","hidden_size":768,"num_attention_heads":5,"num_hidden_layers":1,
+                "intermediate_size":8,"vocab_size":9,"max_position_embeddings":9})") ==
         "f: hidden_size 768, wants a multiple of num_attention_heads 5");
+  const std::string missing = R"({"model_type":"distilbert","dim":12,"n_heads":5,"vocab_size":9})";
+  CHECK(config_error(missing, Error::Kind::data) ==
+        "f: has no max_position_embeddings, n_layers, hidden_dim, wants all sizes of the model");
+  const Config bare = Config::parse(R"({"model_type":"bert"})", "f");
+  CHECK(bare.missing_sizes.size() == 6);
+  CHECK_THROWS_AS(bare.require_sizes(), Error);
   CHECK(config_error(R"({"model_type":"bert","hidden_size":null})") ==
         "f: hidden_size: found null, wants a whole number from 1 to 1048576");
   CHECK(config_error(R"({"model_type":"bert","num_hidden_layers":-1})").find("from 0 to 1000") !=
@@ -145,7 +153,7 @@ TEST_CASE("Parameters: the totals of the published models, from their configs al
 
 TEST_CASE("Parameters: those of a model are in its file, in their shapes") {
   for (const std::string name : {"tiny-bert", "odd", "distilbert-no-prefix", "electra-qa",
-                                 "sharded", "pickle", "gamma-beta"}) {
+                                 "sharded", "pickle", "pickle-old", "gamma-beta"}) {
     CAPTURE(name);
     const Config config = Config::open(golden(name));
     const Weights weights = Weights::open(golden(name), config);
@@ -296,6 +304,11 @@ TEST_CASE("resolve_model: directories, installed names, the Hugging Face cache")
   CHECK(error("../models/mine").find("no such model") != std::string::npos);
   CHECK(error(root.path() + "/models/mine/config.json").find("not a directory") !=
         std::string::npos);
+  const Environment home("XDG_DATA_HOME", root.path() + "/none");
+  std::vector<std::string> names = installed_models();
+  std::erase(names, "default");  // of this source tree, if it is there
+  CHECK(names == std::vector<std::string>{"a/twin", "b/twin", "mine", "org/net"});
+  for (const std::string& name : names) CHECK(error(name).starts_with("found "));
   const Environment model("BERT_MODEL", "mine");
   CHECK(resolve_model("") == root.path() + "/models/mine");
 }
@@ -328,8 +341,12 @@ TEST_CASE("SentenceModules: defaults, order, what is not supported") {
   CHECK_THROWS_AS(modules("[" + pooling + "," + transformer + "]"), Error);
   CHECK_THROWS_AS(modules("[" + transformer + "," + normalize + "," + pooling + "]"), Error);
   CHECK_THROWS_AS(modules(R"([{"path":"","type":"x.CNN"}])"), Error);
+  CHECK_THROWS_AS(modules("[" + transformer + "," + normalize + "]"), Error);
+  all.check_widths(32);  // no layer, any width
   CHECK_THROWS_AS(modules(R"([{"path":"../x","type":"x.Pooling"}])"), Error);
   const SentenceModules dense = SentenceModules::open(golden("st-dense"));
   REQUIRE(dense.dense.size() == 1);
   CHECK(dense.dense[0].load().out_features() == dense.dense[0].out_features);
+  dense.check_widths(16);
+  CHECK_THROWS_AS(dense.check_widths(32), Error);
 }

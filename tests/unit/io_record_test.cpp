@@ -47,6 +47,18 @@ TEST_CASE("RecordReader: chunks close on records or bytes") {
   CHECK(chunks("one long line", 9, 4) == Chunks{{"one long line"}});
 }
 
+TEST_CASE("RecordReader: a byte order mark at the start of a file is dropped") {
+  using Chunks = std::vector<std::vector<std::string>>;
+  const std::string mark = "\xEF\xBB\xBF";
+  CHECK(chunks(mark, 2, 100) == Chunks{});
+  CHECK(chunks(mark + "\n", 2, 100) == Chunks{{""}});
+  CHECK(chunks(mark + "a\nb", 9, 100) == Chunks{{"a", "b"}});
+  CHECK(chunks(mark + mark + "a\n" + mark + "b\n", 9, 100) == Chunks{{mark + "a", mark + "b"}});
+  CHECK(chunks("\xEF\xBB", 2, 100) == Chunks{{"\xEF\xBB"}});
+  CHECK(chunks("\xEF\n\xBB\xBF", 9, 100) == Chunks{{"\xEF", "\xBB\xBF"}});
+  CHECK(chunks(mark + "a\nb\n\nc\n", 9, 100, true) == Chunks{{"a\nb\n", "c\n"}});
+}
+
 TEST_CASE("RecordReader: chunks get smaller towards the end, where it is known and shared") {
   const auto sizes = [](size_t lines, size_t sharers) {
     std::string content;

@@ -15,6 +15,7 @@
 
 #include "base/cpu.h"
 #include "base/team.h"
+#include "ops/arithmetic.h"
 #include "ops/attention_kernel.h"
 #include "ops/blas.h"
 #include "ops/kernel_table.h"
@@ -40,6 +41,7 @@ std::vector<Target> targets() {
   }
   if (cpu_isa() >= Isa::avx512) all.push_back({"avx512", &kernels_avx512()});
   if (cpu_isa() >= Isa::avx512_vnni) all.push_back({"avx512_vnni", &kernels_avx512_vnni()});
+  if (cpu_isa() >= Isa::avx512_bf16) all.push_back({"avx512_bf16", &kernels_avx512_bf16()});
   if (cpu_isa() >= Isa::amx) all.push_back({"amx", &kernels_amx()});
 #endif
   return all;
@@ -243,7 +245,7 @@ TEST_CASE(
   Team two(2), three(3);
   for (Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
     for (const auto& [in, out] : std::vector<std::pair<size_t, size_t>>{
-             {384, 1152}, {37, 21}, {1536, 384}, {1, 1}, {770, 100}, {64, 30}}) {
+             {384, 1152}, {37, 21}, {1536, 384}, {1, 1}, {770, 100}, {64, 30}, {385, 40}}) {
       CAPTURE(in);
       CAPTURE(out);
       const size_t rows = 45;
@@ -383,6 +385,9 @@ Floats naive_int8(const Floats& x, const Floats& w, size_t rows, size_t out, siz
   return y;
 }
 
+/// What bf16 products take of an input: without instructions for them weights alone are rounded.
+double bf16_input(float x) { return kernels().gemm_bf16 ? round_to_bf16(x) : double{x}; }
+
 /// int8 weights by bf16 activations, as CPUs compute them whose tiles are faster at that.
 std::vector<double> naive_widened(const Floats& x, const Floats& w, size_t rows, size_t out,
                                   size_t in) {
@@ -436,7 +441,7 @@ TEST_CASE("products of every length K, in bf16, int8 and split, with any number 
           for (size_t k = 0; k < in; ++k) {
             exact +=
                 static_cast<double>(x[t * in + k]) * static_cast<double>(weight.values[n * in + k]);
-            sum += round_to_bf16(x[t * in + k]) * round_to_bf16(weight.values[n * in + k]);
+            sum += bf16_input(x[t * in + k]) * round_to_bf16(weight.values[n * in + k]);
           }
           worst = std::max(worst, std::abs(sum - static_cast<double>(y[t * out + n])));
           worst_split =
@@ -597,7 +602,51 @@ TEST_CASE("int8 keeps NaN and infinity visible") {
   }
 }
 
-TEST_CASE("bf16 products round their inputs only") {
+TEST_CASE("few rows by panels of bf16 have the bits of many by the same panels as floats") {
+  Random random;
+  for (const Target& target : targets()) {
+    CAPTURE(target.name);
+    const KernelTable& table = *target.table;
+    for (size_t k : {1, 2, 7, 64, 192, 193, 385, 1024}) {
+      CAPTURE(k);
+      const size_t panels = 5, k2 = round_up(k, 2);
+      std::vector<uint16_t> halfs(panels * k2 * kPanel);
+      for (uint16_t& half : halfs) half = bf16_bits(random.normal());
+      Floats floats(panels * k2 * kPanel);
+      for (size_t p = 0; p < panels; ++p) {
+        table.bf16_to_f32(halfs.data() + p * k2 * kPanel, k, floats.data() + p * k2 * kPanel);
+        for (size_t i = 0; i < k * kPanel; ++i) {
+          const size_t at = i / kPanel / 2 * 2 * kPanel + i % kPanel * 2 + i / kPanel % 2;
+          REQUIRE(bits(floats[p * k2 * kPanel + i]) == uint32_t{halfs[p * k2 * kPanel + at]} << 16);
+        }
+      }
+      for (size_t rows : {1, 2, 3, 4, 5, 8, 13, 31}) {
+        CAPTURE(rows);
+        const Floats x = random.floats(rows * k), bias = random.floats(panels * kPanel);
+        Floats narrow(rows * panels * kPanel), wide = narrow;
+        GemmTask task;
+        task.a = x.data();
+        task.lda = task.k = k;
+        task.rows = rows;
+        task.panels = panels;
+        task.cols = task.ldc = panels * kPanel;
+        task.bias = bias.data();
+        task.step = kPanel;
+        task.b = floats.data();
+        task.panel_stride = k2 * kPanel * sizeof(float);
+        task.c = wide.data();
+        table.gemm_f32(task);
+        task.b = halfs.data();
+        task.panel_stride = k2 * kPanel * sizeof(uint16_t);
+        task.c = narrow.data();
+        table.gemm_bf16_as_f32(task);
+        CHECK(same_bits(narrow, wide));
+      }
+    }
+  }
+}
+
+TEST_CASE("bf16 products round their inputs only, and without instructions for them the weights") {
   Random random;
   for (int round = 0; round < 12; ++round) {
     const size_t in = random.between(1, 500), out = random.between(1, 90),
@@ -608,7 +657,7 @@ TEST_CASE("bf16 products round their inputs only") {
     const StoredWeight weight(round % 2 ? DType::f32 : DType::bf16, out, in, random);
     const Floats x = random.floats(rows * in);
     Floats rounded_x = x, rounded_w = weight.values;
-    for (float& value : rounded_x) value = bf16_value(bf16_bits(value));
+    for (float& value : rounded_x) value = static_cast<float>(bf16_input(value));
     for (float& value : rounded_w) value = bf16_value(bf16_bits(value));
     const Naive naive(rounded_x, rounded_w, {}, Activation::none, {}, rows, out, in);
     CHECK(naive.worst(apply(Linear(weight.ref, {}, Precision::bf16), x, Activation::none)) < 1e-6);
@@ -817,7 +866,7 @@ TEST_CASE("attention equals its twin for any length and head size") {
         task.probabilities_stride = n;
         target.table->attention(task);
         Floats narrow(n * out_stride, 7.f);
-        const bool has_narrow = cpu_bf16() && target.table->attention_bf16;
+        const bool has_narrow = target.table->attention_bf16 != nullptr;
         if (has_narrow) {
           task.out = narrow.data();
           task.scratch = scratch.reserve(attention_bf16_scratch(n, d));
@@ -908,6 +957,39 @@ TEST_CASE("instruction sets and CPUs") {
   for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx2_vnni, Isa::avx512}) {
     if (wanted && isa_name(isa) == wanted) CHECK(cpu_isa() <= isa);
   }
+}
+
+TEST_CASE("the best instruction set is that of the fastest arithmetic, by a table") {
+  CpuFeatures cpu;
+  CHECK(best_isa(cpu) == Isa::plain);
+  cpu.avx2 = true;
+  CHECK(best_isa(cpu) == Isa::avx2);
+  cpu.avx512 = true;
+  CHECK(best_isa(cpu) == Isa::avx512);
+  CHECK(!can_run(Isa::avx2_vnni, cpu));
+  cpu.avx2_vnni = cpu.avx512_vnni = true;
+  CHECK(best_isa(cpu) == Isa::avx512_vnni);
+  CHECK(!can_run(Isa::avx512_bf16, cpu));
+  // VDPBF16PS is slower than float multiply-adds but on AMD; who names the set gets it.
+  cpu.avx512_bf16 = true;
+  CHECK(best_isa(cpu) == Isa::avx512_vnni);
+  CHECK(can_run(Isa::avx512_bf16, cpu));
+  cpu.amd = true;
+  CHECK(best_isa(cpu) == Isa::avx512_bf16);
+  cpu.amd = false;
+  cpu.tiles = true;
+  CHECK(best_isa(cpu) == Isa::amx);
+}
+
+TEST_CASE("the words for what products are computed in are those of the kernels") {
+  const std::string set = kernel_set();
+  CHECK(set.starts_with(isa_name(cpu_isa())));
+  CHECK((set.find("+openblas-") != std::string::npos) == uses_blas());
+  CHECK((products_in(Precision::bf16) == "bf16") == (cpu_isa() >= Isa::avx512_bf16));
+  CHECK(products_in(Precision::int8) == (cpu_isa() == Isa::amx ? "bf16" : "int8"));
+  CHECK(products_in(Precision::split) == (cpu_isa() == Isa::amx ? "bf16x3"
+                                          : uses_blas()         ? "openblas"
+                                                                : "f32"));
 }
 
 // ctest runs this case alone with OPENBLAS_CORETYPE=Prescott: OpenBLAS has then chosen at its start

@@ -36,7 +36,7 @@ class Echo : public Worker {
       rows.field(record.text);
       if (!record.text_pair.empty()) rows.field(record.text_pair);
       rows.end();
-      ++counts_.answers;
+      ++counts_.non_finite;
     }
   }
 };
@@ -94,6 +94,12 @@ Result run(StreamOptions options, const std::string& input) {
   return result;
 }
 
+/// "-NUMBER", and what is wrong, for a record that is left out.
+void write_place(const Record& record, const Error& error, Rows& rows) {
+  rows.field(-static_cast<int64_t>(record.number)).field(error.what()).field(record.line);
+  rows.end();
+}
+
 StreamOptions with_jobs(int jobs) {
   StreamOptions options;
   options.jobs = jobs;
@@ -134,7 +140,7 @@ TEST_CASE("stream: order, numbers and counts do not depend on threads or chunks"
       const Result result = run(options, input);
       CHECK(result.out == expected);
       CHECK(result.counts.records == 5000);
-      CHECK(result.counts.answers == 5000);
+      CHECK(result.counts.non_finite == 5000);
     }
   }
 }
@@ -160,6 +166,105 @@ TEST_CASE("stream: a bad record ends the run after the rows before it") {
       CHECK(result.kind == 65);
       CHECK(result.error.find(": record 301: asked to fail") != std::string::npos);
     }
+  }
+}
+
+TEST_CASE("stream: a bad record that is skipped costs its own row only, whoever finds it") {
+  std::string input, want;
+  for (int i = 1; i <= 3000; ++i) {
+    const std::string n = std::to_string(i);
+    const bool is_short = i % 7 == 1, fails = i % 11 == 3, late = i % 13 == 0;
+    const std::string line = is_short ? "one" : fails ? "x\tfail" : late ? "x\tpartial" : "x\t" + n;
+    input += line + "\n";
+    want += is_short ? "-" + n + "\tIN: record " + n + ": found 1 field, wants at least 2\tone\n"
+            : fails || late ? "-" + n + "\tIN: record " + n + ": asked to fail" +
+                                  (fails ? "" : " late") + "\t" + line + "\n"
+                            : n + "\t" + n + "\n";
+  }
+  for (const int jobs : {1, 4}) {
+    StreamOptions options = with_jobs(jobs);
+    options.fields = {"2"};
+    options.skip_bad = true;
+    options.write_place = write_place;
+    TemporaryFile in(input);
+    options.files = {in.path()};
+    Result result = run(options, "");
+    for (size_t at; (at = result.out.find(in.path())) != std::string::npos;) {
+      result.out.replace(at, in.path().size(), "IN");
+    }
+    CHECK(result.out == want);
+    CHECK(result.counts.records == 3000);
+    const auto lines = std::count(want.begin(), want.end(), '-');
+    CHECK(result.counts.bad == static_cast<uint64_t>(lines));
+    CHECK(result.counts.first_bad == in.path() + ": record 1: found 1 field, wants at least 2");
+    CHECK(result.counts.bytes >= want.size());
+    options.write_place = nullptr;
+    CHECK(run(options, "").out.find('-') == std::string::npos);
+  }
+}
+
+TEST_CASE("stream: only what is wrong with a record is skipped") {
+  StreamOptions options = with_jobs(1);
+  options.skip_bad = options.header = true;
+  options.fields = {"text"};
+  CHECK(run(options, "a\tb\n1\t2\n").kind == 65);  // no such column
+}
+
+TEST_CASE("stream: with a truth, blank records at the end of a file are counted, others are bad") {
+  for (const int jobs : {1, 4}) {
+    StreamOptions options = with_jobs(jobs);
+    options.fields = {"2"};
+    options.chunk_records = 2;
+    options.gold = true;
+    options.write_place = write_place;
+    const std::string reason = ": found 1 field, wants at least 2";
+    TemporaryFile a("x\ta\nx\tb\n\n\r\n\n"), b("x\tc\n\n");
+    options.files = {a.path(), b.path()};
+    Result result = run(options, "");
+    const std::string places = "-3\t" + a.path() + ": record 3" + reason + "\t\n-4\t" + a.path() +
+                               ": record 4" + reason + "\t\r\n-5\t" + a.path() + ": record 5" +
+                               reason + "\t\n";
+    CHECK(result.out ==
+          "1\ta\n2\tb\n" + places + "6\tc\n-7\t" + b.path() + ": record 2" + reason + "\t\n");
+    CHECK(result.counts.blank == 4);
+    CHECK(result.counts.bad == 0);
+    CHECK(result.counts.records == 7);
+
+    options.files.clear();
+    result = run(options, "x\ta\n\n\nx\tb\n\n");
+    CHECK(result.out == "1\ta\n");
+    CHECK(result.kind == 65);
+    CHECK(result.error.find("record 2" + reason) != std::string::npos);
+    options.skip_bad = true;
+    result = run(options, "x\ta\n\n\nx\tb\n\n");
+    CHECK(result.counts.bad == 2);
+    CHECK(result.counts.blank == 1);
+    CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 5);
+    options.gold = false;
+    CHECK(run(options, "x\ta\n\n").counts.bad == 1);
+  }
+}
+
+TEST_CASE("stream: pairs of neighbours begin anew behind a bad record") {
+  for (const int jobs : {1, 3}) {
+    StreamOptions options = with_jobs(jobs);
+    options.adjacent = options.skip_bad = true;
+    options.fields = {"2"};
+    options.chunk_records = 2;
+    CHECK(run(options, "x\ta\nx\tb\nbad\nx\tc\nx\td\n").out ==
+          "1\t\ta\n2\ta\tb\n4\t\tc\n5\tc\td\n");
+  }
+}
+
+TEST_CASE("stream: CSV in place of TSV is named") {
+  StreamOptions options = with_jobs(1);
+  options.header = true;
+  const std::string hint =
+      "; fields are separated by tabs, not commas: mlr --icsv --otsv cat FILE.csv";
+  for (const char* field : {"text", "2"}) {
+    options.fields = {field};
+    CHECK(run(options, "label,text\n1,2\n").error.ends_with(hint));
+    CHECK(run(options, "label\n1\n").error.find("comma") == std::string::npos);
   }
 }
 

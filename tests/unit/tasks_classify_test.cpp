@@ -10,10 +10,9 @@
 namespace bert {
 namespace {
 
-LabelPlan plan_of(const std::string& model_name, const std::vector<std::string>& names,
-                  const std::string& hypothesis = "", bool independent = false) {
+LabelPlan plan_of(const std::string& model_name, const LabelChoice& choice = {}) {
   const Model model = Model::open(test::golden_model(model_name));
-  return LabelPlan::make(Classifier::open(model), names, hypothesis, independent);
+  return LabelPlan::make(Classifier::open(model), choice);
 }
 
 void add(LabelMetrics& metrics, std::vector<size_t> gold, std::vector<size_t> predicted) {
@@ -23,23 +22,27 @@ void add(LabelMetrics& metrics, std::vector<size_t> gold, std::vector<size_t> pr
 }  // namespace
 
 TEST_CASE("the plan of a head is that of its config") {
-  const LabelPlan softmax = plan_of("tiny-classifier", {});
+  const LabelPlan softmax = plan_of("tiny-classifier");
   CHECK(softmax.labels == std::vector<std::string>{"negative", "neutral", "positive"});
   CHECK_FALSE(softmax.values);
   CHECK_FALSE(softmax.independent);
   CHECK(softmax.hypotheses.empty());
-  CHECK(plan_of("tiny-multilabel", {}).independent);
-  CHECK(plan_of("tiny-regression", {}).values);
-  CHECK_FALSE(plan_of("tiny-cross-encoder", {}).values);
-  CHECK(plan_of("tiny-classifier", {"a", "b", "c"}).labels ==
+  CHECK(plan_of("tiny-multilabel").independent);
+  CHECK(plan_of("tiny-regression").values);
+  CHECK_FALSE(plan_of("tiny-cross-encoder").values);
+  CHECK(plan_of("tiny-classifier", {.names = {"a", "b", "c"}}).labels ==
         std::vector<std::string>{"a", "b", "c"});
+  CHECK_THROWS_AS(plan_of("tiny-classifier", {.names = {"a", "b"}}), Error);
 }
 
 TEST_CASE("zero-shot wants a label of entailment") {
-  CHECK_THROWS_AS(plan_of("tiny-classifier", {"a", "b"}), Error);
-  CHECK_THROWS_AS(plan_of("tiny-classifier", {"a", "b", "c"}, "it is {}"), Error);
-  CHECK_THROWS_AS(plan_of("tiny-classifier", {"a", "b", "c"}, "", true), Error);
-  CHECK_THROWS_AS(plan_of("tiny-classifier", {}, "it is {}"), Error);
+  const std::vector<std::string> three{"a", "b", "c"};
+  CHECK_THROWS_AS(plan_of("tiny-classifier", {.candidates = three}), Error);
+  CHECK_THROWS_AS(plan_of("tiny-classifier", {.candidates = three, .names = three}), Error);
+  CHECK_THROWS_AS(plan_of("tiny-classifier", {.names = three, .hypothesis_template = "it is {}"}),
+                  Error);
+  CHECK_THROWS_AS(plan_of("tiny-classifier", {.names = three, .independent = true}), Error);
+  CHECK_THROWS_AS(plan_of("tiny-classifier", {.hypothesis_template = "it is {}"}), Error);
 }
 
 TEST_CASE("labels counted by hand") {

@@ -18,6 +18,8 @@ TEST_CASE("a layer expression names layers from either end") {
   CHECK(LayerExpression::parse("concat:-4--1", 12).layers == std::vector<size_t>{9, 10, 11, 12});
   CHECK(LayerExpression::parse("mean:2,7,-1", 12).layers == std::vector<size_t>{2, 7, 12});
   CHECK(LayerExpression::parse("word", 12).is_static());
+  CHECK(LayerExpression::parse("word", 12).last_layer() == 0);
+  CHECK(LayerExpression::parse("concat:7,2", 12).last_layer() == 7);
 }
 
 TEST_CASE("a layer expression that makes no sense is refused") {

@@ -187,21 +187,26 @@ TEST_CASE("top_ids is a stable partial sort") {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) > key(b); });
   std::vector<ScoredId> top;
   for (const size_t k : {0u, 1u, 17u, 500u, 600u}) {
-    top_ids(values, k, values.size(), top);
+    top_ids(values, k, Fillable(values.size(), true), top);
     REQUIRE(top.size() == std::min<size_t>(k, 500));
     for (size_t i = 0; i < top.size(); ++i) CHECK(static_cast<size_t>(top[i].id) == order[i]);
   }
-  top_ids(values, 3, 2, top);
+  top_ids(values, 3, Fillable(2, true), top);
   CHECK(top.size() == 2);
+  Fillable most(values.size(), true);
+  most[order[0]] = most[order[2]] = false;
+  top_ids(values, 2, most, top);
+  CHECK(static_cast<size_t>(top[0].id) == order[1]);
+  CHECK(static_cast<size_t>(top[1].id) == order[3]);
 }
 
 TEST_CASE("entropy and rank") {
   const std::vector<float> logits{0, 0, 0, 0};
   CHECK(entropy_of(logits, std::log(4.0)) == doctest::Approx(std::log(4.0)));
   const std::vector<float> steps{1, 3, 2, 3};
-  CHECK(rank_of(steps, 1) == 1);
-  CHECK(rank_of(steps, 2) == 3);
-  CHECK(rank_of(steps, 0) == 4);
+  CHECK(rank_of(steps, 1, Fillable(steps.size(), true)) == 1);
+  CHECK(rank_of(steps, 2, Fillable(steps.size(), true)) == 3);
+  CHECK(rank_of(steps, 0, Fillable(steps.size(), true)) == 4);
 }
 
 TEST_CASE("windows cover every token, and each has a best one") {
@@ -300,7 +305,8 @@ TEST_CASE("joint filling finds the best pair when the beam holds the vocabulary"
   auto ids = lab().ids({"the", "[MASK]", "[MASK]", "sat"});
   MaskQueries queries(lab().model, lab().head, 2048);
   const size_t vocab = lab().tokenizer.vocab_size();
-  const auto found = fill_jointly(queries, {{ids, {2, 3}}}, vocab, FillOrder::left, vocab);
+  const auto found =
+      fill_jointly(queries, {{ids, {2, 3}}}, vocab, FillOrder::left, Fillable(vocab, true));
   double best = -INFINITY;
   const auto first = lab().logprobs(ids, 2);
   std::vector<int32_t> pieces;

@@ -15,11 +15,11 @@
 #include "heads/masked_lm.h"
 #include "heads/pooling.h"
 #include "ops/dtype.h"
-#include "tasks/dev_score.h"
 #include "tasks/nsp_pairs.h"
 #include "training/activation.h"
 #include "training/attention.h"
 #include "training/embedding.h"
+#include "training/evaluation.h"
 #include "training/layer_norm.h"
 #include "training/learner.h"
 #include "training/linear.h"
@@ -305,7 +305,7 @@ std::unique_ptr<Learner> learner_of(const std::string& name, Objective objective
                                     LearnerOptions options, float dropout = 0) {
   const std::string directory = golden_model(name);
   HeadPlan head{objective, Config::open(directory), ""};
-  head.dropout = dropout;
+  head.dropout = DropoutRates::all(dropout);
   const Weights weights = Weights::open(directory, head.config);
   auto learner = std::make_unique<Learner>(std::vector{std::move(head)}, std::move(options));
   const auto drawn = load_parameters(learner->layout(), weights, 1, 0.02f, learner->values());
@@ -373,6 +373,19 @@ TEST_CASE("every gradient of whole models equals autograd's within 1e-4") {
   }
 }
 
+TEST_CASE("no more gradients than sequences, whatever the threads") {
+  const Fixture f("gradients-tiny-classifier");
+  LearnerOptions options;
+  options.threads = 64;
+  options.optimizer.learning_rate = 0;
+  const auto learner = learner_of("tiny-classifier", Objective::classify, options);
+  const TrainingBatch batch = batch_of(f, Objective::classify, learner->config(), 0);
+  const StepResult result = learner->step(batch);
+  CHECK(result.tally.loss() == doctest::Approx(f.doubles("loss")[0]).epsilon(1e-5));
+  CHECK(learner->lanes() > 1);
+  CHECK(learner->lanes() <= batch.sequences());
+}
+
 TEST_CASE("the losses of 100 AdamW steps equal PyTorch's within 1e-3") {
   for (const auto& [model, objective] :
        {Case{"tiny-bert", Objective::pretrain}, Case{"tiny-classifier", Objective::classify}}) {
@@ -396,24 +409,33 @@ TEST_CASE("the losses of 100 AdamW steps equal PyTorch's within 1e-3") {
   }
 }
 
-TEST_CASE("training's forward pass is the model's") {
+TEST_CASE("training's forward pass is the model's, and evaluation is the model") {
   const Model model = Model::open(golden_model("tiny-classifier"));
   const Classifier classifier = Classifier::open(model);
   const auto learner = learner_of("tiny-classifier", Objective::classify, {});
   const Fixture f("gradients-tiny-classifier");
   const TrainingBatch batch = batch_of(f, Objective::classify, learner->config(), 0);
+  const ModelWeights weights =
+      ModelWeights::view(learner->layout(), learner->config(), learner->values());
+  Encoder encoder(learner->config(), weights);
   Workspace workspace;
   const Matrix hidden = model.forward(batch.batch, workspace);
+  const Matrix learned = encoder.forward(batch.batch, {});
+  for (size_t i = 0; i < hidden.rows * hidden.cols; ++i) {
+    CHECK(std::abs(hidden.data[i] - learned.data[i]) < 1e-5f);
+  }
   const Matrix logits = classifier.logits(batch.batch, hidden, workspace);
   size_t seen = 0;
-  learner->predict(batch, [&](size_t first, const PackedBatch& part, ConstMatrix found) {
-    for (size_t s = 0; s < part.sequences(); ++s, ++seen) {
-      for (size_t c = 0; c < found.cols; ++c) {
-        CHECK(std::abs(found.row(s)[c] - logits.row(first + s)[c]) < 1e-5f);
-      }
-    }
-  });
+  const Tally tally = Evaluation(*learner).run(
+      batch, [&](size_t first, const PackedBatch& part, ConstMatrix found) {
+        for (size_t s = 0; s < part.sequences(); ++s, ++seen) {
+          for (size_t c = 0; c < found.cols; ++c) {
+            CHECK(found.row(s)[c] == logits.row(first + s)[c]);
+          }
+        }
+      });
   CHECK(seen == batch.sequences());
+  CHECK(tally.loss() == doctest::Approx(f.doubles("loss")[0]).epsilon(1e-5));
 }
 
 namespace {
@@ -571,14 +593,6 @@ TEST_CASE("the learning rate rises, then falls to 0") {
   CHECK(schedule_factor(o, 60) == doctest::Approx(0.5));
   o.schedule = Schedule::constant;
   CHECK(schedule_factor(o, 1000) == 1);
-}
-
-TEST_CASE("F1 of answers as SQuAD's script counts") {
-  CHECK(answer_f1("The Eiffel Tower", "eiffel tower.") == 1);
-  CHECK(answer_f1("the tower", "eiffel tower") == doctest::Approx(2. / 3));
-  CHECK(answer_f1("paris", "london") == 0);
-  CHECK(answer_f1("", "") == 1);
-  CHECK(answer_f1("paris", "") == 0);
 }
 
 TEST_CASE("pairs of sentences: positives are neighbours, negatives never") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "checkpoint/model_dir.h"
 
 namespace bert::tools {
 namespace {
@@ -16,7 +17,15 @@ struct Flag {
   bool takes_value;
   std::string choices;  ///< "cut window error", or "" if any value may follow
   bool directory;       ///< the value is a directory
+  bool model;           ///< or the name of an installed model
 };
+
+bool names_model(const CLI::Option& option) {
+  for (const char* name : {"--model", "--init", "--check"}) {
+    if (option.check_name(name)) return true;
+  }
+  return false;
+}
 
 std::vector<Flag> flags_of(const CLI::App& app) {
   std::vector<Flag> flags;
@@ -30,7 +39,8 @@ std::vector<Flag> flags_of(const CLI::App& app) {
               option->get_description(),
               option->get_expected_max() > 0,
               listed ? type : "",
-              type == "DIR"};
+              type == "DIR",
+              type == "DIR" && names_model(*option)};
     for (const std::string& name : option->get_snames()) flag.spellings.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) flag.spellings.push_back("--" + name);
     flags.push_back(flag);
@@ -52,14 +62,35 @@ std::string joined(const std::vector<std::string>& words, const char* separator)
   return fmt::format("{}", fmt::join(words, separator));
 }
 
+/// Installed models, one a line; those whose names mean something to a shell are left out.
+std::string models() {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.@/";
+  std::string names;
+  for (const std::string& name : installed_models()) {
+    if (name.find_first_not_of(kPlain) == std::string::npos && name[0] != '-') names += name + "\n";
+  }
+  return names;
+}
+
+/// What makes the words that may follow.
+std::string bash_values(const Flag& flag) {
+  if (!flag.directory) return "compgen -W '" + flag.choices + "' -- \"$cur\"";
+  std::string command = "compgen -d -- \"$cur\"";
+  if (flag.model) {
+    // In quotes: the names are not expanded again.
+    command += "; compgen -W '$(\"${COMP_WORDS[0]}\" --completion models 2>/dev/null)' -- \"$cur\"";
+  }
+  return command;
+}
+
 std::string bash(const std::vector<Flag>& flags, const std::string& tool) {
   std::string words, values;
   for (const Flag& flag : flags) {
     words += joined(flag.spellings, " ") + " ";
     if (!flag.directory && flag.choices.empty()) continue;
-    values += fmt::format("    {}) COMPREPLY=($(compgen {} -- \"$cur\")); return ;;\n",
-                          joined(flag.spellings, "|"),
-                          flag.directory ? "-d" : "-W '" + flag.choices + "'");
+    values += fmt::format("    {}) COMPREPLY=($({})); return ;;\n", joined(flag.spellings, "|"),
+                          bash_values(flag));
   }
   std::string name = tool;
   std::replace(name.begin(), name.end(), '-', '_');
@@ -78,6 +109,9 @@ std::string bash(const std::vector<Flag>& flags, const std::string& tool) {
 
 std::string zsh_value(const Flag& flag) {
   if (!flag.takes_value) return "";
+  if (flag.model) {
+    return ":model:{_files -/; compadd -- ${(f)\"$($words[1] --completion models 2>/dev/null)\"}}";
+  }
   if (flag.directory) return ":directory:_files -/";
   return flag.choices.empty() ? ":value:" : ":value:(" + flag.choices + ")";
 }
@@ -93,6 +127,16 @@ std::string zsh(const std::vector<Flag>& flags, const std::string& tool) {
   return script + " \\\n  '*:file:_files'\n";
 }
 
+std::string fish_value(const Flag& flag, const std::string& tool) {
+  if (!flag.takes_value) return "";
+  if (flag.model) {
+    return fmt::format(
+        " -x -a '(__fish_complete_directories (commandline -ct)) ({} --completion models)'", tool);
+  }
+  if (flag.directory) return " -x -a '(__fish_complete_directories (commandline -ct))'";
+  return flag.choices.empty() ? " -r" : " -x -a '" + flag.choices + "'";
+}
+
 std::string fish(const std::vector<Flag>& flags, const std::string& tool) {
   std::string script;
   for (const Flag& flag : flags) {
@@ -100,9 +144,7 @@ std::string fish(const std::vector<Flag>& flags, const std::string& tool) {
     for (const std::string& spelling : flag.spellings) {
       script += spelling[1] == '-' ? " -l " + spelling.substr(2) : " -s " + spelling.substr(1);
     }
-    const std::string value = flag.choices.empty() ? " -r" : " -x -a '" + flag.choices + "'";
-    script += fmt::format("{} -d '{}'\n", flag.takes_value ? value : "",
-                          without(flag.description, "'\\"));
+    script += fmt::format("{} -d '{}'\n", fish_value(flag, tool), without(flag.description, "'\\"));
   }
   return script;
 }
@@ -114,6 +156,7 @@ std::string completion(const CLI::App& app, const std::string& tool, const std::
   if (shell == "bash") return bash(flags, tool);
   if (shell == "zsh") return zsh(flags, tool);
   if (shell == "fish") return fish(flags, tool);
+  if (shell == "models") return models();
   throw Error(Error::Kind::usage, "--completion",
               "found '" + printable(shell) + "', wants bash|zsh|fish");
 }

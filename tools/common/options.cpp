@@ -5,19 +5,23 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "base/cpu.h"
 #include "checkpoint/model_dir.h"
 #include "common/progress.h"
 #include "common/run.h"
+#include "io/json.h"
+#include "ops/arithmetic.h"
 
 namespace bert::tools {
 namespace {
 
-/// Options that change no row (or, the model, stand for files whose hashes say more).
+/// Options that change no row, or of which the line says more: hashes of the model's files, the
+/// precision in effect.
 const std::set<std::string_view> kNoMatter = {
-    "help",    "version",  "model", "jobs",  "max-batch-tokens",
+    "help",    "version",  "model", "jobs",  "max-batch-tokens", "dtype",
     "no-mmap", "progress", "meta",  "quiet", "verbose"};
 
 /// As a shell would read it, on one line.
@@ -126,6 +130,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
   options.strict = strict_;
   options.max_batch_tokens = max_batch_tokens_;
+  options.precision = model.precision();
   if (options.encode.max_length <= tokenizer.added_tokens_pair()) {
     throw Error(Error::Kind::usage, "--max-seq-length",
                 fmt::format("found {}, wants more than the {} special tokens",
@@ -161,12 +166,17 @@ RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : app_(app), kind
   app.add_flag("-0,--null", nul_, "records end with NUL, in and out");
   app.add_flag("--header", stream_.header, "the first line names the fields");
   app.add_flag("-n,--number", number_, "write the record number first");
-  if (kind == Kind::annotator) {
-    app.add_flag("-o,--only", drop_line_, "write the results only, without the input line");
-  } else {
-    app.add_flag("--keep", keep_line_, "append the input line to the result");
-  }
+  const bool annotator = kind == Kind::annotator;
+  auto* only = app.add_flag("-o,--only", drop_line_,
+                            annotator ? "write the results only, without the input line"
+                                      : "write the results only (the default)");
+  app.add_flag("--keep", keep_line_,
+               annotator ? "the input line behind the results (the default)"
+                         : "append the input line to the result")
+      ->excludes(only);
   app.add_flag("--json", json_, "write one JSON object per record");
+  app.add_flag("--skip-bad", stream_.skip_bad,
+               "a bad record gives an empty row, is counted, and the run goes on (status 65)");
   app.add_option("-j,--jobs", stream_.jobs, "threads (default: the CPUs allowed)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
@@ -178,8 +188,19 @@ RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : app_(app), kind
   stream_.jobs = allowed_cpus();
 }
 
+void RowOptions::drop_line() {
+  if (keep_line_) throw Error(Error::Kind::usage, "--keep", "these rows have no input line");
+  drop_line_ = true;
+}
+
+void RowOptions::binary_rows(size_t width) {
+  if (meta_) throw Error(Error::Kind::usage, "--meta", "wants an output of lines");
+  binary_width_ = width;
+}
+
 void RowOptions::fill(TaskOptions& options) {
   max_length_ = options.encode.max_length;
+  precision_ = options.precision;
   options.number = number_;
   options.keep_line = kind_ == Kind::annotator ? !drop_line_ : keep_line_;
   options.json = json_;
@@ -195,14 +216,18 @@ void RowOptions::split_fields() {
   }
 }
 
-/// "mlm-mask (bertutils) 0.1.0 config.json=0123456789abcdef ... --seed=12345": what decides the
-/// rows, and nothing else.
+/// "mlm-fill (bertutils) 0.2.0 config.json=0123456789abcdef ... kernels=avx2 dtype=int8
+/// products=int8 --seed=12345": what decides the rows, and nothing else.
 std::string RowOptions::meta() const {
   std::string line = app_.get_name() + " (bertutils) " BERT_VERSION;
   const CLI::Option* model = app_.get_option("--model");
   for (const FileHash& file :
        hash_model(resolve_model(model->empty() ? "" : model->results()[0]))) {
     line += fmt::format(" {}={:016x}", file.name, file.hash);
+  }
+  if (precision_) {
+    line += fmt::format(" kernels={} dtype={} products={}", kernel_set(),
+                        precision_name(*precision_), products_in(*precision_));
   }
   for (const CLI::Option* option : app_.get_options()) {
     const std::string name = option->get_single_name();
@@ -235,6 +260,38 @@ void refuse_output(const std::vector<std::string>& files) {
 
 }  // namespace
 
+/// A row with the number, if rows have it, and no results; the line, if rows have it.
+void RowOptions::write_place(const Record& record, const Error& error, Rows& rows) const {
+  if (json_) {
+    rows.raw() += fmt::format("{{\"record\":{},\"error\":", record.number);
+    append_json_string(rows.raw(), error.what());
+    rows.raw() += '}';
+    rows.end();
+    return;
+  }
+  if (several_rows_) return;
+  if (binary_width_ > 0) {
+    const std::vector<float> vector(binary_width_, std::numeric_limits<float>::quiet_NaN());
+    rows.raw().append(reinterpret_cast<const char*>(vector.data()), binary_width_ * sizeof(float));
+    return;
+  }
+  if (number_) rows.field(record.number);
+  for (size_t i = number_ ? 1 : 0; i < stream_.output_names.size(); ++i) rows.field("");
+  if (stream_.keeps_line) rows.field(record.line);
+  rows.end();
+}
+
+void RowOptions::report_left_out(int& status) const {
+  if (counts_.blank > 0) {
+    notice(fmt::format("{} blank record{} at the end {} skipped", counts_.blank,
+                       counts_.blank == 1 ? "" : "s", counts_.blank == 1 ? "was" : "were"));
+  }
+  if (counts_.bad == 0) return;
+  complain(fmt::format("skipped {} of {} records; the first: {}", counts_.bad, counts_.records,
+                       counts_.first_bad));
+  if (status == 0) status = static_cast<int>(Error::Kind::data);
+}
+
 int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker) {
   split_fields();
   refuse_output(stream_.files);
@@ -242,6 +299,11 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
   stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
   if (number_ && !json_) stream_.output_names.insert(stream_.output_names.begin(), "record");
   if (json_) stream_.output_names.clear();
+  if (!no_rows_) {
+    stream_.write_place = [this](const Record& record, const Error& error, Rows& rows) {
+      write_place(record, error, rows);
+    };
+  }
   int status = 0;
   stream_.on_skipped = [&](const Error& error) {
     complain(error.what());
@@ -255,6 +317,7 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
   counts_ = bert::stream(stream_, make_worker);
   progress.finish();
   report(counts_, max_length_);
+  report_left_out(status);
   if (verbose_) report_speed(counts_, progress.seconds(), stream_.jobs);
   return status;
 }

@@ -60,11 +60,11 @@ class ModelOptions {
 };
 
 /// Options of tools that turn records into rows:
-///   FILE..., -f, -0, --header, -n, -o / --keep, --json, -j, --progress, --meta, -q, -v
+///   FILE..., -f, -0, --header, -n, -o, --keep, --json, --skip-bad, -j, --progress, --meta, -q, -v
 class RowOptions {
  public:
   /// An annotator writes results, then the input line (-o drops it); a transformer only its result
-  /// (--keep appends the line).
+  /// (--keep appends the line). Each takes the other's option too, which changes nothing.
   enum class Kind { annotator, transformer };
   RowOptions(CLI::App& app, Kind kind, size_t texts = 1);
 
@@ -76,38 +76,46 @@ class RowOptions {
   /// The stream's options: for what a tool adds (texts, extra fields, output names, chunk size).
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
-  /// For rows that begin with the record number anyway, so that -n adds none.
-  void drop_number() { number_ = false; }
-  /// For records of several lines.
-  void drop_line() {
-    drop_line_ = true;
-    keep_line_ = false;
-  }
-  /// For output that is no row per record: neither number nor line.
+  /// For records of several rows, or none: each begins with the record's number. A bad record has
+  /// none.
+  void several_rows() { several_rows_ = number_ = true; }
+  /// For records of several lines. Throws Error(usage) for --keep.
+  void drop_line();
+  /// For rows that are not of records: neither number nor line.
   void drop_number_and_line() {
-    drop_number();
+    number_ = false;
     drop_line();
   }
-  /// For output that is no text, where a line has no place. Throws Error(usage) for --meta.
-  void refuse_meta() const {
-    if (meta_) throw Error(Error::Kind::usage, "--meta", "wants an output of lines");
+  /// For output that is no rows of records: no number, no line, and nothing for a bad record.
+  void drop_rows() {
+    drop_number_and_line();
+    no_rows_ = true;
   }
+  /// For rows of so many floats in binary, where a line has no place: that of a bad record is NaN.
+  /// Throws Error(usage) for --meta.
+  void binary_rows(size_t width);
   const Counts& counts() const { return counts_; }
 
  private:
   void split_fields();
   std::string meta() const;
+  void write_place(const Record& record, const Error& error, Rows& rows) const;
+  void report_left_out(int& status) const;
 
   const CLI::App& app_;
   StreamOptions stream_;
   CLI::Option* fields_option_;
   std::string fields_;
   size_t max_length_ = 0;  ///< tokens, for the report of what was cut
+  std::optional<Precision> precision_;
   bool nul_ = false;
   bool number_ = false;
   bool drop_line_ = false;
   bool keep_line_ = false;
   bool json_ = false;
+  bool several_rows_ = false;
+  bool no_rows_ = false;
+  size_t binary_width_ = 0;  ///< 0: rows are text
   bool progress_ = false;
   bool meta_ = false;
   bool verbose_ = false;

@@ -83,6 +83,8 @@ void report(const Counts& counts, size_t max_length) {
   say(counts.overflowed, counts.first_overflowed, fmt::format("cut at {} tokens", max_length));
   say(counts.invalid_utf8, counts.first_invalid_utf8,
       "had bytes that are not UTF-8, read as U+FFFD");
+  say(counts.unknown, counts.first_unknown,
+      "have more unknown tokens than known ones: the vocabulary is not for such text");
   say(counts.non_finite, 0, "gave a value that is not a number");
   if (counts.non_finite > 0 && explain) explain();
 }

@@ -15,6 +15,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/cpu.h"
 #include "base/nearest.h"
 #include "common/completion.h"
 #include "pipeline/stream.h"
@@ -221,6 +222,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     complain(explain(app, error) + " (see " + tool_name + " --help)");
     return static_cast<int>(Error::Kind::usage);
   }
+  cpu_isa();  // throws of a BERT_ISA that asks for what there is not
   return body();
 }
 
@@ -263,7 +265,15 @@ void notice(const std::string& message) {
 }
 
 void print_report(const std::string& text) {
-  if (!quiet_notices) write_all(STDERR_FILENO, text);
+  if (quiet_notices) return;
+  std::string shown;  // labels may hold what disturbs a terminal
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find_first_of("\t\n", begin), text.size());
+    shown += printable(std::string_view(text).substr(begin, end - begin), 0);
+    if (end < text.size()) shown += text[end];
+    begin = end + 1;
+  }
+  write_all(STDERR_FILENO, shown);
 }
 
 void set_quiet(bool quiet) { quiet_notices = quiet; }
@@ -282,6 +292,7 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) 
   }
   app.name(tool_name);
   app.formatter(std::make_shared<HelpFormatter>());
+  app.footer("Example:\n  " + app.get_footer() + "\n\nMore: man " + tool_name);
   app.set_version_flag("--version", tool_name + " (bertutils) " BERT_VERSION,
                        "print name and version");
   const int status = guarded([&] {

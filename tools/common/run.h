@@ -11,7 +11,7 @@ namespace bert::tools {
 /// Parses the command line, calls `body`, and turns what it throws into one line on stderr and an
 /// exit status (design: sysexits). `body` returns the status of a run without faults: 0, or 1 where
 /// a tool may answer "no". Also --version and --completion. Standard output is checked at the end:
-/// a full disk is status 74.
+/// a full disk is status 74. The footer of `app` is one command line, the example of --help.
 int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
 /// One line "TOOL: message" on stderr. `notice` is for what -q silences.

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 
 #include "base/cpu.h"
 #include "common/options.h"
 #include "common/run.h"
+#include "ops/arithmetic.h"
 
 namespace bert::tools {
 namespace {
@@ -17,19 +19,31 @@ std::atomic<int> signal_number{0};
 
 extern "C" void on_signal(int number) { signal_number = number; }
 
+size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  size_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
 
-TrainingOptions::TrainingOptions(CLI::App& app, bool batches) {
+TrainingOptions::TrainingOptions(CLI::App& app, bool batches, bool chosen) {
   app.add_option("--output", output_, "directory to write the model to")
       ->required()
       ->type_name("DIR");
   if (batches) {
-    app.add_option("--batch-size", batch_size_, "sequences in a step (default: 32)")
-        ->check(CLI::Range(1, 1 << 20))
-        ->type_name("N");
+    batch_option_ = app.add_option("--batch-size", batch_size_,
+                                   std::string("sequences in a step (default: ") +
+                                       (chosen ? "32, or 16 or 8 of few examples)" : "32)"))
+                        ->check(CLI::Range(1, 1 << 20))
+                        ->type_name("N");
   }
-  app.add_option("--lr", optimizer_.learning_rate, "highest learning rate (default: 5e-5)")
-      ->type_name("X");
+  rate_option_ =
+      app.add_option("--lr", optimizer_.learning_rate,
+                     std::string("highest learning rate (default: ") +
+                         (chosen ? "by the width: 5e-5 for 768, 1e-4 for 384)" : "5e-5)"))
+          ->type_name("X");
   add_choice<training::Schedule>(app, "--schedule", optimizer_.schedule,
                                  {{"linear", training::Schedule::linear},
                                   {"cosine", training::Schedule::cosine},
@@ -45,13 +59,17 @@ TrainingOptions::TrainingOptions(CLI::App& app, bool batches) {
                  "longer gradients are cut to this; 0: none are (default: 1)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("X");
-  app.add_option("--dropout", dropout_, "rate of dropout (default: 0.1)")
+  app.add_option("--dropout", dropout_, "rate of dropout (default: the config's)")
       ->check(CLI::Range(0., 0.9))
       ->type_name("X");
   app.add_option("--seed", seed_, "of everything that is drawn (default: 1)")->type_name("N");
   add_choice<bool>(app, "--dtype", bf16_, {{"f32", false}, {"bf16", true}},
                    "precision of the products with weights");
   app.add_option("--save-steps", save_every_, "steps between checkpoints")->type_name("N");
+  app.add_option("--keep-checkpoints", keep_checkpoints_,
+                 "newest checkpoints that stay; 0: none when it is done (default: 2)")
+      ->check(CLI::Range(0, 1 << 20))
+      ->type_name("N");
   app.add_flag("--resume", resume_, "go on from the newest checkpoint");
   app.add_flag("--overwrite", overwrite_, "begin anew where a model stands");
   app.add_option("--max-batch-tokens", pass_tokens_,
@@ -71,6 +89,9 @@ void TrainingOptions::fill(TrainingJob& job) {
   job.dropout = dropout_;
   job.output = output_;
   job.batch_size = batch_size_;
+  job.batch_given = batch_option_ && batch_option_->count() > 0;
+  job.rate_given = rate_option_->count() > 0;
+  job.keep_checkpoints = keep_checkpoints_;
   job.warmup_ratio = warmup_;
   job.save_every = save_every_ > 0 ? save_every_ : job.save_every;
   job.resume = resume_;
@@ -78,6 +99,10 @@ void TrainingOptions::fill(TrainingJob& job) {
   job.stop = &stop_signal();
   job.on_step = [this](const training::StepReport& report) { show(report); };
   job.on_notice = notice;
+  job.on_report = print_report;
+  job.on_memory = [](size_t more) {
+    notice(fmt::format("wants about {} MB of memory", (resident_bytes() + more) >> 20));
+  };
   job.on_row = [](const std::string& row) { print(row + "\n"); };
 }
 
@@ -90,7 +115,10 @@ training::LearnerOptions TrainingOptions::learner() const {
   training::LearnerOptions options;
   options.optimizer = optimizer_;
   options.seed = seed_;
-  options.bf16 = bf16_;
+  options.bf16 = bf16_ && products_in(Precision::bf16) == "bf16";
+  if (bf16_ && !options.bf16) {
+    notice("--dtype bf16: on this CPU products of bf16 are no faster than those of f32: it is f32");
+  }
   options.threads = jobs_ > 0 ? jobs_ : allowed_cpus();
   options.max_pass_tokens = pass_tokens_;
   return options;

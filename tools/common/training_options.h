@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "tasks/training_job.h"
@@ -12,11 +13,13 @@ namespace bert::tools {
 /// Options of the tools that train:
 ///   --output, --batch-size, --lr, --schedule, --warmup, --weight-decay, --max-grad-norm,
 ///   --dropout,
-///   --seed, --dtype, --save-steps, --resume, --overwrite, --max-batch-tokens, -j, --progress, -q
+///   --seed, --dtype, --save-steps, --keep-checkpoints, --resume, --overwrite, --max-batch-tokens,
+///   -j, --progress, -q
 class TrainingOptions {
  public:
-  /// `batches`: with --batch-size.
-  explicit TrainingOptions(CLI::App& app, bool batches = true);
+  /// `batches`: with --batch-size. `chosen`: the tool chooses a size and a rate where none is
+  /// given.
+  explicit TrainingOptions(CLI::App& app, bool batches = true, bool chosen = false);
 
   /// Sets what all kinds of training share, trains, and reports speed and memory on stderr. Ends
   /// the process by the signal (SIGTERM, SIGINT) that asked it to stop, once a checkpoint is saved.
@@ -40,9 +43,11 @@ class TrainingOptions {
   void report_end();
 
   std::string output_;
-  size_t batch_size_ = 32;
+  size_t batch_size_ = 32, keep_checkpoints_ = 2;
+  CLI::Option* batch_option_ = nullptr;
+  CLI::Option* rate_option_ = nullptr;
   double warmup_ = 0.1;  ///< part of the steps
-  double dropout_ = 0.1;
+  std::optional<double> dropout_;
   uint64_t save_every_ = 0;
   bool resume_ = false, overwrite_ = false;
   training::OptimizerOptions optimizer_;
