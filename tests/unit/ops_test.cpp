@@ -739,6 +739,8 @@ TEST_CASE("layer_norm equals its twin; constant rows and tiny eps are fine; rows
         mean /= static_cast<double>(n);
         for (float value : x) variance += (value - mean) * (value - mean);
         variance /= static_cast<double>(n);
+        // Near 100 the mean is rounded to 8e-6 or so, and the row is then divided by its deviation.
+        const double rounding = kind == 3 ? 1e-5 / std::sqrt(variance) : 0;
         Floats y(n + 1, 7.f);
         target.table->layer_norm(x.data(), n, w.data(), b.data(), eps, y.data());
         CHECK(y[n] == 7.f);
@@ -748,7 +750,7 @@ TEST_CASE("layer_norm equals its twin; constant rows and tiny eps are fine; rows
           if (kind == 1 || n == 1) {
             CHECK(std::isfinite(y[i]));
           } else {
-            CHECK(std::abs(y[i] - wanted) < (kind == 3 ? 2e-4 : 4e-6));
+            CHECK(std::abs(y[i] - wanted) < 4e-6 + rounding * std::abs(w[i]));
           }
         }
       }
