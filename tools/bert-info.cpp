@@ -2,7 +2,7 @@
 #include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
-#include "tasks/bert_info.h"
+#include "inspect/bert_info.h"
 
 using namespace bert;
 

@@ -1,5 +1,5 @@
 // finetune - train a model for a task on labelled examples. See man/finetune.1.
-#include "tasks/finetune.h"
+#include "trainers/finetune.h"
 
 #include <fmt/format.h>
 

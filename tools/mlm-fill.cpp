@@ -3,7 +3,7 @@
 
 #include "common/options.h"
 #include "common/run.h"
-#include "tasks/mlm_fill.h"
+#include "mlm/mlm_fill.h"
 
 using namespace bert;
 

@@ -2,7 +2,7 @@
 
 #include "common/options.h"
 #include "common/run.h"
-#include "tasks/mlm_mask.h"
+#include "mlm/mlm_mask.h"
 
 using namespace bert;
 

@@ -3,7 +3,7 @@
 
 #include "common/options.h"
 #include "common/run.h"
-#include "tasks/mlm_score.h"
+#include "mlm/mlm_score.h"
 
 using namespace bert;
 

@@ -1,5 +1,5 @@
 // multitask - train one trunk for several tasks at once. See man/multitask.1.
-#include "tasks/multitask.h"
+#include "trainers/multitask.h"
 
 #include "checkpoint/model_dir.h"
 #include "common/options.h"

@@ -1,7 +1,7 @@
 // nsp-pairs - pairs of sentences for next sentence prediction. See man/nsp-pairs.1.
 #include "common/run.h"
-#include "tasks/nsp_pairs.h"
-#include "training/dropout.h"
+#include "nn/dropout.h"
+#include "trainers/nsp_pairs.h"
 
 using namespace bert;
 

@@ -1,5 +1,5 @@
 // pretrain - train a model on plain text: masked LM and next sentence. See man/pretrain.1.
-#include "tasks/pretrain.h"
+#include "trainers/pretrain.h"
 
 #include "checkpoint/model_dir.h"
 #include "common/run.h"

@@ -1,5 +1,5 @@
 // quantize - make a model directory smaller and faster, or a head one of its own. See quantize.1.
-#include "tasks/quantize.h"
+#include "inspect/quantize.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

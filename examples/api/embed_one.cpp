@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "bert/model.h"
+#include "encoder/model.h"
 #include "heads/pooling.h"
 #include "tokenizer/tokenizer.h"
 

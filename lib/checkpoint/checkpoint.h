@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/export.h"
-#include "checkpoint/config.h"
 #include "checkpoint/weights.h"
+#include "model/config.h"
 
 namespace bert {
 

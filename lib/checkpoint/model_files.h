@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/export.h"
-#include "checkpoint/config.h"
 #include "checkpoint/weights_writer.h"
+#include "model/config.h"
 
 namespace bert {
 

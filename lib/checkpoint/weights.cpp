@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "checkpoint/names.h"
 #include "checkpoint/tensor_files.h"
 #include "io/safetensors.h"
+#include "model/names.h"
 
 namespace bert {
 

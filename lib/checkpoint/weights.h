@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/export.h"
-#include "checkpoint/config.h"
+#include "model/config.h"
 #include "ops/dtype.h"
 #include "ops/linear.h"
 

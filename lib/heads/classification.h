@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/export.h"
-#include "bert/model.h"
+#include "encoder/model.h"
 
 namespace bert {
 

@@ -2,7 +2,7 @@
 
 #include "base/cpu.h"
 #include "ops/blas.h"
-#include "ops/kernel_table.h"
+#include "ops/kernels/kernel_table.h"
 
 namespace bert {
 

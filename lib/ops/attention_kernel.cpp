@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/team.h"
-#include "ops/kernel_table.h"
+#include "ops/kernels/kernel_table.h"
 
 namespace bert {
 namespace {

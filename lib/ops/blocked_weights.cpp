@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "ops/dtype.h"
-#include "ops/kernel_table.h"
+#include "ops/kernels/kernel_table.h"
 
 namespace bert {
 namespace {

@@ -1,6 +1,6 @@
 #include "ops/dtype.h"
 
-#include "ops/kernel_table.h"
+#include "ops/kernels/kernel_table.h"
 
 namespace bert {
 

@@ -6,7 +6,7 @@
 
 #include "base/cpu.h"
 #include "ops/dtype.h"
-#include "ops/kernel_table.h"
+#include "ops/kernels/kernel_table.h"
 
 namespace bert {
 namespace {

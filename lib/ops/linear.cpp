@@ -6,7 +6,7 @@
 #include "base/team.h"
 #include "ops/blas.h"
 #include "ops/blocked_weights.h"
-#include "ops/kernel_table.h"
+#include "ops/kernels/kernel_table.h"
 
 namespace bert {
 namespace {

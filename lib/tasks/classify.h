@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "heads/classification.h"
-#include "tasks/metrics.h"
+#include "metrics/metrics.h"
 #include "tasks/task.h"
 
 namespace bert {

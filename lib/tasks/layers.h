@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/export.h"
-#include "checkpoint/config.h"
+#include "model/config.h"
 
 namespace bert {
 

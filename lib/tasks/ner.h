@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "heads/token_classification.h"
+#include "io/conll.h"
+#include "metrics/entities.h"
 #include "tasks/aggregation.h"
-#include "tasks/conll.h"
-#include "tasks/entities.h"
 #include "tasks/task.h"
 #include "tasks/windows.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "heads/classification.h"
-#include "tasks/metrics.h"
+#include "metrics/metrics.h"
 #include "tasks/task.h"
 
 namespace bert {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/answer_metrics.h"
+#include "metrics/answer_metrics.h"
 #include "tasks/answers.h"
 #include "tasks/task.h"
 

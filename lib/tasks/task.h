@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/export.h"
-#include "batch/packed_batch.h"
-#include "bert/model.h"
+#include "encoder/model.h"
+#include "encoder/packed_batch.h"
 #include "pipeline/worker.h"
 #include "tokenizer/tokenizer.h"
 

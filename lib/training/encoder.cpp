@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "nn/activation.h"
+#include "nn/embedding_gradient.h"
+#include "nn/layer_norm.h"
+#include "nn/linear_gradient.h"
 #include "ops/kernels.h"
-#include "training/activation.h"
-#include "training/embedding.h"
-#include "training/layer_norm.h"
-#include "training/linear.h"
 
 namespace bert::training {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "batch/packed_batch.h"
-#include "checkpoint/config.h"
-#include "training/attention.h"
+#include "encoder/packed_batch.h"
+#include "model/config.h"
+#include "nn/attention_gradient.h"
 #include "training/parameters.h"
 
 namespace bert::training {
@@ -39,8 +39,8 @@ struct LayerKept {
   Buffer output;                ///< [T, H]
 };
 
-/// BERT's encoder, forward with everything kept, and backward. The same arithmetic as bert/model.h
-/// (a test says so), which keeps nothing.
+/// BERT's encoder, forward with everything kept, and backward. The same arithmetic as
+/// encoder/model.h (a test says so), which keeps nothing.
 ///
 /// Thread rule: one Encoder per thread; weights are shared and constant meanwhile.
 class Encoder {

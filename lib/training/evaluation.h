@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/export.h"
-#include "bert/model.h"
+#include "encoder/model.h"
 #include "training/learner.h"
 
 namespace bert::training {

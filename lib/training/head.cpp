@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/activation.h"
+#include "nn/layer_norm.h"
+#include "nn/linear_gradient.h"
+#include "nn/loss.h"
 #include "ops/gradient_kernels.h"
 #include "ops/kernels.h"
-#include "training/activation.h"
-#include "training/layer_norm.h"
-#include "training/linear.h"
-#include "training/loss.h"
 
 namespace bert::training {
 namespace {

@@ -8,7 +8,7 @@
 #include <exception>
 
 #include "base/error.h"
-#include "bert/batch_check.h"
+#include "encoder/batch_check.h"
 #include "ops/blas.h"
 #include "ops/gradient_kernels.h"
 

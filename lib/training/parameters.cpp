@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "training/dropout.h"
+#include "nn/dropout.h"
 
 namespace bert::training {
 namespace {

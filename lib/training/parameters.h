@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "bert/model.h"
-#include "checkpoint/config.h"
+#include "encoder/model.h"
+#include "model/config.h"
+#include "nn/layer_norm.h"
+#include "nn/linear_gradient.h"
 #include "ops/matrix.h"
-#include "training/layer_norm.h"
-#include "training/linear.h"
 
 namespace bert::training {
 

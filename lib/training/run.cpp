@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "checkpoint/model_files.h"
 #include "io/mapped_file.h"
-#include "training/dropout.h"
+#include "nn/dropout.h"
 
 namespace bert::training {
 

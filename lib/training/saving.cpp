@@ -15,7 +15,7 @@
 #include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "io/safetensors.h"
-#include "training/dropout.h"
+#include "nn/dropout.h"
 
 namespace bert::training {
 namespace {

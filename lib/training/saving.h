@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/export.h"
-#include "checkpoint/config.h"
+#include "model/config.h"
 #include "training/learner.h"
 
 namespace bert::training {

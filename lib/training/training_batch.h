@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "batch/packed_batch.h"
+#include "encoder/packed_batch.h"
 
 namespace bert::training {
 

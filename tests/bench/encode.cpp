@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/team.h"
-#include "bert/model.h"
+#include "encoder/model.h"
 
 namespace {
 

@@ -1,11 +1,11 @@
 // config.json: what is accepted must be sizes that the rest can count with.
-#include "checkpoint/config.h"
+#include "model/config.h"
 
 #include <cstdint>
 #include <cstdlib>
 
 #include "base/error.h"
-#include "checkpoint/parameters.h"
+#include "model/schema.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {

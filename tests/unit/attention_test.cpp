@@ -1,4 +1,4 @@
-#include "attention/attention.h"
+#include "encoder/attention.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "batch/alike.h"
-#include "batch/packed_batch.h"
+#include "encoder/alike.h"
+#include "encoder/packed_batch.h"
 
 namespace bert {
 

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "base/error.h"
-#include "bert/layer.h"
-#include "bert/model.h"
+#include "encoder/layer.h"
+#include "encoder/model.h"
 #include "golden.h"
 
 namespace bert {

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/config.h"
 #include "checkpoint/model_dir.h"
-#include "checkpoint/names.h"
-#include "checkpoint/parameters.h"
 #include "checkpoint/pickle.h"
 #include "checkpoint/weights.h"
+#include "model/config.h"
+#include "model/names.h"
+#include "model/schema.h"
 #include "temporary.h"
 
 using namespace bert;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "batch/packed_batch.h"
+#include "encoder/packed_batch.h"
 #include "io/mapped_file.h"
 #include "io/safetensors.h"
 

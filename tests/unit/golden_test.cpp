@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/team.h"
-#include "bert/model.h"
+#include "encoder/model.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "heads/question_answering.h"

@@ -18,8 +18,8 @@
 #include "ops/arithmetic.h"
 #include "ops/attention_kernel.h"
 #include "ops/blas.h"
-#include "ops/kernel_table.h"
 #include "ops/kernels.h"
+#include "ops/kernels/kernel_table.h"
 #include "ops/linear.h"
 
 namespace bert {

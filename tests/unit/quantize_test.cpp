@@ -1,6 +1,6 @@
 // What `quantize` writes, beside what the precision computes without it.
 
-#include "tasks/quantize.h"
+#include "inspect/quantize.h"
 
 #include <doctest/doctest.h>
 

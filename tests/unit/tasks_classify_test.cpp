@@ -4,8 +4,8 @@
 
 #include "golden.h"
 #include "heads/classification.h"
+#include "metrics/metrics.h"
 #include "tasks/classify.h"
-#include "tasks/metrics.h"
 
 namespace bert {
 namespace {

@@ -5,11 +5,11 @@
 #include <random>
 #include <set>
 
-#include "tasks/joint_fill.h"
-#include "tasks/masking.h"
-#include "tasks/mlm_fill.h"
-#include "tasks/mlm_mask.h"
-#include "tasks/mlm_score.h"
+#include "mlm/joint_fill.h"
+#include "mlm/masking.h"
+#include "mlm/mlm_fill.h"
+#include "mlm/mlm_mask.h"
+#include "mlm/mlm_score.h"
 
 using namespace bert;
 

@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "io/conll.h"
+#include "metrics/entities.h"
 #include "tasks/aggregation.h"
-#include "tasks/conll.h"
-#include "tasks/entities.h"
 #include "tasks/windows.h"
 
 namespace bert {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "tasks/answer_metrics.h"
+#include "metrics/answer_metrics.h"
 #include "tasks/answers.h"
 #include "tasks/qa.h"
 #include "text/unicode.h"

@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "base/error.h"
-#include "bert/model.h"
+#include "encoder/model.h"
 #include "golden.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "heads/pooling.h"
+#include "nn/activation.h"
+#include "nn/attention_gradient.h"
+#include "nn/embedding_gradient.h"
+#include "nn/layer_norm.h"
+#include "nn/linear_gradient.h"
+#include "nn/loss.h"
 #include "ops/dtype.h"
-#include "tasks/nsp_pairs.h"
-#include "training/activation.h"
-#include "training/attention.h"
-#include "training/embedding.h"
+#include "trainers/nsp_pairs.h"
 #include "training/evaluation.h"
-#include "training/layer_norm.h"
 #include "training/learner.h"
-#include "training/linear.h"
-#include "training/loss.h"
 
 namespace bert::training {
 namespace {

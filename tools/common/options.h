@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "bert/model.h"
+#include "encoder/model.h"
 #include "pipeline/stream.h"
 #include "tasks/task.h"
 #include "tokenizer/tokenizer.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tasks/training_job.h"
+#include "trainers/training_job.h"
 
 namespace bert::tools {
 

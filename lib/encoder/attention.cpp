@@ -1,0 +1,74 @@
+#include "encoder/attention.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ops/attention_kernel.h"
+
+namespace bert {
+
+AttentionWeights AttentionWeights::load(const Config& config, const Weights& weights,
+                                        const std::string& prefix, Precision precision) {
+  const size_t width = config.hidden_size;
+  std::vector<std::string> matrices;
+  std::vector<float> bias;
+  for (const char* name : {"query", "key", "value"}) {
+    matrices.push_back(prefix + name + ".weight");
+    const std::vector<float> b = weights.floats(prefix + name + ".bias", {width});
+    bias.insert(bias.end(), b.begin(), b.end());
+  }
+  return {weights.linear(matrices, width, width, std::move(bias), precision),
+          config.num_attention_heads, precision == Precision::bf16 || precision == Precision::int8};
+}
+
+namespace {
+
+/// The projections [T, 3H] of `hidden`, of each kind of row once. `rows` [T, H] is scratch.
+void project_kinds(const Linear& qkv, const AlikeTokens& alike, ConstMatrix hidden, Matrix rows,
+                   Matrix out, AttentionScratch& scratch, LinearScratch& linear_scratch) {
+  const Matrix kinds = scratch.kinds.matrix(alike.first.size(), out.cols);  // [U, 3H]
+  for (size_t u = 0; u < kinds.rows; ++u) {
+    std::copy_n(hidden.row(alike.first[u]), hidden.cols, rows.row(u));
+  }
+  qkv(rows.slice(0, kinds.rows), kinds, Activation::none, linear_scratch);
+  for (size_t t = 0; t < out.rows; ++t) {
+    std::copy_n(kinds.row(alike.kind[t]), out.cols, out.row(t));
+  }
+}
+
+}  // namespace
+
+void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
+                    Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
+                    const AttentionObserver* observer, const AlikeTokens* alike) {
+  const size_t width = hidden.cols;                              // H
+  const size_t head_size = width / weights.num_attention_heads;  // D
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_size));
+
+  const Matrix qkv = scratch.qkv.matrix(batch.tokens(), 3 * width);  // [T, 3H]
+  if (alike) {
+    project_kinds(weights.qkv, *alike, hidden, context, qkv, scratch, linear_scratch);
+  } else {
+    weights.qkv(hidden, qkv, Activation::none, linear_scratch);
+  }
+
+  attention(qkv, batch.cu_seq_lens, weights.num_attention_heads, scale, context, scratch.head,
+            linear_scratch.team, weights.narrow);
+  if (!observer) return;
+
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    const size_t begin = batch.begin(s), n = batch.length(s);
+    for (size_t head = 0; head < weights.num_attention_heads; ++head) {
+      // Strided views [n, D] into the packed projections.
+      const float* base = qkv.row(begin) + head * head_size;
+      const ConstMatrix q(base, n, head_size, qkv.stride);
+      const ConstMatrix k(base + width, n, head_size, qkv.stride);
+      const Matrix probabilities = scratch.probabilities.matrix(n, n);
+      attention_head_probabilities(q, k, scale, probabilities);
+      (*observer)(s, head, probabilities);
+    }
+  }
+}
+
+}  // namespace bert

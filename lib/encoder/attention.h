@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "checkpoint/weights.h"
+#include "encoder/alike.h"
+#include "encoder/packed_batch.h"
+#include "model/config.h"
+#include "ops/linear.h"
+#include "ops/matrix.h"
+
+namespace bert {
+
+/// Buffers of one thread for self_attention.
+struct AttentionScratch {
+  Buffer qkv;    ///< [T, 3H]: query, key and value of every token side by side
+  Buffer kinds;  ///< [U, 3H]: those of each kind of token
+  Buffer head;   ///< one head of one sequence in kernel order
+  Buffer probabilities;
+};
+
+/// Query, key and value projections of one layer, as one product: rows [0, H) of the stacked matrix
+/// are the query's, then the key's, then the value's. Stored [out, in]; q = W x + b, so a row
+/// vector x is multiplied by W transposed.
+struct AttentionWeights {
+  Linear qkv;  ///< [3H, H]
+  size_t num_attention_heads = 0;
+  bool narrow = false;  ///< of less precision than float: so may be queries, keys and values
+
+  /// `prefix` is "encoder.layer.N.attention.self.".
+  static AttentionWeights load(const Config& config, const Weights& weights,
+                               const std::string& prefix, Precision precision);
+};
+
+/// Called with the attention probabilities [n, n] of one head of one sequence.
+using AttentionObserver =
+    std::function<void(size_t sequence, size_t head, ConstMatrix probabilities)>;
+
+/// Query, key and value projections, then multi-head self-attention over a packed batch
+/// (Vaswani et al. 2017, 3.2).
+///
+///   hidden  [T, H]  in: the layer's input        T tokens of S sequences, H = config.hidden_size
+///   context [T, H]  out: the heads' outputs side by side, before the output projection
+///
+/// A token attends to its own sequence only (batch.cu_seq_lens), so there is no mask and no
+/// padding. Scores are scaled by 1 / sqrt(H / A), softmax in float. Nothing is thrown. One
+/// `scratch` per thread. `alike`, of rows of `hidden` that are known to be equal, saves their
+/// projections and changes no bit.
+void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
+                    Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
+                    const AttentionObserver* observer = nullptr,
+                    const AlikeTokens* alike = nullptr);
+
+}  // namespace bert

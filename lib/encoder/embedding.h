@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/weights.h"
+#include "encoder/packed_batch.h"
+#include "model/config.h"
+#include "ops/linear.h"
+#include "ops/matrix.h"
+
+namespace bert {
+
+/// Word + position + token type vectors, then layer norm (Devlin et al. 2019, section 3 and figure
+/// 2).
+///
+///   word [V, E]   position [P, E]   token_type [types, E]   E = config.embedding_size
+///
+/// ELECTRA's small models have E < H and a projection after it. DistilBERT has no token types. The
+/// tables stay in the mapped file: only the rows that are looked up are read. Thread rule: const
+/// after load.
+class Embedding {
+ public:
+  /// Throws Error(data) naming the tensor that is missing or has another shape.
+  static Embedding load(const Config& config, const Weights& weights, Precision precision);
+
+  /// output [T, H] of the batch's tokens. Ids are checked by the caller (Model::check).
+  void operator()(const PackedBatch& batch, Matrix output, Buffer& scratch,
+                  LinearScratch& linear_scratch) const;
+
+  /// The word vector of `id` alone, without position, token type or norm; out [E].
+  void word_vector(int32_t id, std::span<float> out) const;
+
+ private:
+  TensorView word_;
+  std::vector<float> position_;
+  std::vector<float> token_type_;
+  std::vector<float> norm_weight_, norm_bias_;
+  float eps_ = 0;
+  Linear projection_;
+};
+
+}  // namespace bert

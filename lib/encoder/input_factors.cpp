@@ -1,0 +1,81 @@
+#include "encoder/input_factors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "encoder/model.h"
+
+namespace bert {
+namespace {
+
+constexpr size_t kTokens = 32;
+/// Of the largest channel: smaller ones, which may never have met a token that uses them, are taken
+/// for so large.
+constexpr float kLeast = 1e-3f;
+
+/// max(largest [K], |x|) over the rows of x [T, K].
+void note_largest(ConstMatrix x, std::vector<float>& largest) {
+  for (size_t t = 0; t < x.rows; ++t) {
+    const float* row = x.row(t);
+    for (size_t k = 0; k < x.cols; ++k) largest[k] = std::max(largest[k], std::fabs(row[k]));
+  }
+}
+
+void to_factors(std::vector<float>& largest) {
+  const float top = *std::max_element(largest.begin(), largest.end());
+  const bool usable = top > 0 && std::isfinite(top);
+  for (float& x : largest) x = usable ? 1 / std::sqrt(std::max(x, top * kLeast)) : 1;
+}
+
+PackedBatch spread_tokens(const Config& config) {
+  const size_t count = std::min(kTokens, config.max_position_embeddings);
+  std::vector<int32_t> ids(count), types(count, 0);
+  for (size_t i = 0; i < count; ++i) {
+    ids[i] = static_cast<int32_t>((2 * i + 1) * config.vocab_size / (2 * count));
+  }
+  PackedBatch batch;
+  batch.append(ids, types);
+  return batch;
+}
+
+Model open_floats(const std::string& directory, const std::string& head) {
+  try {
+    return Model::open(directory, Precision::f32);
+  } catch (const Error& error) {
+    if (head.empty() || error.kind() != Error::Kind::data) throw;
+    return Model::open(directory, Precision::f32, {head, ""});
+  }
+}
+
+}  // namespace
+
+InputFactors input_factors(const std::string& directory, const std::string& head) {
+  const Model model = open_floats(directory, head);
+  const Config& config = model.config();
+  const size_t hidden = config.hidden_size;
+  InputFactors factors;
+  std::unordered_map<const std::byte*, std::vector<float>*> by_matrix;
+  const auto want = [&](const std::string& name, size_t out) {
+    std::vector<float>& largest = factors[name];
+    largest.assign(hidden, 0);
+    by_matrix[model.weights().matrix(name, out, hidden).data] = &largest;
+  };
+  for (size_t i = 0; i < config.num_hidden_layers; ++i) {
+    const std::string layer = "encoder.layer." + std::to_string(i);
+    want(layer + ".attention.self.query.weight", hidden);
+    want(layer + ".intermediate.dense.weight", config.intermediate_size);
+  }
+  Workspace workspace;
+  workspace.linear.observer = [&](const std::byte* weights, ConstMatrix x) {
+    if (const auto found = by_matrix.find(weights); found != by_matrix.end()) {
+      note_largest(x, *found->second);
+    }
+  };
+  model.forward(spread_tokens(config), workspace);
+  for (auto& [name, largest] : factors) to_factors(largest);
+  return factors;
+}
+
+}  // namespace bert

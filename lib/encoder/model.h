@@ -1,0 +1,81 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/export.h"
+#include "checkpoint/checkpoint.h"
+#include "encoder/packed_batch.h"
+#include "encoder/workspace.h"
+
+namespace bert {
+
+/// Called with the hidden states [T, H] of layer 0 (the embeddings), then 1 .. L.
+using LayerObserver = std::function<void(size_t layer, ConstMatrix hidden)>;
+
+/// What a forward pass may tell besides its result, and how far it goes.
+struct Observers {
+  LayerObserver layer;
+  size_t last_layer = std::numeric_limits<size_t>::max();  ///< none after it is computed
+  std::function<void(size_t layer, size_t sequence, size_t head, ConstMatrix probabilities)>
+      attention;
+};
+
+/// BERT's encoder (Devlin et al. 2019): embeddings, L blocks, and the pooler if the file has one.
+/// DistilBERT and ELECTRA are the same encoder under other names.
+///
+/// Thread rule: const after open(); forward may run in many threads, each with its own Workspace.
+class BERT_API Model {
+ public:
+  /// Opens config.json and the weights of `directory`, with this head of it, to be computed with in
+  /// this precision, or else in that it was quantized to. Floats are computed as Precision::split;
+  /// those of a head only with `many_rows`, where each of its products will have many. Throws Error
+  /// naming file and reason.
+  static Model open(const std::string& directory, std::optional<Precision> precision = {},
+                    const HeadChoice& head = {}, bool many_rows = false);
+  /// Of weights that are open already, with the head that is chosen there; computed as open() does
+  /// in f32.
+  static Model of(Checkpoint checkpoint);
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  const Config& config() const;
+  const Weights& weights() const;
+  Precision precision() const;
+  const std::string& directory() const;
+
+  /// Hidden states of the last layer computed, [T, H], in the workspace until the next call. Throws
+  /// Error(data) if an id is outside the vocabulary or a sequence longer than the position table.
+  Matrix forward(const PackedBatch& batch, Workspace& workspace,
+                 const Observers* observers = nullptr) const;
+  /// Only the rows of that result that `rows` names (strictly ascending), [M, H], bit-equal to
+  /// forward's and cheaper: a head that reads a few rows leaves the others out of the last layer,
+  /// and sequences that are copies but for some tokens share what the first layer projects.
+  Matrix forward_rows(const PackedBatch& batch, std::span<const size_t> rows,
+                      Workspace& workspace) const;
+
+  bool has_pooler() const;
+  /// tanh(W h + b) of each sequence's first hidden state: [S, H], in the workspace. Needs
+  /// has_pooler().
+  Matrix pooled_output(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
+
+  /// The static vector of a word piece, [E].
+  void word_vector(int32_t id, std::span<float> out) const;
+
+ private:
+  Model();
+  static Model make(const std::string& directory, Checkpoint checkpoint,
+                    std::optional<Precision> precision, bool many_rows);
+  struct State;
+  std::unique_ptr<const State> state_;
+};
+
+/// hidden[begin of sequence s] for every s, gathered to [S, H] in `buffer`.
+Matrix gather_first_tokens(const PackedBatch& batch, ConstMatrix hidden, Buffer& buffer);
+
+}  // namespace bert

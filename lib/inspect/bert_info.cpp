@@ -1,0 +1,266 @@
+#include "inspect/bert_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "checkpoint/model_dir.h"
+#include "io/mapped_file.h"
+#include "io/safetensors.h"
+#include "model/schema.h"
+#include "ops/arithmetic.h"
+#include "ops/blas.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+namespace {
+
+void row(Rows& rows, std::string_view key, std::string_view value) {
+  rows.field(key).field(value);
+  rows.end();
+}
+void row(Rows& rows, std::string_view key, uint64_t value) {
+  row(rows, key, fmt::format("{}", value));
+}
+
+std::string joined(std::span<const std::string> words) {
+  return words.empty() ? "none" : printable(fmt::format("{}", fmt::join(words, " ")), 1000);
+}
+
+/// What `weights` hold of parameters: model order first, then heads in file order. Buffers of
+/// integers and second names of one matrix (a tied decoder in a pickle) are none.
+struct StoredParameter {
+  std::string name;  // as the file spells it
+  std::string canonical;
+  std::vector<size_t> shape;
+  uint64_t count = 0;
+};
+
+std::vector<StoredParameter> stored_parameters(const Weights& weights, const Config& config) {
+  std::vector<StoredParameter> list;
+  std::set<std::pair<const std::byte*, size_t>> seen;
+  const auto add = [&](const TensorView& tensor) {
+    if (!tensor.is_weight() || tensor.elements() == 0 ||
+        !seen.emplace(tensor.data, tensor.first_row).second) {
+      return;
+    }
+    list.push_back({tensor.name, weights.canonical(tensor), tensor.shape, tensor.elements()});
+  };
+  for (const Parameter& parameter : model_parameters(config)) {
+    if (const TensorView* tensor = weights.find(parameter.name)) add(*tensor);
+  }
+  for (const TensorView* tensor : weights.tensors()) add(*tensor);
+  return list;
+}
+
+/// With weights what they hold, without what the config describes.
+std::vector<StoredParameter> parameters_of(const ModelFiles& model) {
+  if (model.weights) return stored_parameters(*model.weights, model.config);
+  std::vector<StoredParameter> list;
+  for (const Parameter& parameter : model_parameters(model.config)) {
+    list.push_back({parameter.name, parameter.name, parameter.shape, parameter.count()});
+  }
+  return list;
+}
+
+uint64_t total(std::span<const StoredParameter> parameters) {
+  uint64_t sum = 0;
+  for (const StoredParameter& parameter : parameters) sum += parameter.count;
+  return sum;
+}
+
+/// With two significant digits, as the papers name models: 110M, 340M.
+std::string rounded(uint64_t count) {
+  if (count < 1000) return fmt::format("{}", count);
+  const double unit = count < 1'000'000 ? 1e3 : count < 1'000'000'000 ? 1e6 : 1e9;
+  const double scaled = static_cast<double>(count) / unit;
+  const char letter = unit < 1e6 ? 'K' : unit < 1e9 ? 'M' : 'G';
+  if (scaled < 10) return fmt::format("{:.1f}{}", scaled, letter);
+  return fmt::format("{:.0f}{}", scaled < 100 ? scaled : std::round(scaled / 10) * 10, letter);
+}
+
+std::string dtypes_of(const Weights& weights) {
+  std::set<std::string> names;
+  for (const TensorView* tensor : weights.tensors()) {
+    if (tensor->blocked) {
+      names.emplace(*tensor->blocked == Precision::int8 ? "int8" : "bf16");
+    } else if (is_float(tensor->dtype)) {
+      names.emplace(dtype_name(tensor->dtype));
+    }
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+void write_sizes(const Config& config, Rows& rows) {
+  row(rows, "model_type", config.model_type);
+  row(rows, "architectures", joined(config.architectures));
+  row(rows, "num_hidden_layers", config.num_hidden_layers);
+  row(rows, "hidden_size", config.hidden_size);
+  row(rows, "num_attention_heads", config.num_attention_heads);
+  row(rows, "head_size", config.head_size());
+  row(rows, "intermediate_size", config.intermediate_size);
+  if (config.embedding_size != config.hidden_size)
+    row(rows, "embedding_size", config.embedding_size);
+  row(rows, "vocab_size", config.vocab_size);
+  row(rows, "max_position_embeddings", config.max_position_embeddings);
+  row(rows, "type_vocab_size", config.type_vocab_size);
+  row(rows, "hidden_act", config.hidden_act_name);
+  row(rows, "layer_norm_eps", fmt::format("{:g}", config.layer_norm_eps));
+}
+
+void write_tokenizer(const std::string& directory, Rows& rows) {
+  if (!file_exists(directory + "/tokenizer.json") && !file_exists(directory + "/vocab.txt")) {
+    row(rows, "tokens", "none");
+    return;
+  }
+  const Tokenizer tokenizer = Tokenizer::open(directory);
+  row(rows, "tokens", tokenizer.vocab_size());
+  row(rows, "do_lower_case", tokenizer.lowercase() ? "true" : "false");
+  if (const auto length = tokenizer.model_max_length()) row(rows, "model_max_length", *length);
+}
+
+void write_modules(const std::string& directory, Rows& rows) {
+  const SentenceModules modules = SentenceModules::open(directory);
+  if (!modules.present) return;
+  std::vector<std::string> words = modules.pooling_modes;
+  for (const auto& dense : modules.dense) {
+    words.push_back(fmt::format("dense[{},{}]", dense.out_features, dense.in_features));
+  }
+  if (modules.normalize) words.emplace_back("normalize");
+  row(rows, "sentence_modules", joined(words));
+  if (modules.max_seq_length) row(rows, "max_seq_length", *modules.max_seq_length);
+}
+
+}  // namespace
+
+ModelFiles ModelFiles::open(const std::string& directory) {
+  ModelFiles model{directory, Config::open(directory), std::nullopt};
+  if (Weights::present(directory)) model.weights = Weights::open(directory, model.config);
+  return model;
+}
+
+std::vector<std::string> heads_of(const Weights& weights, const Config& config) {
+  constexpr std::pair<std::string_view, std::string_view> kHeads[] = {
+      {"pooler", "pooler.dense.weight"},
+      {"masked_lm", "cls.predictions.transform.dense.weight"},
+      {"next_sentence", "cls.seq_relationship.weight"},
+      {"classifier", "classifier.weight"},
+      {"classifier", "classifier.out_proj.weight"},
+      {"question_answering", "qa_outputs.weight"},
+      {"discriminator", "discriminator_predictions.dense.weight"}};
+  const bool per_token =
+      !config.architectures.empty() && config.architectures[0].ends_with("ForTokenClassification");
+  std::vector<std::string> heads;
+  for (const auto& [head, tensor] : kHeads) {
+    if (weights.find(tensor) == nullptr) continue;
+    heads.emplace_back(head == "classifier" && per_token ? "token_classifier" : head);
+  }
+  return heads;
+}
+
+void write_summary(const ModelFiles& model, Rows& rows) {
+  row(rows, "model", printable(model.directory, 0));
+  write_sizes(model.config, rows);
+  const auto parameters = parameters_of(model);
+  row(rows, "parameters", total(parameters));
+  row(rows, "parameters_rounded", rounded(total(parameters)));
+  if (model.weights) {
+    row(rows, "weights", printable(model.weights->path(), 0));
+    row(rows, "dtype", dtypes_of(*model.weights));
+    row(rows, "heads", joined(heads_of(*model.weights, model.config)));
+    for (const NamedHead& head : model.config.heads) {
+      row(rows, "head " + head.name,
+          printable(head.labels_named
+                        ? fmt::format("{}: {}", head.task, fmt::join(head.labels, " "))
+                        : head.task,
+                    1000));
+    }
+  } else {
+    row(rows, "weights", "none");
+  }
+  if (model.config.labels_named) row(rows, "labels", joined(model.config.labels));
+  if (!model.config.problem_type.empty()) row(rows, "problem_type", model.config.problem_type);
+  write_tokenizer(model.directory, rows);
+  write_modules(model.directory, rows);
+}
+
+void write_parameters(const ModelFiles& model, Rows& rows) {
+  const auto parameters = parameters_of(model);
+  for (const StoredParameter& parameter : parameters) {
+    rows.field(printable(parameter.name, 200))
+        .field(shape_text(parameter.shape))
+        .field(parameter.count);
+    rows.end();
+  }
+  rows.field("total").field("-").field(total(parameters));
+  rows.end();
+}
+
+void write_shapes(const Config& config, size_t tokens, Rows& rows) {
+  const size_t n = tokens, H = config.hidden_size, E = config.embedding_size;
+  const size_t A = config.num_attention_heads, D = config.head_size(), I = config.intermediate_size;
+  if (n < 1 || n > config.max_position_embeddings) {
+    throw Error(Error::Kind::usage, "--seq",
+                fmt::format("found {}, wants 1 to {}, the model's positions", n,
+                            config.max_position_embeddings));
+  }
+  const auto step = [&](std::string_view name, std::vector<size_t> shape, uint64_t parameters) {
+    uint64_t elements = 0;
+    checked_elements(shape, elements);
+    rows.field(name).field(shape_text(shape)).field(elements).field(parameters);
+    rows.end();
+  };
+  const auto linear = [](size_t out, size_t in) { return uint64_t{out} * in + out; };
+  rows.field("step").field("shape").field("elements").field("parameters");
+  rows.end();
+  step("input_ids", {n}, 0);
+  step("word_embeddings", {n, E}, uint64_t{config.vocab_size} * E);
+  step("+ position_embeddings", {n, E}, uint64_t{config.max_position_embeddings} * E);
+  if (config.type_vocab_size > 0) {
+    step("+ token_type_embeddings", {n, E}, uint64_t{config.type_vocab_size} * E);
+  }
+  step("LayerNorm", {n, E}, 2 * E);
+  if (E != H) step("embeddings_project", {n, H}, linear(H, E));
+  for (const char* name : {"query Q", "key K", "value V"}) step(name, {n, H}, linear(H, H));
+  step(fmt::format("Q split into {} heads", A), {A, n, D}, 0);
+  step(fmt::format("Q K^T / {:g}, softmax", std::sqrt(static_cast<double>(D))), {A, n, n}, 0);
+  step("probabilities V", {A, n, D}, 0);
+  step("heads side by side", {n, H}, 0);
+  step("attention output", {n, H}, linear(H, H));
+  step("add, LayerNorm", {n, H}, 2 * H);
+  step(fmt::format("intermediate, {}", config.hidden_act_name), {n, I}, linear(I, H));
+  step("output", {n, H}, linear(H, I));
+  step("add, LayerNorm", {n, H}, 2 * H);
+  const uint64_t layer = 4 * linear(H, H) + linear(I, H) + linear(H, I) + 4 * H;
+  step("one layer", {n, H}, layer);
+  step(fmt::format("{} layers", config.num_hidden_layers), {n, H},
+       config.num_hidden_layers * layer);
+  if (config.model_type == "bert") step("pooler", {1, H}, linear(H, H));
+  rows.field("total").field("-").field("-").field(count_parameters(model_parameters(config)));
+  rows.end();
+}
+
+void write_cpu(Rows& rows) {
+  row(rows, "kernels", kernel_set());
+  for (const Precision precision : {Precision::split, Precision::bf16, Precision::int8}) {
+    row(rows, precision_name(precision), products_in(precision));
+  }
+  constexpr std::string_view kStates[] = {"ok", "ok, OPENBLAS_CORETYPE asked for weaker kernels",
+                                          "missing"};
+  row(rows, "blas_state", kStates[static_cast<size_t>(blas_state())]);
+  row(rows, "blas_core", blas_core().empty() ? "unknown" : blas_core());
+  if (const char* core = std::getenv("OPENBLAS_CORETYPE"))
+    row(rows, "OPENBLAS_CORETYPE", printable(core));
+  row(rows, "threads", static_cast<uint64_t>(allowed_cpus()));
+}
+
+}  // namespace bert

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "checkpoint/weights.h"
+#include "io/rows.h"
+#include "model/config.h"
+
+namespace bert {
+
+/// A model directory as bert-info looks at it: the config, and the weights if there are any.
+struct BERT_API ModelFiles {
+  std::string directory;
+  Config config;
+  std::optional<Weights> weights;
+
+  /// Throws Error as Config::open and Weights::open do; no weights at all are no error.
+  static ModelFiles open(const std::string& directory);
+};
+
+/// The heads whose tensors a checkpoint has: pooler, masked_lm, next_sentence, classifier,
+/// token_classifier, question_answering, discriminator.
+std::vector<std::string> heads_of(const Weights& weights, const Config& config);
+
+/// key value
+BERT_API void write_summary(const ModelFiles& model, Rows& rows);
+/// tensor shape count; the last row is the total. Without weights, the encoder the config
+/// describes.
+BERT_API void write_parameters(const ModelFiles& model, Rows& rows);
+/// step shape elements parameters: what one text of `tokens` tokens goes through. Throws
+/// Error(usage) if the model has no such position.
+BERT_API void write_shapes(const Config& config, size_t tokens, Rows& rows);
+/// The modules inside each other, with shapes and counts; layers of equal shape once.
+BERT_API void write_tree(const ModelFiles& model, Rows& rows);
+/// key value: what this machine computes with.
+BERT_API void write_cpu(Rows& rows);
+
+/// level subject text, level being ok, warning or error: what may go wrong with this directory.
+/// Throws nothing but std::bad_alloc. Returns the number of errors.
+BERT_API size_t check_model(const std::string& directory, Rows& rows);
+
+}  // namespace bert

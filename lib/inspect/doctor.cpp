@@ -1,0 +1,401 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "checkpoint/model_dir.h"
+#include "heads/classification.h"
+#include "heads/masked_lm.h"
+#include "heads/question_answering.h"
+#include "heads/token_classification.h"
+#include "inspect/bert_info.h"
+#include "io/json.h"
+#include "io/mapped_file.h"
+#include "model/schema.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+namespace {
+
+/// Looks at one directory and writes what it finds. Each look stands alone: what one finds broken,
+/// others go without.
+class Doctor {
+ public:
+  Doctor(std::string directory, Rows& rows) : directory_(std::move(directory)), rows_(rows) {}
+
+  size_t run() {
+    look("config", [&] { look_at_config(); });
+    look("weights", [&] { look_at_weights(); });
+    look("vocabulary", [&] { look_at_vocabulary_file(); });
+    look("tokenizer", [&] { look_at_tokenizer(); });
+    look("pooling", [&] { look_at_modules(); });
+    return errors_;
+  }
+
+ private:
+  template <typename Look>
+  void look(std::string_view subject, Look look) {
+    try {
+      look();
+    } catch (const Error& error) {
+      say("error", subject, error.what());
+    }
+  }
+  void say(std::string_view level, std::string_view subject, std::string_view text) {
+    errors_ += level == "error";
+    rows_.field(level).field(subject).field(text);
+    rows_.end();
+  }
+
+  void look_at_config();
+  void look_at_architectures();
+  void look_at_labels();
+  void look_at_unread();
+  void look_at_weights();
+  void look_at_heads();
+  void look_at_named_heads();
+  bool opens(const HeadChoice& head);
+  void look_at_outputs(const HeadConfig& head, const std::string& prefix);
+  void look_at_vocabulary_file();
+  void look_at_tokenizer();
+  void look_at_case(const Tokenizer& tokenizer);
+  void look_at_rows(const Tokenizer& tokenizer);
+  void look_at_length(const Tokenizer& tokenizer);
+  void look_at_modules();
+
+  std::string directory_;
+  Rows& rows_;
+  size_t errors_ = 0;
+  bool trunk_opens_ = false;  ///< else no head would, for the same reason
+  std::optional<Config> config_;
+  std::optional<Weights> weights_;
+};
+
+void Doctor::look_at_config() {
+  config_ = Config::open(directory_);
+  say("ok", "config",
+      fmt::format("{} of {} layers, {} wide", config_->model_type, config_->num_hidden_layers,
+                  config_->hidden_size));
+  look_at_architectures();
+  look_at_labels();
+}
+
+void Doctor::look_at_architectures() {
+  constexpr std::string_view kFamilies[] = {"Bert", "DistilBert", "Electra"};
+  constexpr std::string_view kClasses[] = {"Model",
+                                           "ForMaskedLM",
+                                           "ForPreTraining",
+                                           "ForNextSentencePrediction",
+                                           "ForSequenceClassification",
+                                           "ForTokenClassification",
+                                           "ForQuestionAnswering"};
+  for (const std::string& name : config_->architectures) {
+    const bool known = std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](auto family) {
+      return name.starts_with(family) &&
+             std::find(std::begin(kClasses), std::end(kClasses), name.substr(family.size())) !=
+                 std::end(kClasses);
+    });
+    if (known) continue;
+    say("warning", "config",
+        fmt::format("{} is an architecture that no tool knows: what it has beside the encoder is "
+                    "not computed",
+                    printable(name)));
+  }
+}
+
+/// Tensors that belong to nothing that is computed: another kind of model, or layers left over.
+void Doctor::look_at_unread() {
+  std::set<std::string, std::less<>> read{"embeddings.position_ids", "embeddings.token_type_ids"};
+  for (const Parameter& parameter : model_parameters(*config_)) read.insert(parameter.name);
+  constexpr std::string_view kHeads[] = {"pooler.dense.",         "cls.predictions.",
+                                         "cls.seq_relationship.", "classifier.",
+                                         "qa_outputs.",           "discriminator_predictions."};
+  std::string examples;
+  size_t count = 0;
+  for (const TensorView* tensor : weights_->tensors()) {
+    std::string name = weights_->canonical(*tensor);
+    if (name.starts_with("heads.")) name.erase(0, std::min(name.find('.', 6), name.size() - 1) + 1);
+    if (const size_t joined = name.find(".query_key_value."); joined != name.npos) {
+      name.replace(joined, 17, ".query.");
+    }
+    const bool known = read.contains(name) ||
+                       std::any_of(std::begin(kHeads), std::end(kHeads),
+                                   [&](std::string_view head) { return name.starts_with(head); });
+    if (known) continue;
+    if (++count <= 3) examples += (count > 1 ? ", " : "") + printable(tensor->name);
+  }
+  if (count == 0) return;
+  say("warning", "weights",
+      fmt::format("{} tensors that no tool reads: {}{}", count, examples, count > 3 ? " .." : ""));
+}
+
+void Doctor::look_at_labels() {
+  const std::string architecture = config_->architectures.empty() ? "" : config_->architectures[0];
+  if (architecture.find("Classification") == std::string::npos) return;
+  const bool generic =
+      std::all_of(config_->labels.begin(), config_->labels.end(),
+                  [](const std::string& label) { return label.starts_with("LABEL_"); });
+  if (generic) {
+    say("warning", "labels",
+        fmt::format("{} labels without names; id2label of config.json names them",
+                    config_->labels.size()));
+  } else {
+    say("ok", "labels", printable(fmt::format("{}", fmt::join(config_->labels, " ")), 200));
+  }
+  const JsonDocument document = JsonDocument::open(config_->path);
+  const auto map = document.root().find("label2id");
+  if (!map || !map->is_object()) return;
+  map->for_each_member([&](std::string_view label, Json value) {
+    const auto id = value.try_int();
+    if (id && *id >= 0 && static_cast<size_t>(*id) < config_->labels.size() &&
+        config_->labels[static_cast<size_t>(*id)] == label) {
+      return;
+    }
+    say("warning", "labels",
+        fmt::format("label2id has \"{}\": {}, and id2label another name", printable(label),
+                    value.describe()));
+  });
+}
+
+void Doctor::look_at_weights() {
+  if (!config_) return;
+  weights_ = Weights::open(directory_, *config_);
+  const auto parameters = model_parameters(*config_);
+  for (const Parameter& parameter : parameters) {
+    if (parameter.name.starts_with("pooler.") && !weights_->find(parameter.name)) continue;
+    try {
+      weights_->require(parameter.name, parameter.shape);
+    } catch (const Error& error) {
+      say("error", "weights", error.what());
+    }
+  }
+  const auto non_finite = weights_->non_finite();
+  for (const NonFinite& tensor : non_finite) say("error", "weights", tensor.text());
+  if (errors_ == 0) {
+    say("ok", "weights",
+        fmt::format("{} tensors in {}", weights_->tensors().size(), weights_->path()));
+  }
+  look_at_unread();
+  look_at_heads();
+}
+
+void Doctor::look_at_heads() {
+  // What an architecture promises, and the head that keeps it.
+  constexpr std::pair<std::string_view, std::string_view> kPromises[] = {
+      {"ForMaskedLM", "masked_lm"},
+      {"ForPreTraining", "masked_lm"},
+      {"ForNextSentencePrediction", "next_sentence"},
+      {"ForSequenceClassification", "classifier"},
+      {"ForTokenClassification", "token_classifier"},
+      {"ForQuestionAnswering", "question_answering"}};
+  const auto heads = heads_of(*weights_, *config_);
+  say("ok", "heads",
+      heads.empty() ? "none: only embed and tokenize work"
+                    : fmt::format("{}", fmt::join(heads, " ")));
+  for (const std::string& architecture : config_->architectures) {
+    if (architecture == "ElectraForPreTraining") continue;
+    for (const auto& [ending, head] : kPromises) {
+      if (architecture.ends_with(ending) &&
+          std::find(heads.begin(), heads.end(), head) == heads.end()) {
+        say("warning", "heads",
+            fmt::format("config.json says {}, but there is no {} head", printable(architecture),
+                        head));
+      }
+    }
+  }
+  look_at_outputs(*config_, "");
+  trunk_opens_ = errors_ == 0 && opens({});
+  for (const char* task : {"fill-mask", "next-sentence-prediction", "text-classification",
+                           "token-classification", "question-answering"}) {
+    if (trunk_opens_ && has_plain_head(*config_, *weights_, task)) opens({"", task});
+  }
+  look_at_named_heads();
+}
+
+/// Opens the model and a head as the tools do, which ask for every tensor of it.
+bool Doctor::opens(const HeadChoice& head) {
+  try {
+    const Model model = Model::open(directory_, {}, head);
+    if (head.task == "fill-mask") MaskedLM::open(model);
+    if (head.task == "next-sentence-prediction") Classifier::open_next_sentence(model);
+    if (head.task == "text-classification") Classifier::open(model);
+    if (head.task == "token-classification") TokenClassifier::open(model);
+    if (head.task == "question-answering") QuestionAnswering::open(model);
+    return true;
+  } catch (const Error& error) {
+    say("error", head.name.empty() ? "heads" : "head " + head.name, error.what());
+    return false;
+  }
+}
+
+void Doctor::look_at_outputs(const HeadConfig& head, const std::string& prefix) {
+  for (const char* name : {"classifier.weight", "classifier.out_proj.weight"}) {
+    const TensorView* tensor = weights_->find(prefix + name);
+    if (tensor && tensor->shape.size() == 2 && tensor->shape[0] != head.labels.size()) {
+      say("error", "labels",
+          fmt::format("{} labels in config.json, but {} outputs of {}", head.labels.size(),
+                      tensor->shape[0], printable(tensor->name)));
+    }
+  }
+}
+
+void Doctor::look_at_named_heads() {
+  std::map<std::string, size_t, std::less<>> counts;  // tensors of each head in the file
+  for (const TensorView* tensor : weights_->tensors()) {
+    std::string_view name = tensor->name;
+    if (!name.starts_with("heads.")) continue;
+    name.remove_prefix(6);
+    ++counts[std::string(name.substr(0, name.find('.')))];
+  }
+  for (const NamedHead& head : config_->heads) {
+    const size_t count = counts[head.name];
+    if (count == 0) {
+      say("error", "head " + head.name, "config.json names it, but it has no tensors");
+    } else if (!trunk_opens_ || opens({head.name, head.task})) {
+      say("ok", "head " + head.name, fmt::format("{}, {} tensors", printable(head.task), count));
+    }
+    look_at_outputs(head, "heads." + head.name + ".");
+    counts.erase(head.name);
+  }
+  for (const auto& [name, count] : counts) {
+    say("warning", "heads",
+        fmt::format("{} tensors of a head '{}' that config.json does not name", count,
+                    printable(name)));
+  }
+}
+
+/// What a line of vocab.txt must not be.
+void Doctor::look_at_vocabulary_file() {
+  const std::string path = directory_ + "/vocab.txt";
+  if (!file_exists(path)) return;
+  const MappedFile file = MappedFile::open(path, 256u << 20);
+  std::string_view text = file.text();
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    say("warning", "vocabulary",
+        "vocab.txt begins with a byte order mark, which other readers take as a token");
+    text.remove_prefix(3);
+  }
+  std::unordered_map<std::string_view, size_t> first;
+  size_t line = 0, returns = 0, blank = 0, repeated = 0;
+  std::string example;
+  for (; !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view token = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    returns += token.ends_with('\r');
+    if (token.ends_with('\r')) token.remove_suffix(1);
+    blank += token.empty();
+    const auto [entry, is_new] = first.try_emplace(token, line);
+    if (is_new) continue;
+    if (repeated++ == 0) {
+      example =
+          fmt::format("\"{}\" in lines {} and {}", printable(token), entry->second + 1, line + 1);
+    }
+  }
+  if (returns > 0) {
+    say("warning", "vocabulary",
+        fmt::format("{} of {} lines of vocab.txt end with CR LF", returns, line));
+  }
+  if (blank > 0) say("warning", "vocabulary", fmt::format("{} blank lines in vocab.txt", blank));
+  if (repeated > 0) {
+    say("warning", "vocabulary",
+        fmt::format("{} tokens stand twice in vocab.txt, {}; the last one counts", repeated,
+                    example));
+  }
+}
+
+void Doctor::look_at_tokenizer() {
+  const Tokenizer tokenizer = Tokenizer::open(directory_);
+  for (const std::string& warning : tokenizer.warnings()) say("warning", "tokenizer", warning);
+  look_at_rows(tokenizer);
+  look_at_case(tokenizer);
+  look("pooling",
+       [&] { SentenceModules::open(directory_).check_case(directory_, tokenizer.lowercase()); });
+  if (tokenizer.mask_id() < 0)
+    say("warning", "vocabulary", "no mask token: mlm-fill will not work");
+  if (config_) look_at_length(tokenizer);
+}
+
+void Doctor::look_at_rows(const Tokenizer& tokenizer) {
+  size_t missing = 0;
+  for (size_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    missing += tokenizer.token(static_cast<int32_t>(id)).empty();
+  }
+  if (missing > 0) say("warning", "vocabulary", fmt::format("{} ids have no token", missing));
+  if (!config_) return;
+  const size_t tokens = tokenizer.vocab_size(), rows = config_->vocab_size;
+  if (tokens > rows) {
+    say("error", "vocabulary",
+        fmt::format("{} tokens, but the embeddings have {} rows", tokens, rows));
+  } else if (tokens < rows) {
+    say("warning", "vocabulary",
+        fmt::format("{} tokens for {} rows of embeddings; {} rows are never used", tokens, rows,
+                    rows - tokens));
+  } else {
+    say("ok", "vocabulary", fmt::format("{} tokens, as many as rows of embeddings", tokens));
+  }
+}
+
+void Doctor::look_at_case(const Tokenizer& tokenizer) {
+  if (!tokenizer.case_fault().empty()) return;  // one of the tokenizer's warnings
+  say("ok", "case",
+      tokenizer.lowercase() ? "lower-cased, as the vocabulary" : "cased, as the vocabulary");
+}
+
+void Doctor::look_at_length(const Tokenizer& tokenizer) {
+  const size_t positions = config_->max_position_embeddings;
+  const auto length = tokenizer.model_max_length();
+  if (!length) {
+    say("ok", "length",
+        fmt::format("the tokenizer sets no limit, the model has {} positions", positions));
+  } else if (*length > positions) {
+    say("warning", "length",
+        fmt::format("model_max_length {} is more than the {} positions of the model; {} holds",
+                    *length, positions, positions));
+  } else {
+    say("ok", "length", fmt::format("at most {} tokens, {} positions", *length, positions));
+  }
+}
+
+void Doctor::look_at_modules() {
+  const SentenceModules modules = SentenceModules::open(directory_);
+  const bool tokens =
+      config_ && std::any_of(config_->architectures.begin(), config_->architectures.end(),
+                             [](const std::string& name) { return name.ends_with("ColBERT"); });
+  if (!modules.present && tokens) {
+    say("warning", "pooling", "a vector for each token, which embed refuses");
+    return;
+  }
+  if (!modules.present) {
+    say("ok", "pooling", "no modules.json: embed takes the mean");
+    return;
+  }
+  say("ok", "pooling",
+      fmt::format("{}{}{}", fmt::join(modules.pooling_modes, " "),
+                  modules.dense.empty() ? "" : ", dense", modules.normalize ? ", normalize" : ""));
+  if (!config_) return;
+  if (modules.max_seq_length.value_or(0) > config_->max_position_embeddings) {
+    say("warning", "length",
+        fmt::format("max_seq_length {} is more than the {} positions of the model",
+                    *modules.max_seq_length, config_->max_position_embeddings));
+  }
+  modules.check_widths(config_->hidden_size);
+}
+
+}  // namespace
+
+size_t check_model(const std::string& directory, Rows& rows) {
+  return Doctor(directory, rows).run();
+}
+
+}  // namespace bert

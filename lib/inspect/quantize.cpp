@@ -1,0 +1,220 @@
+#include "inspect/quantize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <set>
+#include <string_view>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/model_files.h"
+#include "checkpoint/weights_writer.h"
+#include "encoder/input_factors.h"
+#include "io/mapped_file.h"
+#include "training/saving.h"
+
+namespace bert {
+namespace {
+
+constexpr std::string_view kJoined = "query_key_value.weight";
+
+/// Matrices of fewer elements that are not in kernel order stay F32.
+constexpr size_t kSmall = 16384;
+
+std::string_view without_head(std::string_view name) {
+  return name.starts_with("heads.") ? name.substr(name.find('.', 6) + 1) : name;
+}
+
+/// Query, key or value: what stands before that word; else empty.
+std::string_view attention_of(std::string_view name) {
+  for (const std::string_view part : {"query.weight", "key.weight", "value.weight"}) {
+    if (name.ends_with(part) && name.substr(0, name.size() - part.size()).ends_with(".self.")) {
+      return name.substr(0, name.size() - part.size());
+    }
+  }
+  return {};
+}
+
+/// Whether models compute with it in their precision: all else stays as exact as it was.
+bool is_quantized(std::string_view name) {
+  const std::string_view plain = without_head(name);
+  return (plain.starts_with("encoder.") && plain.ends_with("dense.weight")) ||
+         plain == "embeddings.word_embeddings.weight" || plain == "embeddings_project.weight" ||
+         plain == "cls.predictions.transform.dense.weight" ||
+         plain == "cls.predictions.decoder.weight";
+}
+
+class Quantizer {
+ public:
+  explicit Quantizer(const QuantizeOptions& options)
+      : options_(options), checkpoint_(Checkpoint::open(options.model, {options.head, ""})) {}
+
+  void run() {
+    if (holds_model(options_.output) && !options_.overwrite) {
+      throw Error(Error::Kind::cannot_create, options_.output,
+                  "a model is here already; --overwrite replaces it");
+    }
+    const std::vector<NonFinite> faults = checkpoint_.weights.non_finite();
+    if (!faults.empty()) {
+      throw Error(Error::Kind::data, checkpoint_.weights.path(), faults[0].text());
+    }
+    if (options_.precision == Precision::int8 && weights().precision() != Precision::int8) {
+      measure_factors();
+    }
+    for (const std::string& name : names()) add(name);
+    NamedFiles files = model_files(options_.model);
+    files.emplace_back("config.json", config_text());
+    write_model(files, writer_, options_.output);
+    if (options_.overwrite) remove_other_model_files(files, options_.output);
+  }
+
+ private:
+  /// The canonical names of the tensors that are wanted, in the order of the file.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    std::set<std::string> seen;
+    const auto want = [&](const std::string& name) {
+      const std::string own = wanted(name);
+      const TensorView* tensor = own.empty() ? nullptr : weights().find(own);
+      if (tensor && tensor->is_weight() && seen.insert(own).second) all.push_back(own);
+    };
+    for (const TensorView* tensor : weights().tensors()) {
+      const std::string name = weights().canonical(*tensor);
+      if (!tensor->blocked || !name.ends_with(kJoined)) {
+        want(name);
+        continue;
+      }
+      for (const char* part : {"query.weight", "key.weight", "value.weight"}) {
+        want(name.substr(0, name.size() - kJoined.size()) + part);
+      }
+    }
+    return all;
+  }
+
+  /// The tensor's name in the new directory; empty: it is not in it. A head that is alone has what
+  /// is its own and the trunk.
+  std::string wanted(const std::string& name) const {
+    if (options_.head.empty()) return name;
+    const std::string own = "heads." + options_.head + ".";
+    if (name.starts_with(own)) return name.substr(own.size());
+    const bool pooled = config().find_head(options_.head)->task == "text-classification";
+    const bool trunk = name.starts_with("embeddings") || name.starts_with("encoder.") ||
+                       (pooled && name.starts_with("pooler."));
+    return trunk ? name : "";
+  }
+
+  void add(const std::string& name) {
+    if (options_.precision == Precision::f32) return add_plain(name);
+    if (const std::string_view attention = attention_of(name); !attention.empty()) {
+      if (joined_.insert(std::string(attention)).second) add_attention(std::string(attention));
+      return;
+    }
+    const TensorView& tensor = *weights().find(name);
+    if (is_quantized(name) && tensor.shape.size() == 2) return add_blocked(name, {name});
+    floats_.push_back(tensor.floats());
+    if (is_half(tensor)) {
+      writer_.add_f16(name, tensor.shape, floats_.back());
+    } else {
+      writer_.add(name, tensor.shape, floats_.back());
+    }
+  }
+
+  void add_plain(const std::string& name) {
+    const TensorView& tensor = *weights().find(name);
+    const std::vector<float>& values = floats_.emplace_back(tensor.floats());
+    const bool named = name.starts_with("heads.");
+    writer_.add(named ? name : training::saved_name(name, config()), tensor.shape, values);
+    // A decoder of its own has its own bias, which transformers reads instead.
+    if (name == "cls.predictions.bias" && config().model_type == "bert" &&
+        weights().find("cls.predictions.decoder.weight") &&
+        !weights().find("cls.predictions.decoder.bias")) {
+      writer_.add("cls.predictions.decoder.bias", tensor.shape, values);
+    }
+  }
+
+  /// Query, key and value as one; those that are not the head's own are the trunk's.
+  void add_attention(const std::string& prefix) {
+    std::vector<std::string> parts;
+    for (const char* part : {"query.weight", "key.weight", "value.weight"}) {
+      const std::string name = prefix + part;
+      parts.push_back(weights().find(name) ? name : std::string(without_head(name)));
+    }
+    add_blocked(prefix + std::string(kJoined), parts);
+  }
+
+  void add_blocked(const std::string& name, const std::vector<std::string>& parts) {
+    const TensorView* whole = weights().find(name);
+    const bool as_is = whole && whole->blocked == options_.precision &&
+                       std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
+                         const TensorView* tensor = weights().find(part);
+                         return tensor && tensor->data == whole->data;
+                       });
+    if (as_is) return writer_.add(*whole, name);
+    std::vector<WeightRef> matrices;
+    for (const std::string& part : parts) {
+      const TensorView* tensor = weights().find(part);
+      if (!tensor || tensor->shape.size() != 2) {
+        throw Error(Error::Kind::data, weights().path(),
+                    fmt::format("tensor {} is missing or no matrix", part));
+      }
+      matrices.push_back(weights().matrix(part, tensor->shape[0], tensor->shape[1]));
+      if (tensor->shape != weights().find(parts[0])->shape) {
+        throw Error(Error::Kind::data, weights().path(),
+                    fmt::format("tensor {} is of another shape than its neighbours", part));
+      }
+    }
+    writer_.add_blocked(name, matrices, options_.precision,
+                        weights().factors_of(without_head(parts[0])));
+  }
+
+  /// Of a directory with heads, the first stands for all.
+  void measure_factors() {
+    const bool any = options_.head.empty() && !config().heads.empty();
+    const std::string& head = any ? config().heads[0].name : options_.head;
+    checkpoint_.weights.use_input_factors(input_factors(options_.model, head));
+  }
+
+  /// The larger tables among what models look up or compute with in f32: half precision is more
+  /// exact than int8 by far.
+  bool is_half(const TensorView& tensor) const {
+    const auto fits = [](float x) { return std::fabs(x) < 65504; };
+    return options_.precision == Precision::int8 && tensor.shape.size() == 2 &&
+           tensor.elements() >= kSmall &&
+           std::all_of(floats_.back().begin(), floats_.back().end(), fits);
+  }
+
+  std::string config_text() const {
+    ConfigMembers members;
+    if (!options_.head.empty()) {
+      members = head_members(config());
+      members.emplace_back("bertutils_heads", "");
+      members.emplace_back("num_labels", "");
+    }
+    members.emplace_back("torch_dtype", "");
+    members.emplace_back("dtype", "\"float32\"");
+    const bool plain = options_.precision == Precision::f32;
+    const char* name = options_.precision == Precision::int8 ? "int8" : "bf16";
+    members.emplace_back(
+        "quantization_config",
+        plain ? "" : fmt::format(R"({{"quant_method": "bertutils", "dtype": "{}"}})", name));
+    return edit_config(options_.model + "/config.json", members);
+  }
+
+  const Weights& weights() const { return checkpoint_.weights; }
+  const Config& config() const { return checkpoint_.config; }
+
+  const QuantizeOptions& options_;
+  Checkpoint checkpoint_;
+  WeightsWriter writer_;
+  std::list<std::vector<float>> floats_;
+  std::set<std::string> joined_;  ///< prefixes of attentions that are done
+};
+
+}  // namespace
+
+void quantize(const QuantizeOptions& options) { Quantizer(options).run(); }
+
+}  // namespace bert

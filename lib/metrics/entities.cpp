@@ -1,0 +1,88 @@
+#include "metrics/entities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bert {
+namespace {
+
+struct Tag {
+  char prefix = 'O';
+  std::string_view type;
+};
+
+Tag parse(std::string_view tag) {
+  constexpr std::string_view kPrefixes = "BIESLUM";
+  if (tag.empty() || tag == "O") return {};
+  if (tag.size() > 2 && tag[1] == '-' && kPrefixes.find(tag[0]) != tag.npos) {
+    return {tag[0], tag.substr(2)};
+  }
+  return {'I', tag};
+}
+
+bool begins(char prefix) { return prefix == 'B' || prefix == 'S' || prefix == 'U'; }
+bool ends(char prefix) {
+  return prefix == 'E' || prefix == 'S' || prefix == 'L' || prefix == 'U' || prefix == 'O';
+}
+
+}  // namespace
+
+std::vector<EntitySpan> entities_of(std::span<const std::string_view> tags) {
+  std::vector<EntitySpan> found;
+  Tag previous;
+  for (size_t i = 0; i < tags.size(); ++i) {
+    const Tag tag = parse(tags[i]);
+    if (tag.prefix != 'O') {
+      const bool goes_on =
+          !begins(tag.prefix) && !ends(previous.prefix) && tag.type == previous.type;
+      if (!goes_on) found.push_back({i, i, tag.type});
+      found.back().end = i + 1;
+    }
+    previous = tag;
+  }
+  return found;
+}
+
+void EntityMetrics::add(std::span<const std::string_view> gold,
+                        std::span<const std::string_view> predicted) {
+  const std::vector<EntitySpan> truth = entities_of(gold), guess = entities_of(predicted);
+  const std::lock_guard lock(mutex_);
+  const auto counts = [&](std::string_view type) -> LabelCounts& {
+    const auto found = types_.find(type);
+    return found != types_.end() ? found->second : types_[std::string(type)];
+  };
+  for (const EntitySpan& e : truth) ++counts(e.type).gold;
+  for (const EntitySpan& e : guess) {
+    ++counts(e.type).predicted;
+    counts(e.type).true_positives += std::binary_search(truth.begin(), truth.end(), e);
+  }
+  ++sentences_;
+  words_ += gold.size();
+  for (size_t i = 0; i < gold.size(); ++i) right_ += gold[i] == predicted[i];
+}
+
+double EntityMetrics::f1() const {
+  const std::lock_guard lock(mutex_);
+  LabelCounts sum;
+  for (const auto& [type, counts] : types_) sum += counts;
+  return sum.f1();
+}
+
+std::string EntityMetrics::report() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> types;
+  std::vector<LabelCounts> counts;
+  for (const auto& [type, count] : types_) {
+    types.push_back(type);
+    counts.push_back(count);
+  }
+  const double accuracy =
+      words_ == 0 ? 0 : static_cast<double>(right_) / static_cast<double>(words_);
+  return fmt::format(
+             "sentences\t{}\nwords\t{}\naccuracy\t{:.6g}\ntype\tprecision\trecall\tf1\tsupport\n",
+             sentences_, words_, accuracy) +
+         label_table(types, counts);
+}
+
+}  // namespace bert

@@ -1,0 +1,195 @@
+#include "metrics/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace bert {
+namespace {
+
+double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+
+}  // namespace
+
+std::string number_text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
+}
+
+double LabelCounts::precision() const {
+  return ratio(static_cast<double>(true_positives), static_cast<double>(predicted));
+}
+double LabelCounts::recall() const {
+  return ratio(static_cast<double>(true_positives), static_cast<double>(gold));
+}
+double LabelCounts::f1() const {
+  return ratio(2 * static_cast<double>(true_positives), static_cast<double>(predicted + gold));
+}
+
+LabelCounts& LabelCounts::operator+=(const LabelCounts& other) {
+  true_positives += other.true_positives;
+  predicted += other.predicted;
+  gold += other.gold;
+  return *this;
+}
+
+std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts) {
+  std::string text;
+  const auto add = [&](std::string_view name, double p, double r, double f1, uint64_t support) {
+    text += fmt::format("{}\t{:.6g}\t{:.6g}\t{:.6g}\t{}\n", name, p, r, f1, support);
+  };
+  LabelCounts sum;
+  double precision = 0, recall = 0, f1 = 0, occurring = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const LabelCounts& c = counts[i];
+    add(names[i], c.precision(), c.recall(), c.f1(), c.gold);
+    sum += c;
+    if (c.gold + c.predicted == 0) continue;
+    precision += c.precision();
+    recall += c.recall();
+    f1 += c.f1();
+    ++occurring;
+  }
+  add("macro", ratio(precision, occurring), ratio(recall, occurring), ratio(f1, occurring),
+      sum.gold);
+  add("micro", sum.precision(), sum.recall(), sum.f1(), sum.gold);
+  return text;
+}
+
+LabelMetrics::LabelMetrics(std::vector<std::string> labels)
+    : labels_(std::move(labels)), counts_(labels_.size()) {}
+
+void LabelMetrics::add(std::span<const size_t> gold, std::span<const size_t> predicted) {
+  const std::lock_guard lock(mutex_);
+  ++records_;
+  size_t hits = 0;
+  for (const size_t label : gold) ++counts_[label].gold;
+  for (const size_t label : predicted) {
+    ++counts_[label].predicted;
+    if (std::find(gold.begin(), gold.end(), label) == gold.end()) continue;
+    ++counts_[label].true_positives;
+    ++hits;
+  }
+  if (hits == gold.size() && hits == predicted.size()) ++exact_;
+  if (gold.size() == 1 && predicted.size() == 1) ++confusions_[{gold[0], predicted[0]}];
+}
+
+double LabelMetrics::accuracy() const {
+  const std::lock_guard lock(mutex_);
+  return ratio(static_cast<double>(exact_), static_cast<double>(records_));
+}
+
+double LabelMetrics::micro_f1() const {
+  const std::lock_guard lock(mutex_);
+  LabelCounts sum;
+  for (const LabelCounts& counts : counts_) sum += counts;
+  return sum.f1();
+}
+
+std::string LabelMetrics::confusions() const {
+  constexpr size_t kLabels = 20, kPairs = 20;
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  if (labels_.size() <= kLabels) {
+    text = "gold\\said";
+    for (const std::string& label : labels_) text += '\t' + label;
+    for (size_t gold = 0; gold < labels_.size(); ++gold) {
+      text += '\n' + labels_[gold];
+      for (size_t said = 0; said < labels_.size(); ++said) {
+        const auto found = confusions_.find({gold, said});
+        text += fmt::format("\t{}", found == confusions_.end() ? 0 : found->second);
+      }
+    }
+    return text + '\n';
+  }
+  std::vector<std::pair<std::pair<size_t, size_t>, uint64_t>> wrong;
+  std::copy_if(confusions_.begin(), confusions_.end(), std::back_inserter(wrong),
+               [](const auto& pair) { return pair.first.first != pair.first.second; });
+  std::stable_sort(wrong.begin(), wrong.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  wrong.resize(std::min(wrong.size(), kPairs));
+  text = "gold\tsaid\trecords\n";
+  for (const auto& [pair, count] : wrong) {
+    text += fmt::format("{}\t{}\t{}\n", labels_[pair.first], labels_[pair.second], count);
+  }
+  return text;
+}
+
+std::string LabelMetrics::report() const {
+  const std::lock_guard lock(mutex_);
+  return fmt::format("records\t{}\naccuracy\t{:.6g}\nlabel\tprecision\trecall\tf1\tsupport\n",
+                     records_, ratio(static_cast<double>(exact_), static_cast<double>(records_))) +
+         label_table(labels_, counts_);
+}
+
+void ValueMetrics::add(uint64_t record, double gold, double predicted) {
+  const std::lock_guard lock(mutex_);
+  pairs_.push_back({record, gold, predicted});
+}
+
+/// In the order of the input, so that sums round alike.
+ValueMetrics::Columns ValueMetrics::columns() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Pair> pairs = pairs_;
+  std::sort(pairs.begin(), pairs.end(),
+            [](const Pair& a, const Pair& b) { return a.record < b.record; });
+  Columns columns;
+  for (const Pair& p : pairs) {
+    columns.gold.push_back(p.gold);
+    columns.predicted.push_back(p.predicted);
+  }
+  return columns;
+}
+
+double ValueMetrics::spearman() const {
+  const auto [gold, predicted] = columns();
+  return pearson(ranks(gold), ranks(predicted));
+}
+
+std::string ValueMetrics::report() const {
+  const auto [gold, predicted] = columns();
+  double squares = 0;
+  for (size_t i = 0; i < gold.size(); ++i) {
+    squares += (gold[i] - predicted[i]) * (gold[i] - predicted[i]);
+  }
+  return fmt::format("records\t{}\npearson\t{}\nspearman\t{}\nmse\t{}\n", gold.size(),
+                     number_text(pearson(gold, predicted)), number_text(spearman()),
+                     number_text(squares / static_cast<double>(gold.size())));
+}
+
+double pearson(std::span<const double> x, std::span<const double> y) {
+  const double n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  double xx = 0, yy = 0, xy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+    yy += (y[i] - mean_y) * (y[i] - mean_y);
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+  }
+  if (xx == 0 || yy == 0) return std::numeric_limits<double>::quiet_NaN();
+  return xy / std::sqrt(xx * yy);
+}
+
+std::vector<double> ranks(std::span<const double> x) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (std::any_of(x.begin(), x.end(), [](double v) { return std::isnan(v); })) {
+    return std::vector<double>(x.size(), nan);  // nothing has a rank beside what has none
+  }
+  std::vector<size_t> order(x.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return x[a] < x[b]; });
+  std::vector<double> out(x.size());
+  for (size_t begin = 0; begin < order.size();) {
+    size_t end = begin + 1;
+    while (end < order.size() && x[order[end]] == x[order[begin]]) ++end;
+    const double mean = static_cast<double>(begin + end + 1) / 2;  // of begin + 1 .. end
+    for (size_t i = begin; i < end; ++i) out[order[i]] = mean;
+    begin = end;
+  }
+  return out;
+}
+
+}  // namespace bert

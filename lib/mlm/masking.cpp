@@ -1,0 +1,125 @@
+#include "mlm/masking.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace bert {
+namespace {
+
+constexpr uint32_t kMultiplier[2] = {0xD2511F53u, 0xCD9E8D57u};
+constexpr uint32_t kWeyl[2] = {0x9E3779B9u, 0xBB67AE85u};
+
+/// Whether a uniform 32-bit word falls under probability `p`.
+bool below(uint32_t word, double p) { return static_cast<double>(word) < p * 4294967296.0; }
+
+void check_rate(const char* name, double value) {
+  if (!(value >= 0 && value <= 1)) {
+    throw Error(Error::Kind::usage, name, fmt::format("found {}, wants 0 to 1", value));
+  }
+}
+
+bool is_unused(std::string_view token) {
+  return token.starts_with("[unused") && token.ends_with("]");
+}
+
+}  // namespace
+
+std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{kMultiplier[0]} * counter[0];
+    const uint64_t b = uint64_t{kMultiplier[1]} * counter[2];
+    counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
+               static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(a)};
+    key[0] += kWeyl[0];
+    key[1] += kWeyl[1];
+  }
+  return counter;
+}
+
+uint64_t record_key(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+std::string_view mask_kind_name(MaskKind kind) {
+  return kind == MaskKind::mask ? "mask" : kind == MaskKind::random ? "random" : "keep";
+}
+
+Masking::Masking(const Tokenizer& tokenizer, const MaskingOptions& options)
+    : tokenizer_(tokenizer), options_(options) {
+  check_rate("--mlm-probability", options.mlm_probability);
+  check_rate("--mask-replace-prob", options.mask_replace_prob);
+  check_rate("--random-replace-prob", options.random_replace_prob);
+  const double replaced = options.mask_replace_prob + options.random_replace_prob;
+  check_rate("--mask-replace-prob + --random-replace-prob", replaced > 1 + 1e-9 ? replaced : 1);
+  if (tokenizer.mask_id() < 0) {
+    throw Error(Error::Kind::data, "", "the model's vocabulary has no mask token");
+  }
+  for (size_t i = 0; i < tokenizer.vocab_size(); ++i) {
+    const auto id = static_cast<int32_t>(i);
+    const std::string_view token = tokenizer.token(id);
+    if (!token.empty() && !tokenizer.is_special(id) && !is_unused(token)) {
+      replacements_.push_back(id);
+    }
+  }
+}
+
+bool Masking::eligible(const Encoding& encoding, size_t position) const {
+  const int32_t id = encoding.input_ids[position];
+  return !encoding.special_tokens_mask[position] &&
+         (!tokenizer_.is_special(id) || id == tokenizer_.unk_id());
+}
+
+std::array<uint32_t, 4> Masking::draw(uint64_t record, size_t position) const {
+  return philox4x32(
+      {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32),
+       static_cast<uint32_t>(record), static_cast<uint32_t>(record >> 32)},
+      {static_cast<uint32_t>(options_.seed), static_cast<uint32_t>(options_.seed >> 32)});
+}
+
+MaskedToken Masking::draw_kind(const Encoding& encoding, size_t position, uint32_t kind_word,
+                               uint64_t record) const {
+  const int32_t original = encoding.input_ids[position];
+  MaskedToken token{position, MaskKind::keep, original, original};
+  if (below(kind_word, options_.mask_replace_prob)) {
+    token.kind = MaskKind::mask;
+    token.corrupted = tokenizer_.mask_id();
+  } else if (below(kind_word, options_.mask_replace_prob + options_.random_replace_prob) &&
+             !replacements_.empty()) {
+    token.kind = MaskKind::random;
+    const auto words = draw(record, position);
+    const uint64_t wide = (uint64_t{words[2]} << 32) | words[3];
+    // The high half of the product: uniform over the list to within 2^-40.
+    const auto index =
+        static_cast<size_t>((static_cast<unsigned __int128>(wide) * replacements_.size()) >> 64);
+    token.corrupted = replacements_[index];
+  }
+  return token;
+}
+
+void Masking::choose(const Encoding& encoding, uint64_t record,
+                     std::vector<MaskedToken>& out) const {
+  out.clear();
+  bool chosen = false;
+  uint32_t kind_word = 0;
+  int32_t word = -1;
+  for (size_t i = 0; i < encoding.size(); ++i) {
+    if (!eligible(encoding, i)) continue;
+    const bool continues = options_.whole_word && word >= 0 && encoding.word_ids[i] == word;
+    if (!continues) {
+      const auto words = draw(record, i);
+      chosen = below(words[0], options_.mlm_probability);
+      kind_word = words[1];
+      word = encoding.word_ids[i];
+    }
+    if (chosen) out.push_back(draw_kind(encoding, i, kind_word, record));
+  }
+}
+
+void Masking::corrupt(std::span<const MaskedToken> chosen, std::span<int32_t> input_ids) {
+  for (const MaskedToken& token : chosen) input_ids[token.position] = token.corrupted;
+}
+
+}  // namespace bert

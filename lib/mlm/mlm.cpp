@@ -1,0 +1,272 @@
+#include "mlm/mlm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "text/unicode.h"
+
+namespace bert {
+namespace {
+
+/// Rows of logits that are in memory at once, at most. Each pass over them reads the whole decoder.
+constexpr size_t kLogitRows = 128;
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/// The last character of `text`; 0 if it is empty.
+char32_t last_char(std::string_view text) {
+  size_t begin = text.size();
+  while (begin > 0 && text.size() - begin < 4) {
+    --begin;
+    if ((text[begin] & 0xC0) != 0x80) break;
+  }
+  return begin < text.size() ? decode_utf8(text, begin).code_point : 0;
+}
+
+/// Whether `c` is part of a word that blanks set off from the next.
+bool spaced(char32_t c) {
+  return c != 0 && !(char_class(c) & (kCharCjk | kCharPunctuation | kCharSpace | kCharWhite)) &&
+         !(c >= 0x3040 && c <= 0x30FF);  // kana
+}
+
+}  // namespace
+
+void MaskQueries::start(Use use) {
+  use_ = std::move(use);
+  batch_.clear();
+  rows_.clear();
+  waiting_rows_ = 0;
+  tags_.clear();
+}
+
+void MaskQueries::ask(std::span<const int32_t> input_ids, std::span<const WantedRow> wanted) {
+  if (!batch_.empty() && batch_.tokens() + input_ids.size() > max_batch_tokens_) flush();
+  types_.resize(std::max(types_.size(), input_ids.size()), 0);
+  for (const WantedRow& row : wanted) {
+    rows_.push_back(batch_.tokens() + row.position);
+    tags_.push_back(row.tag);
+  }
+  batch_.append(input_ids, {types_.data(), input_ids.size()});
+}
+
+void MaskQueries::finish() {
+  if (!batch_.empty()) flush();
+  if (waiting_rows_ > 0) project();
+}
+
+void MaskQueries::flush() {
+  const Matrix hidden = model_.forward_rows(batch_, rows_, workspace_);  // [M, H]
+  const Matrix waiting = waiting_.matrix(kLogitRows, hidden.cols);
+  for (size_t r = 0; r < hidden.rows; ++r) {
+    std::copy_n(hidden.row(r), hidden.cols, waiting.row(waiting_rows_++));
+    if (waiting_rows_ == kLogitRows) project();
+  }
+  batch_.clear();
+  rows_.clear();
+}
+
+/// The logits of the rows that wait: of several batches, as each pass reads the whole decoder.
+void MaskQueries::project() {
+  const ConstMatrix hidden = waiting_.matrix(kLogitRows, model_.config().hidden_size);
+  indices_.resize(waiting_rows_);
+  std::iota(indices_.begin(), indices_.end(), size_t{0});
+  const Matrix logits = head_.logits(hidden, indices_, workspace_);  // [B, V]
+  for (size_t r = 0; r < logits.rows; ++r) use_(tags_[r], {logits.row(r), logits.cols});
+  tags_.erase(tags_.begin(), tags_.begin() + static_cast<ptrdiff_t>(waiting_rows_));
+  waiting_rows_ = 0;
+}
+
+Fillable fillable_tokens(const Tokenizer& tokenizer) {
+  Fillable fillable(tokenizer.vocab_size());
+  for (size_t i = 0; i < fillable.size(); ++i) {
+    const auto id = static_cast<int32_t>(i);
+    fillable[i] = !tokenizer.token(id).empty() && !tokenizer.is_special(id);
+  }
+  return fillable;
+}
+
+void top_ids(std::span<const float> values, size_t k, const Fillable& fillable,
+             std::vector<ScoredId>& out) {
+  out.clear();
+  const auto before = [](const ScoredId& a, const ScoredId& b) {
+    return a.logprob > b.logprob || (a.logprob == b.logprob && a.id < b.id);
+  };
+  const size_t limit = std::min(fillable.size(), values.size());
+  k = std::min(k, limit);
+  if (k == 0) return;
+  // A heap of the k best with the worst of them on top.
+  for (size_t i = 0; i < limit; ++i) {
+    const double value = std::isnan(values[i]) ? -std::numeric_limits<double>::infinity()
+                                               : static_cast<double>(values[i]);
+    if (out.size() == k && value <= out.front().logprob) continue;
+    if (!fillable[i]) continue;
+    if (out.size() == k) {
+      std::pop_heap(out.begin(), out.end(), before);
+      out.pop_back();
+    }
+    out.push_back({static_cast<int32_t>(i), value});
+    std::push_heap(out.begin(), out.end(), before);
+  }
+  std::sort_heap(out.begin(), out.end(), before);
+}
+
+size_t rank_of(std::span<const float> values, int32_t id, const Fillable& fillable) {
+  const float own = values[static_cast<size_t>(id)];
+  size_t rank = 1;
+  for (size_t i = 0; i < std::min(values.size(), fillable.size()); ++i) {
+    rank += values[i] > own && fillable[i];
+  }
+  return rank;
+}
+
+double entropy_of(std::span<const float> logits, double log_sum_exp) {
+  double sum = 0;
+  for (const float logit : logits) {
+    const double logprob = logit - log_sum_exp;
+    const double p = std::exp(logprob);
+    if (p > 0) sum -= p * logprob;
+  }
+  return sum;
+}
+
+std::vector<TokenWindow> token_windows(size_t count, size_t room, size_t stride) {
+  std::vector<TokenWindow> windows;
+  const size_t step = room > stride ? room - stride : 1;
+  size_t begin = 0;
+  for (; begin + room < count; begin += step) windows.push_back({begin, begin + room});
+  windows.push_back({begin, count});
+  return windows;
+}
+
+size_t best_window(std::span<const TokenWindow> windows, size_t t) {
+  size_t best = 0, best_context = 0;
+  bool found = false;
+  for (size_t w = 0; w < windows.size(); ++w) {
+    if (t < windows[w].begin || t >= windows[w].end) continue;
+    // The ends of the text are no loss of context.
+    const size_t left = w == 0 ? SIZE_MAX : t - windows[w].begin;
+    const size_t right = w + 1 == windows.size() ? SIZE_MAX : windows[w].end - 1 - t;
+    const size_t context = std::min(left, right);
+    if (!found || context > best_context) {
+      best = w;
+      best_context = context;
+      found = true;
+    }
+  }
+  return best;
+}
+
+void OrderFreeSum::add(double value) {
+  if (std::isfinite(value)) units_ += std::llround(value * kUnits);
+}
+
+void TokenizedText::ids_of(const TokenWindow& window, std::vector<int32_t>& out) const {
+  const auto ids = encoding.input_ids.begin();
+  const auto at = [&](size_t i) { return ids + static_cast<ptrdiff_t>(i); };
+  out.assign(ids, at(front));
+  out.insert(out.end(), at(front + window.begin), at(front + window.end));
+  out.insert(out.end(), at(encoding.size() - back), encoding.input_ids.end());
+}
+
+void MlmWorker::tokenize(const Record& record, std::string_view text, TokenizedText& out) {
+  out.encoding.clear();
+  if (tokens_) {
+    split_tokens(record, text, out.encoding);
+  } else {
+    EncodeOptions encode = options_.encode;
+    if (options_.overflow == Overflow::window) encode.max_length = 0;
+    tokenizer_.encode(text, encode, out.encoding, scratch_);
+  }
+  const auto& added = out.encoding.special_tokens_mask;
+  const auto is_text = [](uint8_t special) { return special == 0; };
+  const auto first = std::find_if(added.begin(), added.end(), is_text);
+  const auto last = std::find_if(added.rbegin(), added.rend(), is_text);
+  out.front = first == added.end() ? added.size() / 2 : static_cast<size_t>(first - added.begin());
+  out.back =
+      first == added.end() ? added.size() - out.front : static_cast<size_t>(last - added.rbegin());
+  note(record, out.encoding);
+}
+
+void MlmWorker::split_tokens(const Record& record, std::string_view text, Encoding& out) const {
+  const bool cut = options_.overflow != Overflow::window && options_.encode.max_length > 0;
+  const size_t room =
+      cut ? options_.encode.max_length - tokenizer_.added_tokens_single() : SIZE_MAX;
+  out.push(tokenizer_.cls_id(), 0, {}, true, -1);
+  int32_t word = -1;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view token = text.substr(begin, end - begin);
+    if (!token.empty()) {
+      const auto id = tokenizer_.token_to_id(token);
+      if (!id) {
+        record.fail(Error::Kind::data,
+                    fmt::format("no token '{}' in the vocabulary; --tokens reads what tokenize "
+                                "writes",
+                                printable(token)));
+      }
+      if (word < 0 || !tokenizer_.is_continuation(*id)) ++word;
+      if (out.size() - 1 < room) {
+        out.push(*id, 0, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, false, word);
+      } else {
+        ++out.dropped;
+      }
+    }
+    begin = end + 1;
+  }
+  out.push(tokenizer_.sep_id(), 0, {}, true, -1);
+}
+
+std::vector<TokenWindow> MlmWorker::windows_of(const TokenizedText& text) const {
+  const size_t count = text.count();
+  if (options_.overflow != Overflow::window) return {{0, count}};
+  return token_windows(count, options_.encode.max_length - text.front - text.back, options_.stride);
+}
+
+std::vector<std::pair<size_t, int32_t>> MlmWorker::parse_labels(const Record& record,
+                                                                std::string_view labels) const {
+  std::vector<std::pair<size_t, int32_t>> items;
+  for (size_t begin = 0; begin < labels.size();) {
+    const size_t end = std::min(labels.find(' ', begin), labels.size());
+    const std::string_view item = labels.substr(begin, end - begin);
+    begin = end + 1;
+    if (item.empty()) continue;
+    size_t index = 0;
+    const auto [rest, error] = std::from_chars(item.data(), item.data() + item.size(), index);
+    const size_t used = static_cast<size_t>(rest - item.data());
+    const bool colon = error == std::errc() && used < item.size() && item[used] == ':';
+    const auto id = colon ? tokenizer_.token_to_id(item.substr(used + 1)) : std::nullopt;
+    if (!id) {
+      record.fail(Error::Kind::data,
+                  fmt::format("found the label '{}', wants index:token", printable(item)));
+    }
+    items.emplace_back(index, *id);
+  }
+  return items;
+}
+
+bool words_meet(std::string_view left, std::string_view right) {
+  return !right.empty() && spaced(last_char(left)) && spaced(decode_utf8(right, 0).code_point);
+}
+
+void append_piece(std::string& out, std::string_view piece, bool continuation, bool beside) {
+  if (continuation) {
+    size_t end = out.size();
+    while (end > 0 && is_blank(out[end - 1])) --end;
+    if (end > 0) out.resize(end);
+    out += piece.substr(2);
+    return;
+  }
+  if (beside && words_meet(out, piece)) out += ' ';
+  out += piece;
+}
+
+std::string score_text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value);
+}
+
+}  // namespace bert

@@ -1,0 +1,256 @@
+// The rows of mlm-fill.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/json.h"
+#include "mlm/mlm_fill.h"
+
+namespace bert {
+
+std::vector<std::string> FillPlan::columns() const {
+  if (options.truth != FillTruth::none) {
+    return {"mask", "rank", "probability", "surprisal", "entropy", "gold", "best"};
+  }
+  if (!options.verbalizers.empty()) {
+    if (options.top_k == 0) return {"label", "probability"};
+    std::vector<std::string> names;
+    for (size_t i = 1; i <= std::min(options.top_k, options.verbalizers.size()); ++i) {
+      names.push_back("label" + std::to_string(i));
+      names.push_back("p" + std::to_string(i));
+    }
+    return names;
+  }
+  if (options.top_k > 0) return {"mask", "rank", "probability", "token", "text"};
+  return {"text"};
+}
+
+/// Weights that are no numbers fill nothing: the mask stays, and the truth is no guess.
+void MlmFillWorker::drop_non_finite(const Item& item) {
+  bool found = false;
+  for (Gap& gap : gaps_of(item)) {
+    if (gap.candidates.empty() || std::isfinite(gap.candidates.front().logprob)) continue;
+    found = true;
+    if (plan_.options.truth != FillTruth::none) {
+      gap.rank = fillable_.size();
+      gap.best = -1;
+    } else if (plan_.label_targets.empty()) {
+      gap.candidates.clear();
+    }
+  }
+  if (found) note_non_finite(*item.record);
+}
+
+void MlmFillWorker::count(const Item& item) {
+  summary_->records += item.gaps > 0;
+  if (plan_.options.truth == FillTruth::none) return;
+  for (const Gap& gap : gaps_of(item)) {
+    if (gap.candidates.empty()) continue;
+    const Candidate& truth = gap.candidates.front();
+    ++summary_->masks;
+    summary_->pieces += truth.pieces.size();
+    summary_->top1 += gap.rank == 1;
+    summary_->top5 += gap.rank <= 5;
+    summary_->reciprocal_rank.add(1.0 / static_cast<double>(gap.rank));
+    summary_->surprisal.add(-truth.logprob);
+  }
+}
+
+void MlmFillWorker::write(const Item& item, Rows& rows) {
+  drop_non_finite(item);
+  if (summary_) once(*item.record, [&] { count(item); });
+  if (plan_.options.truth != FillTruth::none) {
+    write_truth(item, rows);
+  } else if (options_.json) {
+    write_json(item, rows);
+  } else if (!plan_.label_targets.empty()) {
+    write_labels(item, rows);
+  } else if (plan_.options.top_k > 0) {
+    write_candidates(item, rows);
+  } else {
+    begin_row(rows, *item.record);
+    rows.field(filled(item, kNoTarget, 0));
+    end_row(rows, *item.record);
+  }
+}
+
+/// The text with candidate `rank` in every mask, or in mask `only` alone.
+std::string MlmFillWorker::filled(const Item& item, size_t only, size_t rank) const {
+  std::string out;
+  const std::span<const Gap> gaps = gaps_of(item);
+  size_t done = 0;
+  bool beside = false;
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    const bool left = (only != kNoTarget && only != g) || rank >= gaps[g].candidates.size();
+    if (left) continue;
+    if (gaps[g].bytes.begin > done) {
+      out += item.text.substr(done, gaps[g].bytes.begin - done);
+      beside = false;
+    }
+    append_filling(out, gaps[g].candidates[rank], beside);
+    done = gaps[g].bytes.end;
+    beside = true;
+  }
+  out += item.text.substr(done);
+  return out;
+}
+
+void MlmFillWorker::append_filling(std::string& out, const Candidate& candidate,
+                                   bool beside) const {
+  if (tokens_) {
+    for (size_t i = 0; i < candidate.pieces.size(); ++i) {
+      if (i > 0) out += ' ';
+      out += tokenizer_.token(candidate.pieces[i]);
+    }
+  } else if (candidate.target != kNoTarget) {
+    append_piece(out, plan_.targets[candidate.target].text, false, beside);
+  } else {
+    for (const int32_t piece : candidate.pieces) {
+      append_piece(out, tokenizer_.token(piece), tokenizer_.is_continuation(piece), beside);
+      beside = true;
+    }
+  }
+}
+
+/// The vocabulary's token, the pieces separated by blanks, or the target as it was given.
+std::string MlmFillWorker::token_text(const Candidate& candidate) const {
+  if (candidate.target != kNoTarget) return plan_.targets[candidate.target].text;
+  std::string text;
+  for (const int32_t piece : candidate.pieces) {
+    if (!text.empty()) text += ' ';
+    text += tokenizer_.token(piece);
+  }
+  return text;
+}
+
+void MlmFillWorker::write_candidates(const Item& item, Rows& rows) {
+  const std::span<const Gap> gaps = gaps_of(item);
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    const size_t count = std::min(plan_.options.top_k, gaps[g].candidates.size());
+    for (size_t r = 0; r < count; ++r) {
+      const Candidate& candidate = gaps[g].candidates[r];
+      begin_row(rows, *item.record);
+      rows.field(g + 1).field(r + 1);
+      rows.number(std::exp(candidate.logprob)).field(token_text(candidate));
+      rows.field(filled(item, plan_.options.joint ? kNoTarget : g, r));
+      end_row(rows, *item.record);
+    }
+  }
+}
+
+void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
+  const std::span<const Gap> gaps = gaps_of(item);
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    const Gap& gap = gaps[g];
+    if (gap.candidates.empty()) continue;
+    const Candidate& truth = gap.candidates.front();
+    const double probability = std::exp(truth.logprob);
+    if (options_.json) {
+      std::string& out = rows.raw();
+      out += fmt::format("{{\"record\":{},\"mask\":{},\"rank\":{},\"probability\":",
+                         item.record->number, g + 1, gap.rank);
+      append_json_number(out, probability);
+      out += ",\"surprisal\":";
+      append_json_number(out, -truth.logprob);
+      out += ",\"entropy\":";
+      append_json_number(out, gap.entropy);
+      out += ",\"gold\":";
+      append_json_string(out, token_text(truth));
+      out += ",\"best\":";
+      append_json_string(out, gap.best < 0 ? "" : tokenizer_.token(gap.best));
+      end_json(rows);
+      continue;
+    }
+    begin_row(rows, *item.record);
+    rows.field(g + 1).field(gap.rank).number(probability);
+    rows.number(-truth.logprob).number(gap.entropy).field(token_text(truth));
+    rows.field(gap.best < 0 ? "" : tokenizer_.token(gap.best));
+    end_row(rows, *item.record);
+  }
+}
+
+/// The mean over a label's words of their probability in the first mask, as shares of 1.
+std::vector<std::pair<std::string_view, double>> MlmFillWorker::label_scores(
+    const Item& item) const {
+  std::vector<std::pair<std::string_view, double>> scores;
+  if (item.gaps == 0) return scores;
+  const std::vector<Candidate>& words = gaps_of(item)[0].candidates;
+  double total = 0;
+  for (size_t l = 0; l < plan_.label_targets.size(); ++l) {
+    double sum = 0;
+    for (const size_t target : plan_.label_targets[l]) sum += std::exp(words[target].logprob);
+    sum /= static_cast<double>(plan_.label_targets[l].size());
+    scores.emplace_back(plan_.options.verbalizers[l].label, sum);
+    total += sum;
+  }
+  for (auto& score : scores) score.second /= total;
+  std::stable_sort(scores.begin(), scores.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return scores;
+}
+
+void MlmFillWorker::write_labels(const Item& item, Rows& rows) {
+  const auto scores = label_scores(item);
+  begin_row(rows, *item.record);
+  const size_t count = std::max<size_t>(1, plan_.options.top_k);
+  for (size_t i = 0; i < std::min(count, plan_.label_targets.size()); ++i) {
+    if (i < scores.size()) {
+      rows.field(scores[i].first).number(scores[i].second);
+    } else {
+      rows.field("").number(std::nan(""));
+    }
+  }
+  end_row(rows, *item.record);
+}
+
+void MlmFillWorker::append_candidates_json(const Gap& gap, std::string& out) const {
+  for (size_t r = 0; r < gap.candidates.size(); ++r) {
+    const Candidate& candidate = gap.candidates[r];
+    out += r > 0 ? ",{\"token\":" : "{\"token\":";
+    append_json_string(out, token_text(candidate));
+    out += fmt::format(",\"ids\":[{}],\"probability\":", fmt::join(candidate.pieces, ","));
+    append_json_number(out, std::exp(candidate.logprob));
+    out += ",\"logprob\":";
+    append_json_number(out, candidate.logprob);
+    out += '}';
+  }
+}
+
+void MlmFillWorker::write_json(const Item& item, Rows& rows) {
+  Record shown = *item.record;
+  shown.text = item.text;
+  begin_json(rows, shown, false);
+  std::string& out = rows.raw();
+  out += ",\"filled\":";
+  append_json_string(out, filled(item, kNoTarget, 0));
+  if (!plan_.label_targets.empty()) {
+    out += ",\"labels\":{";
+    const auto scores = label_scores(item);
+    for (size_t i = 0; i < scores.size(); ++i) {
+      if (i > 0) out += ',';
+      append_json_string(out, scores[i].first);
+      out += ':';
+      append_json_number(out, scores[i].second);
+    }
+    out += '}';
+  }
+  out += ",\"masks\":[";
+  const std::span<const Gap> gaps = gaps_of(item);
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    out +=
+        fmt::format("{}{{\"mask\":{},\"index\":{},\"start\":{},\"end\":{}", g > 0 ? "," : "", g + 1,
+                    item.tokens.index(gaps[g].token), gaps[g].bytes.begin, gaps[g].bytes.end);
+    if (gaps[g].entropy > 0) {
+      out += ",\"entropy\":";
+      append_json_number(out, gaps[g].entropy);
+    }
+    out += ",\"candidates\":[";
+    append_candidates_json(gaps[g], out);
+    out += "]}";
+  }
+  out += ']';
+  end_json(rows);
+}
+
+}  // namespace bert

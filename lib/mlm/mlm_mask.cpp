@@ -1,0 +1,259 @@
+#include "mlm/mlm_mask.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "io/json.h"
+
+namespace bert {
+namespace {
+
+/// Of all matches in one record: some seconds.
+constexpr uint64_t kMostSteps = uint64_t{1} << 28;
+
+/// "12-15" as two numbers, the first not above the second.
+std::optional<std::pair<size_t, size_t>> parse_span(std::string_view item) {
+  size_t begin = 0, end = 0;
+  const char* last = item.data() + item.size();
+  const auto [dash, error] = std::from_chars(item.data(), last, begin);
+  if (error != std::errc() || dash == last || *dash != '-') return std::nullopt;
+  const auto [rest, error2] = std::from_chars(dash + 1, last, end);
+  if (error2 != std::errc() || rest != last || end < begin) return std::nullopt;
+  return std::pair{begin, end};
+}
+
+}  // namespace
+
+MlmMaskWorker::MlmMaskWorker(const Tokenizer& tokenizer, const Masking& masking,
+                             const MlmMaskOptions& mask, const TaskOptions& options)
+    : MlmWorker(tokenizer, nullptr, options, mask.tokens), masking_(masking), mask_(mask) {
+  if (mask.choice != MaskChoice::match) return;
+  try {
+    regex_.emplace(mask.pattern);
+  } catch (const Error& error) {
+    throw Error(error.kind(), "--match",
+                fmt::format("'{}' {}", printable(mask.pattern), error.what()));
+  }
+}
+
+void MlmMaskWorker::run(std::span<const Record> records, Rows& rows) {
+  for (const Record& record : records) {
+    tokenize(record, record.text, text_);
+    if (mask_.choice == MaskChoice::each) {
+      write_each(record, rows);
+    } else {
+      choose(record);
+      write(record, rows);
+    }
+  }
+}
+
+void MlmMaskWorker::choose(const Record& record) {
+  chosen_.clear();
+  if (mask_.choice == MaskChoice::random) {
+    masking_.choose(text_.encoding, record_key(mask_.keyed ? record.extra[0] : record.text),
+                    chosen_);
+  } else if (mask_.choice == MaskChoice::match) {
+    choose_match(record);
+  } else {
+    choose_spans(record);
+  }
+}
+
+void MlmMaskWorker::hide_token(size_t position) {
+  if (!masking_.eligible(text_.encoding, position)) return;
+  if (!chosen_.empty() && chosen_.back().position >= position) return;
+  chosen_.push_back(
+      {position, MaskKind::mask, text_.encoding.input_ids[position], tokenizer_.mask_id()});
+}
+
+/// Hides the tokens that share a byte with [begin, end). `from`: the first token to look at, which
+/// moves on to the first that may share one with a later span.
+void MlmMaskWorker::hide(size_t begin, size_t end, size_t& from) {
+  if (begin == end) return;
+  const size_t last = text_.encoding.size() - text_.back;
+  const std::vector<Offset>& offsets = text_.encoding.offsets;
+  while (from < last && offsets[from].end <= begin) ++from;
+  for (size_t i = from; i < last && offsets[i].begin < end; ++i) {
+    if (begin < offsets[i].end) hide_token(i);
+  }
+}
+
+void MlmMaskWorker::choose_match(const Record& record) {
+  const std::string_view text = record.text;
+  size_t token = text_.front;
+  matching_.steps = 0;
+  try {
+    for (size_t from = 0; from < text.size();) {
+      const auto match = regex_->find(text, from, matching_, kMostSteps);
+      if (!match) return;
+      hide(match->first, match->second, token);
+      from = std::max(match->second, match->first + 1);
+    }
+  } catch (const Error& error) {
+    record.fail(error.kind(), error.what());
+  }
+}
+
+void MlmMaskWorker::choose_spans(const Record& record) {
+  std::vector<std::pair<size_t, size_t>> spans;
+  const std::string_view field = record.extra[0];
+  for (size_t begin = 0; begin < field.size();) {
+    const size_t end = std::min(field.find(' ', begin), field.size());
+    const std::string_view item = field.substr(begin, end - begin);
+    begin = end + 1;
+    if (item.empty()) continue;
+    const auto span = parse_span(item);
+    if (!span || span->second > record.text.size()) {
+      record.fail(Error::Kind::data,
+                  fmt::format("found the span '{}', wants BEGIN-END within {} bytes",
+                              printable(item), record.text.size()));
+    }
+    spans.push_back(*span);
+  }
+  std::sort(spans.begin(), spans.end());
+  size_t token = text_.front;
+  for (const auto& [begin, end] : spans) hide(begin, end, token);
+}
+
+void MlmMaskWorker::write_each(const Record& record, Rows& rows) {
+  const size_t end = text_.encoding.size() - text_.back;
+  for (size_t i = text_.front; i < end;) {
+    const int32_t word = text_.encoding.word_ids[i];
+    chosen_.clear();
+    hide_token(i++);
+    while (i < end && word >= 0 && text_.encoding.word_ids[i] == word) hide_token(i++);
+    if (!chosen_.empty()) write(record, rows);
+  }
+}
+
+/// Appends the text with the chosen tokens replaced; a view of it holds until `out` grows.
+MlmMaskWorker::Row MlmMaskWorker::append_masked(const Record& record, std::string& out) {
+  Row row;
+  const size_t first = out.size();
+  size_t done = 0;
+  for (const MaskedToken& token : chosen_) {
+    const Offset& bytes = text_.encoding.offsets[token.position];
+    const size_t begin = std::max<size_t>(bytes.begin, done),
+                 end = std::max<size_t>(bytes.end, begin);
+    out += record.text.substr(done, begin - done);
+    row.starts.push_back(out.size() - first);
+    if (token.kind == MaskKind::keep) {
+      out += record.text.substr(begin, end - begin);
+    } else if (tokens_ || token.kind == MaskKind::mask) {
+      out += tokenizer_.token(token.corrupted);
+    } else {
+      row.starts.back() = append_random(out, token, record.text.substr(end)) - first;
+    }
+    done = end;
+  }
+  out += record.text.substr(done);
+  row.text = std::string_view(out).substr(first);
+  return row;
+}
+
+/// Appends a random piece without its "##", with a blank where it would run into another word of
+/// the text. Returns where the piece begins.
+size_t MlmMaskWorker::append_random(std::string& text, const MaskedToken& token,
+                                    std::string_view rest) const {
+  const std::vector<int32_t>& words = text_.encoding.word_ids;
+  const auto same_word = [&](size_t a, size_t b) { return words[a] >= 0 && words[a] == words[b]; };
+  std::string_view piece = tokenizer_.token(token.corrupted);
+  if (tokenizer_.is_continuation(token.corrupted)) piece.remove_prefix(2);
+  const size_t i = token.position;
+  if (!same_word(i - 1, i) && words_meet(text, piece)) text += ' ';
+  const size_t start = text.size();
+  text += piece;
+  if (!same_word(i, i + 1) && words_meet(text, rest)) text += ' ';
+  return start;
+}
+
+/// Where the chosen tokens are among those of the masked text, as the next tool will read it: the
+/// last that begins no later, of those that are not cut off.
+void MlmMaskWorker::find_indices(Row& row) {
+  if (tokens_) {
+    for (const MaskedToken& token : chosen_) row.indices.push_back(token.position);
+    return;
+  }
+  const size_t added = text_.front + text_.back, limit = options_.encode.max_length;
+  const size_t room = limit > 0 ? limit - added : SIZE_MAX;
+  size_t seen = 0;
+  const auto find = [&](std::span<const Piece> pieces) {
+    for (const Piece& piece : pieces) {
+      if (seen == room) return false;
+      while (row.indices.size() < row.starts.size() &&
+             row.starts[row.indices.size()] < piece.offset.begin) {
+        row.indices.push_back(text_.front + std::max<size_t>(seen, 1) - 1);
+      }
+      ++seen;
+    }
+    return row.indices.size() < row.starts.size();
+  };
+  tokenizer_.for_each_piece(row.text, false, scratch_, find);
+  row.indices.resize(row.starts.size(), text_.front + std::max<size_t>(seen, 1) - 1);
+}
+
+void MlmMaskWorker::write(const Record& record, Rows& rows) {
+  if (mask_.show && !options_.json) {
+    write_shown(record, rows);
+    return;
+  }
+  if (options_.json) {
+    std::string text;
+    Row row = append_masked(record, text);
+    find_indices(row);
+    write_json(record, row, rows);
+    return;
+  }
+  begin_row(rows, record);
+  rows.field("").raw().reserve(rows.bytes().size() + record.text.size() + 256);
+  Row row = append_masked(record, rows.raw());
+  if (mask_.labels) {
+    find_indices(row);
+    std::string labels;
+    for (size_t i = 0; i < chosen_.size(); ++i) {
+      fmt::format_to(std::back_inserter(labels), "{}{}:{}", i > 0 ? " " : "", row.indices[i],
+                     tokenizer_.token(chosen_[i].original));
+    }
+    rows.field(labels);
+  }
+  end_row(rows, record);
+}
+
+void MlmMaskWorker::write_shown(const Record& record, Rows& rows) const {
+  for (const MaskedToken& token : chosen_) {
+    begin_row(rows, record);
+    rows.field(token.position).field(tokenizer_.token(token.original));
+    rows.field(tokenizer_.token(token.corrupted));
+    rows.field(mask_kind_name(token.kind));
+    end_row(rows, record);
+  }
+}
+
+void MlmMaskWorker::write_json(const Record& record, const Row& row, Rows& rows) const {
+  begin_json(rows, record, false);
+  std::string& out = rows.raw();
+  out += ",\"masked\":";
+  append_json_string(out, row.text);
+  out += ",\"labels\":[";
+  for (size_t i = 0; i < chosen_.size(); ++i) {
+    const MaskedToken& token = chosen_[i];
+    const Offset& bytes = text_.encoding.offsets[token.position];
+    fmt::format_to(std::back_inserter(out), "{}{{\"index\":{},\"token\":", i > 0 ? "," : "",
+                   row.indices[i]);
+    append_json_string(out, tokenizer_.token(token.original));
+    fmt::format_to(std::back_inserter(out),
+                   ",\"id\":{},\"kind\":\"{}\",\"corrupted\":", token.original,
+                   mask_kind_name(token.kind));
+    append_json_string(out, tokenizer_.token(token.corrupted));
+    fmt::format_to(std::back_inserter(out), ",\"corrupted_id\":{},\"start\":{},\"end\":{}}}",
+                   token.corrupted, bytes.begin, bytes.end);
+  }
+  out += ']';
+  end_json(rows);
+}
+
+}  // namespace bert

@@ -1,0 +1,61 @@
+#include "nn/loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/gradient_kernels.h"
+
+namespace bert::training {
+
+double cross_entropy(Matrix logits, std::span<const int32_t> labels,
+                     std::span<const float> class_weights, float scale, size_t* right) {
+  double loss = 0;
+  for (size_t r = 0; r < logits.rows; ++r) {
+    float* row = logits.row(r);
+    if (labels[r] == kIgnored) {
+      std::fill_n(row, logits.cols, 0.f);
+      continue;
+    }
+    const auto label = static_cast<size_t>(labels[r]);
+    const float weight = class_weights.empty() ? 1.f : class_weights[label];
+    const double logit = row[label];
+    const double log_sum = gradient_kernels().softmax_keep(row, logits.cols, 1.f);
+    loss += weight * (log_sum - logit);
+    if (right) {
+      size_t higher = 0;
+      for (size_t c = 0; c < logits.cols; ++c) higher += row[c] > row[label];
+      *right += higher == 0;
+    }
+    row[label] -= 1.f;
+    const float factor = weight * scale;
+    for (size_t c = 0; c < logits.cols; ++c) row[c] *= factor;
+  }
+  return loss;
+}
+
+double binary_cross_entropy(Matrix logits, ConstMatrix targets, float scale) {
+  double loss = 0;
+  for (size_t r = 0; r < logits.rows; ++r) {
+    for (size_t c = 0; c < logits.cols; ++c) {
+      const double x = logits.row(r)[c], y = targets.row(r)[c];
+      // log(1 + e^x) - x y, without overflow
+      loss += std::max(x, 0.) - x * y + std::log1p(std::exp(-std::abs(x)));
+      logits.row(r)[c] = static_cast<float>((1 / (1 + std::exp(-x)) - y) * scale);
+    }
+  }
+  return loss;
+}
+
+double squared_error(Matrix values, ConstMatrix targets, float scale) {
+  double loss = 0;
+  for (size_t r = 0; r < values.rows; ++r) {
+    for (size_t c = 0; c < values.cols; ++c) {
+      const double difference = static_cast<double>(values.row(r)[c]) - targets.row(r)[c];
+      loss += difference * difference;
+      values.row(r)[c] = static_cast<float>(2 * difference * scale);
+    }
+  }
+  return loss;
+}
+
+}  // namespace bert::training

@@ -1,0 +1,373 @@
+#include "trainers/finetune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "metrics/metrics.h"
+#include "trainers/dev_score.h"
+#include "trainers/finetune_plan.h"
+#include "trainers/supervised.h"
+
+namespace bert {
+namespace {
+
+using training::Learner;
+using training::Run;
+using training::Tally;
+
+/// n / (classes * count of the class), as scikit-learn's "balanced".
+std::vector<float> balanced_weights(const ExampleSet& set, size_t labels) {
+  std::vector<double> counts(labels, 0);
+  double total = 0;
+  const auto add = [&](int32_t label) {
+    if (label == -100) return;
+    ++counts[static_cast<size_t>(label)];
+    ++total;
+  };
+  for (const Example& e : set.examples) {
+    if (e.token_labels.empty()) add(e.label);
+    for (const int32_t label : e.token_labels) add(label);
+  }
+  std::vector<float> weights;
+  for (const double count : counts) {
+    weights.push_back(count > 0 ? static_cast<float>(total / (static_cast<double>(labels) * count))
+                                : 0.f);
+  }
+  return weights;
+}
+
+/// Whether an example has a label that weighs something.
+bool any_weighs(const ExampleSet& set, std::span<const float> weights) {
+  const auto weighs = [&](int32_t label) {
+    return label != -100 && weights[static_cast<size_t>(label)] > 0;
+  };
+  return std::any_of(set.examples.begin(), set.examples.end(), [&](const Example& e) {
+    return e.token_labels.empty()
+               ? weighs(e.label)
+               : std::any_of(e.token_labels.begin(), e.token_labels.end(), weighs);
+  });
+}
+
+void set_rates(const FinetuneOptions& options, Learner& learner) {
+  const auto top = static_cast<double>(learner.config().num_hidden_layers + 1);
+  const size_t layers = learner.config().num_hidden_layers;
+  const size_t usual = options.head.empty() ? 0 : layers;
+  const auto frozen = static_cast<int32_t>(options.freeze_layers.value_or(usual));
+  for (training::Parameter& p : learner.layout().parameters()) {
+    p.rate_scale = static_cast<float>(std::pow(options.layer_decay, top - p.depth));
+    const bool embedding =
+        p.depth == 0 && (options.freeze_embeddings || frozen > 0 || !options.head.empty());
+    if (embedding || (p.depth > 0 && p.depth <= frozen)) p.rate_scale = 0;
+  }
+}
+
+/// Everything one run of finetune() holds.
+class Finetuning {
+ public:
+  explicit Finetuning(const FinetuneOptions& options) : options_(options) {
+    check();
+    Checkpoint checkpoint = open_model();
+    weights_.emplace(std::move(checkpoint.weights));
+    Config config = std::move(checkpoint.config);
+    config.score_function.clear();  // of a CrossEncoder, which it is no longer
+    const Tokenizer tokenizer = Tokenizer::open(options.model);
+    for (const std::string& warning : tokenizer.warnings()) notice(warning);
+    ExampleOptions train = options.train;
+    set_encoding(config, tokenizer, train);
+    const std::vector<std::string> before =
+        config.labels_named ? config.labels : std::vector<std::string>();
+    set_labels(options.task, options.train, options.labels, config);
+    relabelled_ = !before.empty() && before != config.labels;
+    train_ = read_examples(options.task, train, tokenizer, config.labels);
+    if (!options.dev.empty()) {
+      train.files = options.dev;
+      train.scored = true;
+      dev_ = read_examples(options.task, train, tokenizer, config.labels);
+    }
+    if (train_.cut > 0 && options.task != FinetuneTask::qa) {
+      notice(fmt::format("{} of {} training texts cut at {} tokens", train_.cut,
+                         train_.examples.size(), train.encode.max_length));
+    }
+    encoding_ = std::move(train);
+    for (const std::string& line : describe(options_, config, train_, dev_ ? &*dev_ : nullptr)) {
+      notice(line);
+    }
+    make_learner(std::move(config));
+    notice(plan_.text());
+    if (options_.on_memory)
+      options_.on_memory(learner_->bytes_to_come(step_size(), dev_.has_value()));
+  }
+
+  bool run() {
+    Run run(*learner_, files_, run_options());
+    best_ = run.noted("best", -INFINITY);
+    waiting_ = static_cast<size_t>(run.noted("waiting"));
+    resume_epoch(run);
+    head_row();
+    const bool at_end =
+        learner_->steps() % plan_.steps_per_epoch == 0 || learner_->steps() == plan_.steps;
+    if (tally_.sequences > 0 && at_end) {  // it was saved before the epoch's end was dealt with
+      end_epoch(run, (learner_->steps() - 1) / plan_.steps_per_epoch);
+    }
+    for (uint64_t epoch = learner_->steps() / plan_.steps_per_epoch;
+         learner_->steps() < plan_.steps; ++epoch) {
+      if (options_.patience > 0 && waiting_ >= options_.patience) break;
+      if (!run_epoch(run, epoch)) return false;
+    }
+    if (!dev_) run.export_model();
+    run.finish();
+    tell_end(run);
+    return true;
+  }
+
+ private:
+  void check() const {
+    const auto refuse = [](const char* option, double value, const char* wanted) {
+      throw Error(Error::Kind::usage, option, fmt::format("found {}, wants {}", value, wanted));
+    };
+    const double rate = options_.learner.optimizer.learning_rate;
+    if (!(rate > 0 && std::isfinite(rate))) refuse("--lr", rate, "a number above 0");
+    if (options_.epochs && !(*options_.epochs > 0 && *options_.epochs < 1e6)) {
+      refuse("--epochs", *options_.epochs, "a number above 0");
+    }
+    if (!(options_.warmup_ratio >= 0 && options_.warmup_ratio <= 1)) {
+      refuse("--warmup", options_.warmup_ratio, "a number from 0 to 1");
+    }
+  }
+
+  /// With the head that is to be trained on, if the model has it.
+  Checkpoint open_model() const {
+    if (options_.head.empty()) return Checkpoint::open(options_.model);
+    const Config config = Config::open(options_.model);
+    if (!is_head_name(options_.head)) {
+      throw Error(
+          Error::Kind::usage, "--head",
+          fmt::format("found '{}', wants letters, digits, '-' and '_'", printable(options_.head)));
+    }
+    if (!config.find_head(options_.head)) return Checkpoint::open(options_.model);
+    const std::string_view task = training::task_of(objective_of(options_.task));
+    return Checkpoint::open(options_.model, {options_.head, std::string(task)});
+  }
+
+  void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {
+    size_t limit =
+        std::min(config.max_position_embeddings, tokenizer.model_max_length().value_or(512));
+    if (options_.task == FinetuneTask::qa) limit = std::min<size_t>(limit, 384);  // as qa reads
+    if (options_.max_length > config.max_position_embeddings) {
+      throw Error(Error::Kind::usage, "--max-seq-length",
+                  fmt::format("found {}, wants at most {}, the model's positions",
+                              options_.max_length, config.max_position_embeddings));
+    }
+    train.encode.max_length = options_.max_length > 0 ? options_.max_length : limit;
+    if (train.encode.max_length < 8) {
+      throw Error(Error::Kind::usage, "--max-seq-length",
+                  fmt::format("found {}, wants at least 8", train.encode.max_length));
+    }
+    train.stride = std::min(train.stride, train.encode.max_length / 2);
+    if (tokenizer.vocab_size() > config.vocab_size) {
+      notice(fmt::format("the tokenizer has {} tokens, the model {}", tokenizer.vocab_size(),
+                         config.vocab_size));
+    }
+  }
+
+  void make_learner(Config config) {
+    training::HeadPlan head;
+    head.objective = objective_of(options_.task);
+    head.dropout = options_.dropout_rates(config, head.objective);
+    head.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
+    if (options_.balanced) head.class_weights = balanced_weights(train_, config.labels.size());
+    if (!head.class_weights.empty() && head.class_weights.size() != config.labels.size()) {
+      throw Error(Error::Kind::usage, "--class-weights",
+                  fmt::format("found {} weights, wants {}, one a label", head.class_weights.size(),
+                              config.labels.size()));
+    }
+    if (!head.class_weights.empty() && !any_weighs(train_, head.class_weights)) {
+      throw Error(Error::Kind::data, options_.train.files.front(),
+                  "has only labels whose weight is 0: nothing can be learned");
+    }
+    if (options_.freeze_layers.value_or(0) > config.num_hidden_layers) {
+      throw Error(Error::Kind::usage, "--freeze-layers",
+                  fmt::format("found {}, wants at most {}", *options_.freeze_layers,
+                              config.num_hidden_layers));
+    }
+    plan_ = FinetunePlan::make(options_, config, train_.examples.size());
+    options_.batch_size = plan_.batch_size;
+    options_.learner.optimizer.learning_rate = plan_.learning_rate;
+    const training::LearnerOptions learner = options_.learner_options(plan_.steps);
+    files_ = training::ModelFiles::make(options_.model, config, head.objective);
+    if (!options_.head.empty()) {
+      files_.add_head(options_.model, options_.head, config, head.objective);
+    }
+    head.config = std::move(config);
+    learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
+    const std::vector<std::string> relabelled(relabelled_ ? 1 : 0);
+    const auto drawn = training::load_parameters(learner_->layout(), *weights_, learner.seed,
+                                                 training::initializer_range(learner_->config()),
+                                                 learner_->values(), relabelled);
+    weights_.reset();
+    if (!drawn.empty()) notice(fmt::format("new, drawn at random: {}", fmt::join(drawn, ", ")));
+    set_rates(options_, *learner_);
+  }
+
+  /// The largest batch of the first epoch.
+  training::StepSize step_size() const {
+    const std::vector<uint32_t> order = shuffled(train_.examples.size(), options_.learner.seed, 0);
+    training::StepSize size;
+    size.sequences = std::min(options_.batch_size, order.size());
+    size_t tokens = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (i % options_.batch_size == 0) tokens = 0;
+      const size_t length = train_.examples[order[i]].input_ids.size();
+      tokens += length;
+      size.tokens = std::max(size.tokens, tokens);
+      size.longest = std::max(size.longest, length);
+    }
+    return size;
+  }
+
+  /// Which model it is that stands there now.
+  void tell_end(Run& run) const {
+    if (!dev_) {
+      notice(fmt::format("the model after the last epoch is in {}", options_.output));
+      return;
+    }
+    notice(fmt::format("kept the model after epoch {} ({} of the dev examples: {}) in {}",
+                       run.notes()["best epoch"], metric_of(options_.task, options_.train.kind),
+                       number_text(best_), options_.output));
+    if (options_.on_report) options_.on_report(run.notes()["best report"]);
+  }
+
+  training::RunOptions run_options() const {
+    constexpr const char* kTasks[] = {"classify", "ner", "qa"};
+    constexpr const char* kKinds[] = {"one label", "several labels", "a number", "none"};
+    training::RunOptions run =
+        options_.run_options(kTasks[static_cast<size_t>(options_.task)], plan_.steps);
+    const std::string named = fmt::format("{}", fmt::join(options_.class_weights, ","));
+    run.identity.merge(std::map<std::string, std::string>{
+        {"examples", hash_text(train_.hash())},
+        {"dev examples", dev_ ? hash_text(dev_->hash()) : "none"},
+        {"kind of label", kKinds[static_cast<size_t>(options_.train.kind)]},
+        {"labels", fmt::format("{}", fmt::join(learner_->config().labels, ","))},
+        {"class weights", options_.balanced ? "balanced"
+                          : named.empty()   ? "none"
+                                            : named},
+        {"patience", std::to_string(options_.patience)},
+        {"sequence", std::to_string(encoding_.encode.max_length)},
+        {"stride", std::to_string(encoding_.stride)},
+        {"head", options_.head.empty() ? "none" : options_.head},
+        {"frozen layers",
+         options_.freeze_layers ? std::to_string(*options_.freeze_layers) : "by default"},
+        {"frozen embeddings", options_.freeze_embeddings ? "yes" : "no"},
+        {"layer decay", fmt::format("{}", options_.layer_decay)}});
+    return run;
+  }
+
+  /// The losses of an epoch that was interrupted.
+  void resume_epoch(Run& run) {
+    tally_ = {};
+    tally_.sequence_loss = run.noted("epoch loss");
+    tally_.sequences = run.noted("epoch count");
+    tally_.labelled = run.noted("epoch labelled", tally_.sequences);
+    right_ = run.noted("epoch right");
+  }
+  void note_epoch(Run& run) {
+    run.note("epoch loss", tally_.sequence_loss);
+    run.note("epoch count", tally_.sequences);
+    run.note("epoch labelled", tally_.labelled);
+    run.note("epoch right", right_);
+    run.note("best", best_);
+    run.notes()["waiting"] = std::to_string(waiting_);
+  }
+
+  bool run_epoch(Run& run, uint64_t epoch) {
+    const std::vector<uint32_t> order =
+        shuffled(train_.examples.size(), options_.learner.seed, epoch);
+    training::TrainingBatch batch;
+    uint64_t at = learner_->steps() % plan_.steps_per_epoch;
+    for (; at < plan_.steps_per_epoch && learner_->steps() < plan_.steps; ++at) {
+      const size_t first = at * options_.batch_size;
+      train_.fill(
+          std::span(order).subspan(first, std::min(options_.batch_size, order.size() - first)),
+          batch);
+      trim(options_.task, batch);
+      note_epoch(run);  // should this step save
+      const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
+        const Tally& tally = result.tally;
+        tally_.sequence_loss += tally.token_loss + tally.sequence_loss;
+        tally_.sequences += tally.tokens + tally.sequences;
+        tally_.labelled += tally.labelled;
+        right_ += static_cast<double>(tally.tokens_right + tally.sequences_right);
+        note_epoch(run);
+      });
+      if (!goes_on) {
+        run.checkpoint();
+        return false;
+      }
+    }
+    end_epoch(run, epoch);
+    return true;
+  }
+
+  void head_row() {
+    if (!options_.on_row || learner_->steps() > 0) return;
+    std::string row = "epoch\ttrain_loss\ttrain_accuracy";
+    if (dev_) row += "\tdev_loss\tdev_" + metric_of(options_.task, options_.train.kind);
+    options_.on_row(row);
+  }
+  void end_epoch(Run& run, uint64_t epoch) {
+    const bool has_accuracy =
+        options_.task != FinetuneTask::classify || options_.train.kind == LabelKind::one;
+    std::string row =
+        fmt::format("{}\t{:.6g}\t", epoch + 1, tally_.sequence_loss / tally_.sequences);
+    row += has_accuracy ? fmt::format("{:.6g}", right_ / tally_.labelled) : "-";
+    if (dev_) {
+      const DevScore dev = score(*learner_, *dev_);
+      run.dev_point(dev.loss, dev.value);
+      row += fmt::format("\t{:.6g}\t{}", dev.loss, number_text(dev.value));
+      ++waiting_;
+      const double value = std::isnan(dev.value) ? -1 : dev.value;  // no correlation is the worst
+      if (value > best_) {
+        best_ = value;
+        waiting_ = 0;
+        run.notes()["best epoch"] = std::to_string(epoch + 1);
+        run.notes()["best report"] = dev.report;
+        run.export_model();
+      }
+    }
+    tally_ = {};
+    right_ = 0;
+    note_epoch(run);
+    run.checkpoint();
+    if (options_.on_row) options_.on_row(row);
+  }
+
+  void notice(const std::string& message) const {
+    if (options_.on_notice) options_.on_notice(message);
+  }
+
+  FinetuneOptions options_;  ///< with batch size and rate of the plan
+  ExampleOptions encoding_;  ///< how they were read
+  ExampleSet train_;
+  std::optional<ExampleSet> dev_;
+  std::optional<Weights> weights_;  ///< until they are loaded
+  training::ModelFiles files_;
+  std::unique_ptr<Learner> learner_;
+  FinetunePlan plan_;
+  Tally tally_;
+  double right_ = 0;
+  double best_ = 0;
+  size_t waiting_ = 0;
+  bool relabelled_ = false;  ///< the classifier has other labels than the model it starts from
+};
+
+}  // namespace
+
+bool finetune(const FinetuneOptions& options) { return Finetuning(options).run(); }
+
+}  // namespace bert

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "trainers/examples.h"
+#include "trainers/supervised.h"
+#include "trainers/training_job.h"
+
+namespace bert {
+
+struct FinetuneOptions : TrainingJob {
+  FinetuneTask task = FinetuneTask::classify;
+  std::string head;  ///< name of a head to add to a copy of the model; empty: a model of its own
+  ExampleOptions train;             ///< files, fields and kind of labels
+  std::vector<std::string> dev;     ///< files like the training ones; empty: the last model is kept
+  std::vector<std::string> labels;  ///< in the order of their ids; empty: those of the model if it
+                                    ///< knows all that occur, else those that occur, sorted
+  size_t max_length = 0;            ///< 0: the model's
+  std::optional<double> epochs;     ///< none: by the number of examples (FinetunePlan)
+  std::vector<double> class_weights;    ///< empty: none
+  bool balanced = false;                ///< class weights from the labels' frequencies
+  std::optional<size_t> freeze_layers;  ///< the lowest blocks, and the embeddings, stay as they
+                                        ///< are; else all for a head, none for a model
+  bool freeze_embeddings = false;
+  double layer_decay = 1;  ///< the learning rate of each layer is that of the next times this
+  size_t patience = 0;     ///< epochs without a better score before it ends; 0: never early
+};
+
+/// Trains a model for a task on labelled examples and writes it as a Hugging Face directory: the
+/// epoch that does best on the dev examples. Returns false when it was asked to stop (a checkpoint
+/// is saved). Throws Error.
+BERT_API bool finetune(const FinetuneOptions& options);
+
+}  // namespace bert

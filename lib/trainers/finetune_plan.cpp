@@ -1,0 +1,113 @@
+#include "trainers/finetune_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "nn/loss.h"
+
+namespace bert {
+namespace {
+
+constexpr double kBaseRate = 5e-5, kHighestRate = 1e-3;  // of BERT-base; of any default
+constexpr double kBaseWidth = 768;
+constexpr uint64_t kFewestSteps = 60;
+
+/// The labels with the examples of each, most first.
+std::string shares(const std::vector<std::string>& labels, const std::vector<size_t>& counts) {
+  constexpr size_t kShown = 12;
+  std::vector<size_t> order(labels.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return counts[a] > counts[b]; });
+  const auto total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), size_t{0}));
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, order.size()); ++i) {
+    const size_t label = order[i];
+    text += fmt::format("{}{} {} ({:.3g} %)", i > 0 ? ", " : "", printable(labels[label]),
+                        counts[label], 100 * static_cast<double>(counts[label]) / total);
+  }
+  if (order.size() > kShown) text += fmt::format(" and {} more", order.size() - kShown);
+  return text;
+}
+
+/// How many texts or tokens have each label.
+std::vector<size_t> label_counts(const ExampleSet& set, size_t labels, LabelKind kind, bool words) {
+  std::vector<size_t> counts(labels, 0);
+  for (const Example& e : set.examples) {
+    for (const int32_t label : e.token_labels) {
+      if (label != training::kIgnored) ++counts[static_cast<size_t>(label)];
+    }
+    for (size_t i = 0; i < e.values.size(); ++i) counts[i] += e.values[i] > 0;
+    if (!words && kind == LabelKind::one) ++counts[static_cast<size_t>(e.label)];
+  }
+  return counts;
+}
+
+std::string count_text(const ExampleSet& set, FinetuneTask task, const char* what) {
+  std::string text = fmt::format("{} {} {}", set.origins, what,
+                                 task == FinetuneTask::classify ? "texts"
+                                 : task == FinetuneTask::ner    ? "sentences"
+                                                                : "questions");
+  if (set.examples.size() != set.origins) {
+    text += fmt::format(" in {} windows", set.examples.size());
+  }
+  if (set.unanswered > 0) text += fmt::format(", {} without an answer", set.unanswered);
+  if (set.empty > 0) text += fmt::format(", {} of them empty", set.empty);
+  return text;
+}
+
+}  // namespace
+
+FinetunePlan FinetunePlan::make(const FinetuneOptions& options, const Config& config,
+                                size_t examples) {
+  FinetunePlan plan;
+  const bool head_only =
+      options.freeze_layers.value_or(options.head.empty() ? 0 : config.num_hidden_layers) ==
+      config.num_hidden_layers;
+  const double suits = head_only
+                           ? kHighestRate
+                           : std::min(kHighestRate, kBaseRate * kBaseWidth /
+                                                        static_cast<double>(config.hidden_size));
+  plan.learning_rate = options.rate_given ? options.learner.optimizer.learning_rate : suits;
+  plan.batch_size = options.batch_given ? options.batch_size
+                    : examples < 128    ? 8
+                    : examples < 512    ? 16
+                                        : 32;
+  plan.steps_per_epoch = (examples + plan.batch_size - 1) / plan.batch_size;
+  const uint64_t enough = (kFewestSteps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
+  plan.epochs = options.epochs.value_or(static_cast<double>(std::max<uint64_t>(3, enough)));
+  plan.steps = static_cast<uint64_t>(
+      std::ceil(plan.epochs * static_cast<double>(plan.steps_per_epoch) - 1e-9));
+  return plan;
+}
+
+std::string FinetunePlan::text() const {
+  return fmt::format("steps {}, epochs {:.6g}, batches of {}, learning rate {:.3g}", steps, epochs,
+                     batch_size, learning_rate);
+}
+
+std::vector<std::string> describe(const FinetuneOptions& options, const Config& config,
+                                  const ExampleSet& train, const ExampleSet* dev) {
+  std::vector<std::string> lines{count_text(train, options.task, "training")};
+  if (dev) lines[0] += "; " + count_text(*dev, options.task, "dev");
+  const bool words = options.task == FinetuneTask::ner;
+  const bool numbers = options.train.kind == LabelKind::number;
+  if (options.task == FinetuneTask::qa || (numbers && !words)) return lines;
+  const auto counts = label_counts(train, config.labels.size(), options.train.kind, words);
+  lines.push_back("labels: " + shares(config.labels, counts));
+  if (words || options.train.kind != LabelKind::one || options.train.header) return lines;
+  const auto first = static_cast<size_t>(train.examples.front().label);
+  if (counts[first] == 1 && config.labels.size() > 2) {
+    lines.push_back(
+        fmt::format("the first line alone has the label '{}': if it names the columns, say that "
+                    "there is a header",
+                    printable(config.labels[first])));
+  }
+  return lines;
+}
+
+}  // namespace bert

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/config.h"
+#include "trainers/examples.h"
+#include "trainers/finetune.h"
+
+namespace bert {
+
+/// How a run of finetune() goes: what the user said, and for the rest what suits the model and the
+/// number of examples.
+///   learning rate  5e-5 times 768 / hidden size, at most 1e-3; 1e-3 where only a head learns
+///   batches        of 32; of fewer than 512 examples 16, of fewer than 128 8
+///   epochs         3, or as many as make 60 steps
+struct FinetunePlan {
+  double learning_rate = 0;
+  size_t batch_size = 0;
+  double epochs = 0;
+  uint64_t steps_per_epoch = 0;
+  uint64_t steps = 0;
+
+  static FinetunePlan make(const FinetuneOptions& options, const Config& config, size_t examples);
+  std::string text() const;
+};
+
+/// What was read to learn from: a line for each thing that a user should see before the first step.
+std::vector<std::string> describe(const FinetuneOptions& options, const Config& config,
+                                  const ExampleSet& train, const ExampleSet* dev);
+
+}  // namespace bert

@@ -1,0 +1,331 @@
+#include "trainers/multitask.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "encoder/model.h"
+#include "heads/pooling.h"
+#include "metrics/metrics.h"
+#include "nn/dropout.h"
+#include "trainers/dev_score.h"
+#include "trainers/pretrain.h"
+#include "trainers/task_list.h"
+#include "training/evaluation.h"
+
+namespace bert {
+namespace {
+
+using training::HeadPlan;
+using training::Learner;
+using training::mix;
+using training::Objective;
+using training::Run;
+using training::Tally;
+using training::TrainingBatch;
+
+/// One task: its examples, and its batch of each step.
+class Task {
+ public:
+  Task(TaskLine line, const Config& config, const Tokenizer& tokenizer,
+       const MultitaskOptions& options)
+      : line_(std::move(line)),
+        seed_(mix(options.learner.seed, static_cast<uint64_t>(line_.kind))) {
+    const uint64_t seed = options.learner.seed;
+    head_.config = config;
+    head_.name = line_.name;
+    head_.weight = line_.weight;
+    head_.objective = line_.kind == TaskKind::mlm ? Objective::pretrain
+                      : line_.supervised()        ? objective_of(line_.task())
+                                                  : Objective::vectors;
+    head_.dropout = line_.dropout < 0 ? options.dropout_rates(config, head_.objective)
+                                      : training::DropoutRates::all(line_.dropout);
+    const size_t limit = std::min(line_.max_length, config.max_position_embeddings);
+    line_.train.encode.max_length = limit;
+    line_.train.stride = std::min(line_.train.stride, limit / 2);
+    if (line_.kind == TaskKind::mlm) {
+      PretrainingStream::Options data;
+      data.files = line_.train.files;
+      data.max_length = limit;
+      data.masking.seed = seed;
+      data.masking.mlm_probability = line_.mlm_probability;
+      stream_.emplace(tokenizer, data);
+      read_held_out(tokenizer, data);
+      return;
+    }
+    if (line_.supervised()) set_labels();
+    const auto read = [&](const std::vector<std::string>& files, bool scored) {
+      ExampleOptions from = line_.train;
+      from.files = files;
+      from.scored = scored;
+      return line_.supervised() ? read_examples(line_.task(), from, tokenizer, head_.config.labels)
+                                : read_texts(from, tokenizer, {});
+    };
+    train_ = read(line_.train.files, false);
+    if (!line_.dev.empty()) dev_ = read(line_.dev, true);
+    if (!line_.teacher.empty()) teacher_.emplace(Model::open(line_.teacher));
+    if (teacher_ && teacher_->config().hidden_size != config.hidden_size) {
+      throw Error(Error::Kind::usage, line_.teacher,
+                  fmt::format("has vectors of {}, wants {}", teacher_->config().hidden_size,
+                              config.hidden_size));
+    }
+  }
+
+  const HeadPlan& head() const { return head_; }
+  /// No text need be as long as it may.
+  training::StepSize step_size() const {
+    const size_t longest = std::min(line_.max_length, head_.config.max_position_embeddings);
+    return {line_.batch_size, line_.batch_size * longest, longest};
+  }
+  /// Whether the model has this head with other labels.
+  bool relabelled() const { return relabelled_; }
+  std::string name() const { return line_.supervised() ? line_.name : kind_name(line_.kind); }
+
+  /// What decides its batches, for the run's.
+  std::map<std::string, std::string> identity() const {
+    std::map<std::string, std::string> all{{"options", line_.options_text()}};
+    if (stream_) {
+      all.merge(stream_->options().identity());
+    } else {
+      all["examples"] = hash_text(train_.hash());
+    }
+    if (line_.supervised()) {
+      all["labels"] = fmt::format("{}", fmt::join(head_.config.labels, ","));
+    }
+    if (teacher_) all["teacher"] = hash_text(directory_hash(line_.teacher));
+    return all;
+  }
+
+  /// The batch of step `step`, which follow one another.
+  void fill(uint64_t step, size_t index, TrainingBatch& batch) {
+    if (stream_) {
+      go_to(step);
+      ++next_step_;
+      stream_->next(line_.batch_size, batch);
+    } else {
+      choose(step);
+      fill_from(train_, chosen_, batch);
+    }
+    batch.head = index;
+  }
+
+  /// Before step `step`, which is not before the last one.
+  void go_to(uint64_t step) {
+    if (stream_) stream_->skip((step - next_step_) * line_.batch_size);
+    next_step_ = step;
+  }
+
+  /// Of the text of a stream that was read so far.
+  std::string text_read() const { return stream_ ? hash_text(stream_->hash()) : "none"; }
+
+  std::string metric() const {
+    if (line_.kind == TaskKind::mlm) return "mlm_top1\tnsp_accuracy";
+    if (line_.kind == TaskKind::vectors) return "vectors_cosine";
+    return line_.name + "_" + metric_of(line_.task(), line_.train.kind);
+  }
+
+  std::string score(Learner& learner, size_t index) {
+    if (line_.dev.empty()) return stream_ ? "-\t-" : "-";
+    if (line_.supervised()) return number_text(bert::score(learner, dev_, index).value);
+    training::Evaluation evaluation(learner, index);
+    Tally t;
+    if (stream_) {
+      held_out_.head = index;
+      t = evaluation.run(held_out_);
+      return fmt::format("{:.6g}\t{:.6g}", static_cast<double>(t.tokens_right) / t.tokens,
+                         static_cast<double>(t.sequences_right) / t.sequences);
+    }
+    TrainingBatch batch;
+    constexpr size_t kBatch = 256;
+    for (size_t first = 0; first < dev_.examples.size(); first += kBatch) {
+      chosen_.clear();
+      for (size_t i = first; i < std::min(first + kBatch, dev_.examples.size()); ++i) {
+        chosen_.push_back(static_cast<uint32_t>(i));
+      }
+      fill_from(dev_, chosen_, batch);
+      batch.head = index;
+      t += evaluation.run(batch);
+    }
+    return fmt::format("{:.6g}", 1 - t.sequence_loss / t.sequences);
+  }
+
+ private:
+  /// Those of the head that the model has, where they fit.
+  void set_labels() {
+    const NamedHead* old = head_.config.find_head(line_.name);
+    const std::vector<std::string> before = old ? old->labels : std::vector<std::string>();
+    if (old) {
+      head_.config.labels = old->labels;
+      head_.config.labels_named = old->labels_named;
+    }
+    bert::set_labels(line_.task(), line_.train, line_.labels, head_.config);
+    relabelled_ = old && old->labels_named && before != head_.config.labels;
+  }
+
+  /// Examples [step, step + 1) * batch of the endless sequence of shuffled epochs.
+  void choose(uint64_t step) {
+    chosen_.clear();
+    const size_t n = train_.examples.size();
+    for (uint64_t i = step * line_.batch_size; chosen_.size() < line_.batch_size; ++i) {
+      if (order_.empty() || i / n != epoch_) {
+        epoch_ = i / n;
+        order_ = shuffled(n, seed_, epoch_);
+      }
+      chosen_.push_back(order_[i % n]);
+    }
+  }
+
+  void fill_from(const ExampleSet& set, std::span<const uint32_t> order, TrainingBatch& batch) {
+    set.fill(order, batch);
+    if (line_.supervised()) return trim(line_.task(), batch);
+    trim(FinetuneTask::ner, batch);
+    const size_t h = head_.config.hidden_size;
+    const Matrix hidden = teacher_->forward(batch.batch, workspace_);
+    batch.values.resize(batch.sequences() * h);
+    for (size_t s = 0; s < batch.sequences(); ++s) {
+      const std::span<float> vector = std::span(batch.values).subspan(s * h, h);
+      pool(Pooling::mean, hidden.slice(batch.batch.begin(s), batch.batch.length(s)), vector);
+      normalize_l2(vector);
+    }
+  }
+
+  void read_held_out(const Tokenizer& tokenizer, PretrainingStream::Options data) {
+    if (line_.dev.empty()) return;
+    constexpr size_t kSequences = 256;
+    data.files = line_.dev;
+    data.masking = {};
+    data.masking.seed = 1;  // whatever the run's: two runs compare
+    PretrainingStream(tokenizer, data).next(kSequences, held_out_);
+  }
+
+  TaskLine line_;
+  HeadPlan head_;
+  uint64_t seed_;
+  bool relabelled_ = false;
+  ExampleSet train_, dev_;
+  std::vector<uint32_t> order_, chosen_;
+  uint64_t epoch_ = 0;
+  std::optional<PretrainingStream> stream_;
+  uint64_t next_step_ = 0;
+  TrainingBatch held_out_;
+  std::optional<Model> teacher_;
+  Workspace workspace_;
+};
+
+class Multitask {
+ public:
+  explicit Multitask(const MultitaskOptions& options)
+      : options_(options), tokenizer_(Tokenizer::open(options.model)) {
+    if (options.on_notice) {
+      for (const std::string& warning : tokenizer_.warnings()) options.on_notice(warning);
+    }
+    Config config = Config::open(options.model);
+    config.score_function.clear();  // of a CrossEncoder, which it is no longer
+    std::vector<HeadPlan> heads;
+    std::vector<std::string> relabelled;
+    for (TaskLine& line : read_task_list(options.tasks)) {
+      tasks_.push_back(std::make_unique<Task>(std::move(line), config, tokenizer_, options));
+      heads.push_back(tasks_.back()->head());
+      if (tasks_.back()->relabelled()) relabelled.push_back(heads.back().prefix());
+    }
+    const training::LearnerOptions learner = options.learner_options(options.steps);
+    files_ = training::ModelFiles::make(options.model, heads);
+    const Weights weights = Weights::open(options.model, config);
+    learner_ = std::make_unique<Learner>(std::move(heads), learner);
+    const auto drawn = training::load_parameters(learner_->layout(), weights, learner.seed,
+                                                 training::initializer_range(config),
+                                                 learner_->values(), relabelled);
+    if (!drawn.empty() && options.on_notice) {
+      options.on_notice(fmt::format("new, drawn at random: {}", fmt::join(drawn, ", ")));
+    }
+  }
+
+  bool run() {
+    tell_memory();
+    Run run(*learner_, files_, run_options());
+    for (const auto& task : tasks_) {
+      task->go_to(learner_->steps());
+      run.must_be("text read of " + task->name(), task->text_read());
+    }
+    loss_ = run.noted("loss sum");
+    count_ = run.noted("loss count");
+    head_row();
+    std::vector<TrainingBatch> batches(tasks_.size());
+    while (learner_->steps() < options_.steps) {
+      for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->fill(learner_->steps(), i, batches[i]);
+      const bool goes_on = run.step(batches, [&](const training::StepResult& result) {
+        loss_ += result.loss;
+        count_ += 1;
+        const uint64_t step = learner_->steps();
+        if (step % options_.eval_every == 0 || step == options_.steps) evaluate();
+        run.note("loss sum", loss_);
+        run.note("loss count", count_);
+        for (const auto& task : tasks_) {
+          run.notes()["text read of " + task->name()] = task->text_read();
+        }
+      });
+      if (!goes_on) {
+        run.checkpoint();
+        return false;
+      }
+    }
+    run.checkpoint();
+    run.export_model();
+    run.finish();
+    return true;
+  }
+
+ private:
+  void tell_memory() const {
+    if (!options_.on_memory) return;
+    size_t most = 0;
+    for (const auto& task : tasks_) {
+      most = std::max(most, learner_->bytes_to_come(task->step_size(), true));
+    }
+    options_.on_memory(most);
+  }
+  void row(const std::string& text) const {
+    if (options_.on_row) options_.on_row(text);
+  }
+  void head_row() const {
+    if (learner_->steps() > 0) return;
+    std::string text = "step\ttrain_loss";
+    for (const auto& task : tasks_) text += "\t" + task->metric();
+    row(text);
+  }
+  void evaluate() {
+    std::string text = fmt::format("{}\t{:.6g}", learner_->steps(), loss_ / count_);
+    loss_ = count_ = 0;
+    for (size_t i = 0; i < tasks_.size(); ++i) text += "\t" + tasks_[i]->score(*learner_, i);
+    row(text);
+  }
+
+  training::RunOptions run_options() const {
+    training::RunOptions run = options_.run_options("several", options_.steps);
+    std::string& names = run.identity["tasks"];
+    for (const auto& task : tasks_) {
+      names += (names.empty() ? "" : ", ") + task->name();
+      for (const auto& [key, value] : task->identity()) {
+        run.identity[fmt::format("{} of {}", key, task->name())] = value;
+      }
+    }
+    return run;
+  }
+
+  const MultitaskOptions& options_;
+  Tokenizer tokenizer_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  training::ModelFiles files_;
+  std::unique_ptr<Learner> learner_;
+  double loss_ = 0, count_ = 0;
+};
+
+}  // namespace
+
+bool finetune_tasks(const MultitaskOptions& options) { return Multitask(options).run(); }
+
+}  // namespace bert

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "mlm/masking.h"
+#include "tokenizer/tokenizer.h"
+#include "trainers/nsp_pairs.h"
+#include "trainers/training_job.h"
+
+namespace bert {
+
+/// Plain text to masked sequences, for ever: at the end of the files they begin again, with other
+/// masks, other pairs and another order. What comes is a function of files and seed alone.
+class PretrainingStream {
+ public:
+  struct Options {
+    std::vector<std::string> files;
+    size_t max_length = 0;  ///< 0: 128, or the model's positions where it has fewer
+    bool next_sentence = true;
+    MaskingOptions masking;        ///< its seed is the seed of everything here
+    size_t block_bytes = 8 << 20;  ///< of text held at once; sequences are shuffled within
+
+    /// What decides the sequences, for a run's identity. Reads the files.
+    std::map<std::string, std::string> identity() const;
+  };
+  PretrainingStream(const Tokenizer& tokenizer, Options options);
+
+  /// The next `count` sequences. Throws Error(data) if the files hold none.
+  void next(size_t count, training::TrainingBatch& batch);
+  void skip(uint64_t count);
+  /// Times that the files have been read to their end.
+  uint64_t epoch() const { return epoch_; }
+  /// Of the text read so far.
+  uint64_t hash() const { return hash_; }
+  const Options& options() const { return options_; }
+
+ private:
+  struct Sequence {
+    std::vector<int32_t> a, b;  ///< ids
+    std::vector<int32_t> words_a, words_b;
+    bool is_next = true;
+  };
+  void read_block();
+  void cut_singles();
+  void cut_pairs();
+  void append(const Sequence& sequence, uint64_t number, training::TrainingBatch& batch);
+  void gather(size_t document, size_t begin, size_t end, std::vector<int32_t>& ids,
+              std::vector<int32_t>& words) const;
+
+  const Tokenizer& tokenizer_;
+  const Options options_;
+  Masking masking_;
+  std::unique_ptr<DocumentReader> reader_;
+  std::vector<DocumentReader::Document> texts_;
+  std::vector<std::vector<std::vector<int32_t>>> ids_, words_;  ///< [documents][sentences][tokens]
+  std::vector<Sequence> sequences_;
+  size_t at_ = 0;
+  uint64_t epoch_ = 0, block_ = 0, number_ = 0, hash_ = 0;
+  bool found_ = false;  ///< a sequence, in this epoch
+  Tokenizer::Scratch scratch_;
+  Encoding encoding_;
+  std::vector<MaskedToken> chosen_;
+};
+
+/// An empty `model`: from scratch.
+struct PretrainOptions : TrainingJob {
+  std::string config, vocab;              ///< from scratch: config.json and vocab.txt
+  bool cased = false;                     ///< from scratch: the vocabulary is
+  bool add_mlm = false, add_nsp = false;  ///< heads that may be drawn anew
+  PretrainingStream::Options data;
+  std::vector<std::string> dev;
+  size_t dev_sequences = 512;
+  uint64_t steps = 10000;
+  uint64_t eval_every = 500;
+};
+
+/// Trains masked LM and next sentence prediction on plain text (Devlin et al. 2019) and writes a
+/// Hugging Face directory. Returns false when it was asked to stop. Throws Error.
+BERT_API bool pretrain(const PretrainOptions& options);
+
+}  // namespace bert

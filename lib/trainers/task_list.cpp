@@ -1,0 +1,156 @@
+#include "trainers/task_list.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "io/mapped_file.h"
+#include "model/config.h"
+
+namespace bert {
+namespace {
+
+constexpr std::string_view kKinds[] = {"classify", "ner", "qa", "mlm", "vectors"};
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    if (end > begin || separator == '\t') parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+class LineParser {
+ public:
+  LineParser(std::string path, size_t number) : path_(std::move(path)), number_(number) {}
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(Error::Kind::usage, fmt::format("{}: line {}", path_, number_), what);
+  }
+
+  TaskLine parse(std::string_view line) const {
+    const std::vector<std::string> columns = split(line, '\t');
+    if (columns.size() < 4 || columns.size() > 5) {
+      fail(fmt::format("found {} columns, wants name, kind, files, dev files, options",
+                       columns.size()));
+    }
+    TaskLine task;
+    task.name = columns[0] == "-" ? "" : columns[0];
+    task.kind = kind_of(columns[1]);
+    task.train.files = split(columns[2], ',');
+    if (columns[3] != "-") task.dev = split(columns[3], ',');
+    if (task.kind == TaskKind::vectors) task.train.kind = LabelKind::none;
+    if (columns.size() == 5) {
+      for (const std::string& word : split(columns[4], ' ')) set(word, task);
+    }
+    if (task.kind == TaskKind::vectors && task.teacher.empty()) fail("vectors want teacher=DIR");
+    const bool plain = task.kind == TaskKind::mlm || task.kind == TaskKind::vectors;
+    if (plain != task.name.empty()) {
+      fail(plain ? "mlm and vectors have no name of their own: wants -" : "the head wants a name");
+    }
+    if (!plain && !is_head_name(task.name)) {
+      fail(fmt::format("found the head '{}', wants letters, digits, - or _", printable(task.name)));
+    }
+    return task;
+  }
+
+ private:
+  TaskKind kind_of(std::string_view word) const {
+    for (size_t i = 0; i < std::size(kKinds); ++i) {
+      if (word == kKinds[i]) return static_cast<TaskKind>(i);
+    }
+    fail(fmt::format("found '{}', wants classify, ner, qa, mlm or vectors", printable(word)));
+  }
+
+  double number(std::string_view word, std::string_view text, double least,
+                double most = 1e6) const {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() ||
+        !(value >= least && value <= most)) {
+      fail(fmt::format("found '{}', wants a number from {} to {}", printable(word), least, most));
+    }
+    return value;
+  }
+
+  void set(std::string_view word, TaskLine& task) const {
+    const size_t equals = std::min(word.find('='), word.size());
+    const std::string_view key = word.substr(0, equals);
+    const std::string_view value = word.substr(std::min(word.size(), equals + 1));
+    if (key == "batch") {
+      task.batch_size = static_cast<size_t>(number(word, value, 1));
+    } else if (key == "length") {
+      task.max_length = static_cast<size_t>(number(word, value, 8));
+    } else if (key == "weight") {
+      task.weight = static_cast<float>(number(word, value, 0));
+    } else if (key == "probability") {
+      task.mlm_probability = number(word, value, 0, 1);
+    } else if (key == "dropout") {
+      task.dropout = number(word, value, 0, 0.99);
+    } else if (key == "teacher") {
+      task.teacher = value;
+    } else if (key == "labels") {
+      task.labels = split(value, ',');
+    } else if (key == "fields") {
+      task.train.fields = split(value, ',');
+    } else if (key == "label") {
+      task.train.label_field = value;
+    } else if (word == "pair") {
+      task.train.texts = 2;
+    } else if (word == "header") {
+      task.train.header = true;
+    } else if (word == "regression") {
+      task.train.kind = LabelKind::number;
+    } else if (word == "multi-label") {
+      task.train.kind = LabelKind::several;
+    } else {
+      fail(fmt::format(
+          "found '{}', wants batch=, length=, weight=, dropout=, probability=, teacher=, "
+          "labels=, fields=, label=, pair, header, regression or multi-label",
+          printable(word)));
+    }
+  }
+
+  std::string path_;
+  size_t number_;
+};
+
+}  // namespace
+
+std::string kind_name(TaskKind kind) { return std::string(kKinds[static_cast<size_t>(kind)]); }
+
+std::string TaskLine::options_text() const {
+  constexpr const char* kLabels[] = {"", " multi-label", " regression", ""};
+  return fmt::format("{} batch={} length={} weight={} dropout={} probability={}{}", kind_name(kind),
+                     batch_size, max_length, weight,
+                     dropout < 0 ? "default" : fmt::format("{}", dropout), mlm_probability,
+                     kLabels[static_cast<size_t>(train.kind)]);
+}
+
+std::vector<TaskLine> read_task_list(const std::string& path) {
+  const MappedFile file = MappedFile::open(path);
+  std::vector<TaskLine> tasks;
+  size_t number = 0;
+  for (std::string_view rest = file.text(); !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+    ++number;
+    if (line.empty() || line.front() == '#') continue;
+    const LineParser parser(path, number);
+    TaskLine task = parser.parse(line);
+    for (const TaskLine& other : tasks) {
+      if (!task.name.empty() && task.name == other.name) parser.fail("the head stands twice");
+    }
+    tasks.push_back(std::move(task));
+  }
+  if (tasks.empty()) throw Error(Error::Kind::usage, path, "lists no task");
+  return tasks;
+}
+
+}  // namespace bert

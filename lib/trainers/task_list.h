@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trainers/examples.h"
+#include "trainers/supervised.h"
+
+namespace bert {
+
+enum class TaskKind { classify, ner, qa, mlm, vectors };
+
+/// One line of a list of tasks: NAME TAB KIND TAB FILES TAB DEV-FILES TAB OPTIONS.
+struct TaskLine {
+  std::string name;  ///< of its head; "": plain
+  TaskKind kind = TaskKind::classify;
+  ExampleOptions train;
+  std::vector<std::string> dev;
+  size_t batch_size = 16;
+  size_t max_length = 128;
+  float weight = 1;
+  double mlm_probability = 0.15;    ///< mlm: a token is to be predicted
+  double dropout = -1;              ///< below 0: the run's
+  std::string teacher;              ///< vectors: the model whose vectors are learned
+  std::vector<std::string> labels;  ///< in the order of their ids; empty: as found
+
+  /// As finetune knows it; only of classify, ner and qa.
+  FinetuneTask task() const { return static_cast<FinetuneTask>(kind); }
+  bool supervised() const { return kind <= TaskKind::qa; }
+  /// Its kind and the options that decide its steps, those by default too.
+  std::string options_text() const;
+};
+
+std::string kind_name(TaskKind kind);
+
+/// Throws Error(usage) naming line and word.
+std::vector<TaskLine> read_task_list(const std::string& path);
+
+}  // namespace bert

@@ -1,0 +1,81 @@
+#include "trainers/training_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "base/hash.h"
+#include "nn/dropout.h"
+
+namespace bert {
+
+training::LearnerOptions TrainingJob::learner_options(uint64_t steps) const {
+  training::LearnerOptions options = learner;
+  options.optimizer.total_steps = steps;
+  options.optimizer.warmup_steps =
+      static_cast<uint64_t>(std::ceil(warmup_ratio * static_cast<double>(steps)));
+  return options;
+}
+
+training::RunOptions TrainingJob::run_options(const std::string& task, uint64_t steps) const {
+  constexpr const char* kSchedules[] = {"linear", "cosine", "constant"};
+  training::RunOptions run;
+  run.directory = output;
+  run.resume = resume;
+  run.overwrite = overwrite;
+  run.total_steps = steps;
+  run.save_every = save_every;
+  run.keep = keep_checkpoints;
+  run.stop = stop;
+  run.on_step = on_step;
+  run.on_notice = on_notice;
+  run.identity = {{"task", task},
+                  {"seed", std::to_string(learner.seed)},
+                  {"threads", std::to_string(learner.threads)},
+                  {"batch size", std::to_string(batch_size)},
+                  {"batch tokens", std::to_string(learner.max_pass_tokens)},
+                  {"steps", std::to_string(steps)},
+                  {"learning rate", fmt::format("{}", learner.optimizer.learning_rate)},
+                  {"schedule", kSchedules[static_cast<size_t>(learner.optimizer.schedule)]},
+                  {"warm-up", fmt::format("{}", warmup_ratio)},
+                  {"gradient norm", fmt::format("{}", learner.optimizer.max_grad_norm)},
+                  {"weight decay", fmt::format("{}", learner.optimizer.weight_decay)},
+                  {"dropout", dropout ? fmt::format("{}", *dropout) : "the model's"},
+                  {"dtype", learner.bf16 ? "bf16" : "f32"}};
+  return run;
+}
+
+std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
+
+uint64_t files_hash(const std::vector<std::string>& files) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::string piece;
+  uint64_t hash = files.size();
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored)) continue;
+    std::ifstream in(file, std::ios::binary);
+    do {
+      piece.resize(kPiece);
+      in.read(piece.data(), kPiece);
+      piece.resize(static_cast<size_t>(in.gcount()));
+      hash = training::mix(hash, xxh64(piece));
+    } while (in);
+  }
+  return hash;
+}
+
+uint64_t directory_hash(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files_hash(files);
+}
+
+}  // namespace bert
