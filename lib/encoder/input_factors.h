@@ -7,15 +7,16 @@
 
 namespace bert {
 
-/// What the inputs of a layer's attention and feed-forward net are multiplied by before int8 rounds
-/// them, their weights being divided by it: 1 / sqrt(the largest |x| of that input), as in
-/// SmoothQuant (Xiao et al. 2023). BERT's layer norms have a few channels much larger than the
-/// rest, which else decide the steps of all 64 values of their group.
+/// The factors by which int8 multiplies the inputs of attention and of the feed-forward net before
+/// it rounds them; the weights are divided by the same factors. A factor is 1 / sqrt(largest |x|) of
+/// its channel, as in SmoothQuant (Xiao et al. 2023). A few channels of BERT's layer norms are much
+/// larger than the rest. Without factors, one such channel would decide the rounding step of all 64
+/// values of its group.
 ///
-/// The model in `directory`, computed with in f32, reads 32 tokens spread evenly over its
-/// vocabulary: 16 did as well, and so did text. It is what all heads share, or, where that cannot
-/// run without what is `head`'s own, that head's model. For Weights::use_input_factors. Throws
-/// Error as Model::open does.
+/// To measure them, the model in `directory` reads 32 tokens, spread evenly over its vocabulary, in
+/// f32. (16 tokens, or real text, gave the same quality.) The factors belong to the part that all
+/// heads share. Where that part cannot run without tensors of `head`, the model of `head` is read.
+/// The result is for Weights::use_input_factors. Throws Error as Model::open does.
 BERT_API InputFactors input_factors(const std::string& directory, const std::string& head);
 
 }  // namespace bert

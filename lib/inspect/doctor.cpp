@@ -27,8 +27,8 @@
 namespace bert {
 namespace {
 
-/// Looks at one directory and writes what it finds. Each look stands alone: what one finds broken,
-/// others go without.
+/// Checks one directory and writes what it finds. Each check stands alone: if one fails, the others
+/// still run, without what it would have given them.
 class Doctor {
  public:
   Doctor(std::string directory, Rows& rows) : directory_(std::move(directory)), rows_(rows) {}

@@ -40,8 +40,8 @@ class BERT_API LabelMetrics {
   void add(std::span<const size_t> gold, std::span<const size_t> predicted);
   double accuracy() const;  ///< of records: all labels right
   double micro_f1() const;
-  /// Which labels are taken for which, of records with one: a table with a row for each true label
-  /// and a column for each that was said, or of many labels the pairs that are mistaken most.
+  /// The confusion matrix of the records that have one label: a row for each true label, a column
+  /// for each predicted one. With many labels, the pairs that are confused most often instead.
   std::string confusions() const;
   /// Lines `records N`, `accuracy A` (records whose labels are exactly the gold ones), then the
   /// table of the labels with its header.

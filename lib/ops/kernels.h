@@ -18,8 +18,7 @@ namespace bert {
 void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
                 float eps, Matrix out);
 
-/// out = layer_norm(word[ids[t]] + position[position_ids[t]] + token_type[type_ids[t]]) is the
-/// embedding's; this adds rows: x += y.   x, y [T, H]
+/// Adds rows, as a residual connection does: x += y.   x, y [T, H]
 void add(ConstMatrix y, Matrix x);
 
 /// x = act(x), element by element.

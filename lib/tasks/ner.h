@@ -27,7 +27,7 @@ struct NerOptions {
   NerInput input = NerInput::text;
   NerOutput output = NerOutput::rows;
   double threshold = 0;              ///< entities of a lower score are left out of rows and marks
-  EntityMetrics* metrics = nullptr;  ///< of columns: hears of their last, the true labels
+  EntityMetrics* metrics = nullptr;  ///< counts the true labels, the last of the input's columns
 };
 
 /// Finds the entities of each record, as transformers' token-classification pipeline does. A long
