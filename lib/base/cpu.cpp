@@ -31,7 +31,7 @@ bool may_use_tiles() {
 }
 #endif
 
-/// What this CPU and its operating system offer.
+/// The features of this CPU that its operating system lets us use.
 CpuFeatures detect_features() {
   CpuFeatures cpu;
 #if defined(__x86_64__)
@@ -75,7 +75,8 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-/// CPUs the cgroup grants (version 2, then 1), rounded up; `limit` where it sets no quota.
+/// The CPU quota of the cgroup (version 2, else 1), rounded up, at most `limit`; `limit` without a
+/// quota.
 int cgroup_cpus(int limit) {
   double quota = 0;
   double period = 0;
@@ -92,7 +93,7 @@ int cgroup_cpus(int limit) {
       return limit;
     }
   }
-  if (quota <= 0 || period <= 0) return limit;  // "max", or -1: no quota
+  if (quota <= 0 || period <= 0) return limit;  // "max" or -1 means no quota
   return static_cast<int>(std::min<double>(limit, (quota + period - 1) / period));
 }
 
@@ -152,7 +153,7 @@ std::string_view isa_name(Isa isa) {
 }
 
 int allowed_cpus() {
-  // Machines with more than 1024 CPUs need a larger mask.
+  // The call fails while the mask is too small: a machine may have more than 1024 CPUs.
   for (int size = 1024; size <= (1 << 20); size *= 2) {
     cpu_set_t* set = CPU_ALLOC(size);
     if (!set) break;

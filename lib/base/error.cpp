@@ -9,7 +9,7 @@
 namespace bert {
 namespace {
 
-constexpr size_t kLongestMessage = 2000;  // characters; a caller that quotes a value cuts it itself
+constexpr size_t kLongestMessage = 2000;  // characters; callers cut quoted values
 
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);

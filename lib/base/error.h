@@ -11,7 +11,7 @@ namespace bert {
 /// The one exception type of the library. `what()` reads "WHERE: WHAT"; the tools print it after
 /// their name, once, and exit with the status that belongs to the kind (sysexits.h).
 ///
-///   where   the file (and ": record N") the fault was found in; may be empty
+///   where the file with the fault, and ": record N"; may be empty
 ///   what    what is wrong, what was found, what was wanted
 ///
 /// Bytes that could disturb a terminal are escaped here, so callers may quote hostile values as
@@ -23,18 +23,19 @@ class BERT_API Error : public std::exception {
     usage = 64,          ///< the command line is wrong
     data = 65,           ///< the content of a file or record is wrong
     no_input = 66,       ///< a file is missing or is not a regular file
-    internal = 70,       ///< a fault of ours
+    internal = 70,       ///< a bug in bertutils
     no_memory = 71,      ///< memory or threads ran out
     cannot_create = 73,  ///< an output file cannot be made
     io = 74,             ///< reading or writing failed
-    try_again = 75,      ///< a lock is held
+    try_again = 75,      ///< another process holds a lock
     permission = 77,     ///< the file may not be read
-    unsupported = 78,    ///< the model is of a kind that is not supported
+    unsupported = 78,    ///< this kind of model is not supported
   };
 
   Error(Kind kind, std::string_view where, std::string_view what);
 
-  /// The kind that fits `errno` after a failed open or read of `where`, with strerror as text.
+  /// The error for an `errno`, after opening or reading `where` failed. Its text ends with
+  /// strerror.
   static Error from_errno(std::string_view where, std::string_view action, int error_number);
 
   Kind kind() const { return kind_; }
@@ -45,8 +46,8 @@ class BERT_API Error : public std::exception {
   std::string message_;
 };
 
-/// `text` on one line for a terminal: control bytes, C1 and invalid UTF-8 as \xNN, cut after 80
-/// characters for values (limit 0: never cut).
+/// `text` made safe for one line of a terminal: control characters (C0, C1) and invalid UTF-8
+/// become \xNN. Text longer than `limit` characters is cut and ends in "..."; limit 0 never cuts.
 BERT_API std::string printable(std::string_view text, size_t limit = 80);
 
 }  // namespace bert

@@ -10,7 +10,7 @@ constexpr uint64_t kPrime1 = 0x9E3779B185EBCA87u, kPrime2 = 0xC2B2AE3D27D4EB4Fu,
                    kPrime3 = 0x165667B19E3779F9u, kPrime4 = 0x85EBCA77C2B2AE63u,
                    kPrime5 = 0x27D4EB2F165667C5u;
 
-/// The next little-endian word of `bytes`, which it takes away.
+/// Removes the first word of `bytes` (little-endian) and returns it.
 template <typename Word>
 Word take(std::string_view& bytes) {
   Word word;

@@ -8,8 +8,8 @@
 
 namespace bert {
 
-/// An array of zeros, of which memory is taken only where it is touched: calloc takes large ones
-/// straight from the system, while a vector writes its zeros at once. Throws std::bad_alloc.
+/// An array of zeros that takes memory only where it is touched: calloc gets large arrays straight
+/// from the system, while a vector writes all its zeros at once. Throws std::bad_alloc.
 template <typename T>
 class LazyZeros {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);

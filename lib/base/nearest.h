@@ -8,8 +8,9 @@
 
 namespace bert {
 
-/// The name of `names` that `wrong` most likely meant: the least edit distance (insert, delete,
-/// replace, swap of neighbours), at most a third of its length; "" where none is that close.
+/// The name of `names` that the user most likely meant by `wrong`: the name with the least edit
+/// distance (insert, delete, replace, swap neighbours). "" if every distance is above a third of
+/// the length of `wrong`.
 BERT_API std::string nearest_name(std::string_view wrong, std::span<const std::string> names);
 
 }  // namespace bert

@@ -18,9 +18,9 @@ void relax() {
 #endif
 }
 
-/// Waits a moment for `value` to differ from `old`; whether it does. Some 20 microseconds, longer
-/// than the gap between two products, are spent here alone; the rest is for whoever else wants
-/// this CPU.
+/// Waits up to about 0.1 ms for `value` to differ from `old`, and returns whether it does. The
+/// first 20 microseconds, longer than the gap between two products, only spin; after them each look
+/// yields the CPU to other threads.
 template <typename T>
 bool changes_soon(const std::atomic<T>& value, T old) {
   constexpr int kSpins = 1000;
@@ -36,10 +36,10 @@ bool changes_soon(const std::atomic<T>& value, T old) {
   return changed();
 }
 
-/// Moves threads that were made or woken here, and have not run yet, to other CPUs, and leaves them
-/// free. The kernel may queue them behind this thread, which is about to compute, and take
-/// milliseconds to part them, above all on virtual CPUs: the first pass of a process took twice as
-/// long.
+/// Moves threads that this thread has just started or woken to other CPUs, and then allows them all
+/// CPUs again. Otherwise the kernel may queue them behind this thread, which is about to compute,
+/// and separate them only after milliseconds, above all on virtual CPUs: the first forward pass of
+/// a process took twice as long.
 void part_from_here(std::span<std::thread> threads) {
   const int here = sched_getcpu();
   cpu_set_t allowed;

@@ -7,14 +7,14 @@
 
 namespace bert {
 
-/// A few threads that share one computation: the caller is part 0, the others wait for the next
-/// one. Waiting spins for a tenth of a millisecond and then sleeps in the kernel, so an idle team
-/// costs nothing.
+/// A few threads that share one computation: the caller is part 0, the members wait for the next
+/// computation. A member that waits spins for a tenth of a millisecond and then sleeps in the
+/// kernel, so an idle team costs nothing.
 ///
 /// Thread rule: one owner calls run(); the function must not throw and must not call run() again.
 class Team {
  public:
-  /// Where a thread cannot be started, the team is smaller.
+  /// If a thread cannot be started, the team is smaller.
   explicit Team(int threads);
   ~Team();
   Team(const Team&) = delete;
@@ -22,8 +22,8 @@ class Team {
 
   int size() const { return static_cast<int>(members_.size()) + 1; }
 
-  /// Calls fn(part, parts) once for each part of [0, size()), side by side, and returns when all
-  /// are done.
+  /// Calls fn(part, parts) for each part of [0, size()) in parallel, and returns when all calls
+  /// have returned.
   template <typename Function>
   void run(Function&& fn) {
     using Callee = std::remove_reference_t<Function>;
@@ -40,7 +40,7 @@ class Team {
   void* function_ = nullptr;
   std::atomic<bool> stop_{false};
   alignas(64) std::atomic<unsigned> round_{0};  ///< counts the computations begun
-  alignas(64) std::atomic<int> busy_{0};        ///< members that have not finished this one
+  alignas(64) std::atomic<int> busy_{0};        ///< members still in the computation
   std::atomic<int> asleep_{0};                  ///< members that wait in the kernel
   std::vector<std::thread> members_;
   int parts_ = 1;

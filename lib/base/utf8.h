@@ -5,10 +5,10 @@
 
 namespace bert {
 
-/// What stands at one place of a byte string that claims to be UTF-8.
+/// One step through a byte string that should be UTF-8: a character, or invalid bytes.
 struct Utf8Step {
-  size_t length;  ///< bytes of the character, or of the maximal invalid part (Unicode 3.9, U+FFFD
-                  ///< once for each)
+  size_t length;  ///< bytes of the character, or of the maximal invalid part, which becomes one
+                  ///< U+FFFD (Unicode 3.9)
   bool valid;
 };
 
