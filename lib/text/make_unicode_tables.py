@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes unicode_tables.cpp: what Hugging Face tokenizers knows about each code point.
+"""Writes unicode_tables.cpp: the properties of each code point as Hugging Face tokenizers sees them.
 
     pip install tokenizers==0.23.3
     lib/text/make_unicode_tables.py > lib/text/unicode_tables.cpp
 
 The reference mixes tables of several Unicode versions, so nothing here comes from a newer library:
-every property is found by asking the reference itself, one code point after the other. Canonical
-mappings and combining classes never change once assigned (Unicode stability policy), so of those only
-"the reference knows it" is stored and the value is utf8proc's; the script checks that they agree.
+the script asks the reference itself for every property of every code point. Canonical
+mappings and combining classes never change once assigned (Unicode stability policy), so for these the table
+stores only whether the reference knows them, and the value comes from utf8proc; the script checks that both agree.
 """
 import ctypes
 import ctypes.util
@@ -31,7 +31,7 @@ def bert(**on):
 
 
 def known_combining_classes(nfd):
-    """{code point: combining class as NFD of the reference sorts it}, found by sorting pairs of marks."""
+    """{code point: combining class in the reference}, found by the order in which its NFD puts pairs of marks."""
     utf8proc = ctypes.CDLL(ctypes.util.find_library("utf8proc"))
     utf8proc.utf8proc_get_property.restype = ctypes.POINTER(ctypes.c_uint16)
     theirs = {c: utf8proc.utf8proc_get_property(c)[1] for c in CODE_POINTS}  # .combining_class
@@ -56,7 +56,7 @@ def known_combining_classes(nfd):
 
 
 def check_decompositions(nfd):
-    """utf8proc's canonical decomposition is the reference's wherever the reference has one."""
+    """Checks that utf8proc decomposes as the reference does every code point that the reference decomposes."""
     utf8proc = ctypes.CDLL(ctypes.util.find_library("utf8proc"))
     buffer = (ctypes.c_int32 * 8)()
     last_class = ctypes.c_int(0)
@@ -64,14 +64,14 @@ def check_decompositions(nfd):
         expected = nfd(chr(c))
         if expected == chr(c):
             continue
-        # A starter comes first or not at all: Normalizer sorts only what follows it.
+        # A starter can only come first: Normalizer sorts only the marks after it.
         assert not any(unicodedata.combining(x) == 0 for x in expected[1:] if unicodedata.combining(expected[0])), hex(c)
         n = utf8proc.utf8proc_decompose_char(c, buffer, 8, 1 << 4, ctypes.byref(last_class))  # UTF8PROC_DECOMPOSE
         assert "".join(map(chr, buffer[:n])) == expected, hex(c)
 
 
 def word_characters():
-    r"""Code points that \w matches where the reference looks beside a single_word token."""
+    r"""Code points that count as \w when the reference looks at the neighbours of a single_word token."""
     tokenizer = Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]"))
     tokenizer.add_tokens([AddedToken("@", single_word=True, normalized=False)])
     return {c for c in CODE_POINTS if tokenizer.encode(chr(c) + "@", add_special_tokens=False).ids[-1:] != [1]}
@@ -106,7 +106,7 @@ def classes():
 
 
 def lower_ranges(lowered):
-    """[(first, last, step, delta)] for the code points that become one other; only U+0130 becomes two."""
+    """[(first, last, step, delta)] for the code points with a lower case of one code point; only U+0130 has two."""
     assert [c for c, s in lowered.items() if len(s) != 1] == [0x130] and lowered[0x130] == "i\u0307"
     ranges = []
     for c, s in sorted(lowered.items()):

@@ -15,7 +15,8 @@ void Normalizer::start(std::string_view text, uint32_t base) {
   ready_at_ = 0;
 }
 
-/// The next character that clean_text leaves, from `position` on.
+/// Reads the next character that clean_text keeps, from `position` on; false at the end of the
+/// text.
 bool Normalizer::read_clean(size_t& position, char32_t& code_point, Span& span,
                             size_t& replaced) const {
   while (position < text_.size()) {
@@ -60,7 +61,7 @@ void Normalizer::emit(char32_t code_point, Span span) {
   for (size_t i = 0; i < n; ++i) ready_.push_back({lower[i], span.begin, span.end});
 }
 
-/// Hands on the starter of `code_point`, if it has one, and then the run of marks that follows it.
+/// Emits the starter of `code_point`, if it has one, and then the run of marks that follows.
 void Normalizer::decompose_and_sort(char32_t code_point, Span span) {
   char32_t parts[4];
   const size_t n = decompose(code_point, parts);
@@ -73,8 +74,8 @@ void Normalizer::decompose_and_sort(char32_t code_point, Span span) {
   sort_run(parts + done, n - done, span, done == 0);
 }
 
-/// Whether strip_accents drops all of the run of marks that begins with parts[0..n) and goes on at
-/// position_; if so, position_ is moved behind it.
+/// Whether strip_accents drops the whole run of marks that begins with parts[0..n) and continues at
+/// position_. If so, moves position_ behind the run.
 bool Normalizer::run_is_dropped(const char32_t* parts, size_t n) {
   const auto dropped = [](const char32_t* p, size_t count) {
     return std::all_of(p, p + count, [](char32_t c) { return char_class(c) & kCharMark; });
@@ -100,14 +101,15 @@ bool Normalizer::run_is_dropped(const char32_t* parts, size_t n) {
   return true;
 }
 
-/// Hands on the marks that are kept of a run, in canonical order. The run begins with parts[0..n)
-/// of the character at `span` (`whole`: with all of it) and goes on at position_.
+/// Emits those marks of a run that strip_accents keeps, in canonical order. The run begins with
+/// parts[0..n) of the character at `span` (all its parts if `whole`) and continues at position_.
 ///
-/// The reference aligns by counting: the k-th mark that begins a source character takes the bytes
-/// of the run's k-th source character, wherever sorting moved it; other marks share those of the
-/// mark before. So counts per class tell the place of a mark, and dropped marks need not be stored.
+/// The reference aligns by counting. In sorted order, the k-th mark that begins a source character
+/// gets the bytes of the run's k-th source character; any other mark gets the bytes of the mark
+/// before it. So counts per combining class give the place of a mark, and dropped marks need not be
+/// stored.
 void Normalizer::sort_run(const char32_t* parts, size_t n, Span span, bool whole) {
-  std::array<uint32_t, 256> firsts{};  // per class: marks that begin a source character
+  std::array<uint32_t, 256> firsts{};  // [combining class]: marks that begin a source character
   marks_.clear();
   const auto note = [&](char32_t c, bool first) {
     uint32_t& rank = firsts[combining_class(c)];
@@ -134,7 +136,7 @@ void Normalizer::sort_run(const char32_t* parts, size_t n, Span span, bool whole
   });
   std::exclusive_scan(firsts.begin(), firsts.end(), firsts.begin(), 0u);
   uint32_t index =
-      whole ? 1 : 0;  // of the source character at `span`, which goes through the run once more
+      whole ? 1 : 0;  // number of the source character at `span`; the loop reads the run again
   for (const Mark& mark : marks_) {
     const uint32_t wanted = firsts[combining_class(mark.code_point)] + mark.rank;
     for (size_t ignored = 0; index < wanted; ++index) {

@@ -9,11 +9,11 @@
 
 namespace bert {
 
-/// The flags of BertNormalizer, in the order in which they work.
+/// The flags of BertNormalizer, in the order in which it applies them.
 struct NormalizerOptions {
-  bool clean_text = true;            ///< drop control characters, every white space a blank
-  bool handle_chinese_chars = true;  ///< blanks around Chinese characters
-  bool strip_accents = true;         ///< canonical decomposition, then drop Mn
+  bool clean_text = true;            ///< drops control characters, turns white space into blanks
+  bool handle_chinese_chars = true;  ///< puts blanks around each Chinese character
+  bool strip_accents = true;         ///< decomposes canonically, then drops marks (Mn)
   bool lowercase = true;             ///< one character at a time
 };
 
@@ -24,19 +24,19 @@ struct NormalizedChar {
   uint32_t end;
 };
 
-/// Normalises a text character by character, as BertNormalizer of the reference does, in memory
-/// that does not grow with the text (but for a run of marks that strip_accents does not drop).
+/// Normalises a text character by character, equal to the reference's BertNormalizer. Memory does
+/// not grow with the text, except for a run of marks that strip_accents keeps.
 ///
-/// Thread rule: one thread; reused from text to text.
+/// Thread rule: belongs to one thread, which can use it for many texts.
 class Normalizer {
  public:
   explicit Normalizer(const NormalizerOptions& options) : options_(options) {}
 
-  /// Begins a text. Its byte 0 is byte `base` of the original.
+  /// Begins a text. Byte 0 of `text` is byte `base` of the original.
   void start(std::string_view text, uint32_t base);
   /// The next character; false at the end.
   bool next(NormalizedChar& out);
-  /// Maximal invalid UTF-8 parts met since start.
+  /// Maximal invalid parts of UTF-8 read since start().
   size_t replaced() const { return replaced_; }
 
  private:
@@ -47,8 +47,7 @@ class Normalizer {
   /// A mark that strip_accents keeps.
   struct Mark {
     char32_t code_point;
-    uint32_t
-        rank;  ///< marks of its combining class, up to itself, that begin a character of the source
+    uint32_t rank;  ///< how many marks of its class, up to this mark, begin a source character
   };
 
   bool read_clean(size_t& position, char32_t& code_point, Span& span, size_t& replaced) const;

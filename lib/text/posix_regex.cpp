@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMostInstructions = 100000;
 constexpr size_t kMostRepeats = 32767;  // RE_DUP_MAX
 constexpr size_t kMostNested = 1000;
-constexpr char32_t kNone = 0xFFFFFFFF;  // before, after the text, or no UTF-8
+constexpr char32_t kNone = 0xFFFFFFFF;  // before or after the text, or invalid UTF-8
 
 [[noreturn]] void refuse(std::string_view what) { throw Error(Error::Kind::usage, "", what); }
 
@@ -80,7 +80,7 @@ enum class Op : uint8_t {
   match
 };
 
-/// `x`: the character or the number of the set; `next`, `other`: where it goes on.
+/// `x`: the character, or the index of the set. `next`, `other`: the instructions that may follow.
 struct Instruction {
   Op op;
   uint32_t x = 0, next = 0, other = 0;
@@ -101,7 +101,7 @@ struct Regex::Program {
       case Op::set:
         return sets[i.x].has(c);
       default:
-        return c != kNone && c != 0;  // any; as regexec has it
+        return c != kNone && c != 0;  // any: regexec(3) too excludes NUL
     }
   }
   static bool holds(Op op, char32_t before, char32_t after, bool at_begin, bool at_end) {
@@ -125,9 +125,9 @@ struct Regex::Program {
 
 namespace {
 
-/// Grammar: alternatives | branches of pieces; a piece is an atom with repetitions. The code of a
-/// part is a run of instructions that is entered at its first and left to the one behind its last,
-/// with jumps told from its first, so that a copy is a repetition.
+/// Grammar: alternatives are branches between |, a branch is a row of pieces, a piece is an atom
+/// with its repetitions. The code of each part is entered at its first instruction and left behind
+/// its last. Jumps count from the first instruction, so a repetition is a copy of the code.
 class Parser {
  public:
   Parser(std::string_view text, std::vector<CharSet>& sets) : text_(text), sets_(sets) {}
@@ -200,7 +200,7 @@ class Parser {
     return code;
   }
 
-  /// At {; ends at }.
+  /// Reads {M,N}: begins at {, ends at }.
   void interval(size_t& least, size_t& most) {
     const auto number = [&](size_t absent) {
       if (done() || text_[at_] < '0' || text_[at_] > '9') return absent;
@@ -238,7 +238,7 @@ class Parser {
       append(all, loop);
       return all;
     }
-    for (size_t i = least; i < most; ++i) {  // each may be left out, with those after it
+    for (size_t i = least; i < most; ++i) {  // an optional copy: to skip it skips the rest too
       const auto rest = static_cast<uint32_t>((most - i) * (size + 1));
       if (all.size() + rest > kMostInstructions) refuse("is too large");
       Code optional{{Op::split, 0, 1, rest}};
@@ -282,7 +282,7 @@ class Parser {
 
   Code character() {
     const auto [c, length] = decode(text_, at_);
-    if (c == kNone) refuse("is no UTF-8");
+    if (c == kNone) refuse("is not valid UTF-8");
     at_ += length;
     return single(Op::character, c);
   }
@@ -337,7 +337,7 @@ class Parser {
     return set(std::move(made));
   }
 
-  /// [:name:], [.x.] or [=x=] within brackets, by its mark; "" where none stands.
+  /// The name in [:name:], [.x.] or [=x=] within brackets, by its mark; "" if there is none here.
   std::string named(char mark) {
     if (!next_is('[') || at_ + 1 == text_.size() || text_[at_ + 1] != mark) return "";
     const size_t end = text_.find(std::string{mark, ']'}, at_ + 2);
@@ -357,7 +357,7 @@ class Parser {
     }
     if (done()) refuse("has a [ without its ]");
     const auto [c, length] = decode(text_, at_);
-    if (c == kNone) refuse("is no UTF-8");
+    if (c == kNone) refuse("is not valid UTF-8");
     at_ += length;
     return c;
   }
@@ -387,8 +387,8 @@ std::optional<std::pair<size_t, size_t>> Regex::find(std::string_view text, size
   for (size_t i = from;;) {
     const bool at_end = i == text.size();
     const auto [c, length] = at_end ? std::pair{kNone, size_t{1}} : decode(text, i);
-    // Threads stand in the order of their begins: who comes first to an instruction has the
-    // smallest, and the others would go on as it does.
+    // Threads are in the order in which their matches begin. The first thread to reach an
+    // instruction has the leftmost match; later threads would only repeat it, so they end.
     ++s.closure;
     s.next.clear();
     const auto follow = [&](uint32_t start, size_t begin) {

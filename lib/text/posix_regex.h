@@ -12,17 +12,17 @@
 
 namespace bert {
 
-/// A POSIX extended regular expression over UTF-8, with GNU's \w \W \s \S \b \B \< \>. Matches are
-/// those of regexec(3) in the locale C.UTF-8: the leftmost, and of these the longest.
+/// A POSIX extended regular expression over UTF-8, with GNU's \w \W \s \S \b \B \< \>. It matches
+/// as regexec(3) does in the locale C.UTF-8: the leftmost match, and the longest of these.
 ///
-/// All ways to match are followed at once (Thompson 1968), so that a search takes time in
-/// proportion to the text times the expression, where regexec(3) takes its square and more. Back
-/// references, which cannot be searched so, are refused. Bytes that are no UTF-8 match nothing.
+/// The search follows all possible matches at once (Thompson 1968). Its time is proportional to
+/// text times expression, while that of regexec(3) can grow with the square of the text and more.
+/// Back references do not allow this and are refused. Bytes that are not UTF-8 match nothing.
 ///
-/// Thread rule: constant after it was made; a Scratch belongs to one thread.
+/// Thread rule: const and shared by threads; a Scratch belongs to one thread.
 class BERT_API Regex {
  public:
-  /// What a search needs; kept between searches. It counts their steps.
+  /// The memory of a search, kept for the next search, and the count of steps.
   struct Scratch {
     struct Thread {
       uint32_t at;   ///< instruction
@@ -30,18 +30,18 @@ class BERT_API Regex {
     };
     std::vector<Thread> now, next;
     std::vector<uint64_t> seen;      ///< [instructions]: the closure that last reached it
-    std::vector<uint32_t> to_visit;  ///< of a closure
+    std::vector<uint32_t> to_visit;  ///< instructions that the closure has still to visit
     uint64_t closure = 0;
-    uint64_t steps = 0;  ///< instructions run; the caller may set it back
+    uint64_t steps = 0;  ///< instructions run so far; the caller may reset it
   };
 
-  /// Throws Error(usage) telling what is wrong with the expression.
+  /// Throws Error(usage) that says what is wrong with the expression.
   explicit Regex(std::string_view expression);
   Regex(Regex&&) noexcept;
   ~Regex();
 
-  /// The first match that begins at byte `from` of `text` or after it. What stands before `from`
-  /// counts for ^, \b and the like. Gives up after `most_steps` in scratch.steps: Error(data).
+  /// The first match that begins at byte `from` of `text` or later. The text before `from` still
+  /// counts for ^, \b and the like. Throws Error(data) when scratch.steps exceeds `most_steps`.
   std::optional<std::pair<size_t, size_t>> find(std::string_view text, size_t from,
                                                 Scratch& scratch,
                                                 uint64_t most_steps = UINT64_MAX) const;

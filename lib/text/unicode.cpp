@@ -16,12 +16,13 @@ size_t to_lower(char32_t c, char32_t out[2]) {
                        [](const LowerRange& r, int32_t value) { return r.last < value; });
   out[0] = static_cast<char32_t>(code + range->delta);
   if (c != 0x130) return 1;
-  out[1] = 0x307;  // I with dot above is the only one that becomes two
+  out[1] = 0x307;  // I with dot above is the only letter whose lower case is two code points
   return 2;
 }
 
-// Mappings and combining classes of assigned characters never change (Unicode stability policy), so
-// those of utf8proc are the reference's wherever the reference has any; the generator checks it.
+// Decompositions and combining classes of assigned characters never change (Unicode stability
+// policy), so utf8proc agrees with the reference on each character that the reference knows.
+// make_unicode_tables.py checks it.
 
 size_t decompose(char32_t c, char32_t out[4]) {
   out[0] = c;

@@ -10,13 +10,12 @@
 
 namespace bert {
 
-/// Properties of a code point as Hugging Face tokenizers 0.23 sees them. Its tables come from
-/// several Unicode versions, none of them this year's, so they are generated from it
-/// (make_unicode_tables.py).
+/// Properties of a code point as Hugging Face tokenizers 0.23 sees them. Its tables mix several
+/// Unicode versions, so ours are generated from it (make_unicode_tables.py).
 enum CharClass : uint16_t {
   kCharRemoved = 1 << 0,      ///< clean_text drops it: Cc, Cf, Co, U+FFFD
   kCharSpace = 1 << 1,        ///< clean_text turns it into a blank
-  kCharWhite = 1 << 2,        ///< splits words where text was not cleaned
+  kCharWhite = 1 << 2,        ///< separates words in text that was not cleaned
   kCharPunctuation = 1 << 3,  ///< a word of its own
   kCharCjk = 1 << 4,          ///< a Chinese character
   kCharMark = 1 << 5,         ///< Mn: strip_accents drops it
@@ -38,7 +37,7 @@ size_t to_lower(char32_t c, char32_t out[2]);
 /// The full canonical decomposition of `c` in out[0..n), n <= 4; `c` itself if it has none.
 size_t decompose(char32_t c, char32_t out[4]);
 
-/// Canonical combining class; 0: a starter.
+/// The canonical combining class of `c`; a starter has 0.
 uint8_t combining_class(char32_t c);
 
 constexpr char32_t kReplacement = 0xFFFD;
@@ -49,7 +48,7 @@ struct DecodedChar {
   bool valid;
 };
 
-/// The character at text[i]; one U+FFFD for each maximal part that is no UTF-8.
+/// The character at text[i]; U+FFFD for each maximal invalid part.
 inline DecodedChar decode_utf8(std::string_view text, size_t i) {
   const auto byte = [&](size_t k) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[i + k]));
@@ -67,14 +66,14 @@ inline DecodedChar decode_utf8(std::string_view text, size_t i) {
           length, true};
 }
 
-/// Writes `c` as UTF-8 to out, which has room for 4 bytes; returns how many.
+/// Writes `c` as UTF-8 to `out`, which has room for 4 bytes; returns the number of bytes.
 size_t encode_utf8(char32_t c, char* out);
 
-/// Code points of `text`, each maximal invalid part counted as one.
+/// The number of code points of `text`; each maximal invalid part counts as one.
 size_t count_code_points(std::string_view text);
 
-/// [begin, end) of `text`, wider by the combining marks after it, and by the letter before a mark
-/// that it begins with.
+/// Widens [begin, end) of `text` by the combining marks after it and, if it begins with a mark, by
+/// the letter before that mark.
 void include_marks(std::string_view text, size_t& begin, size_t& end);
 
 }  // namespace bert

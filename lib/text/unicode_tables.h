@@ -8,7 +8,7 @@ namespace bert::unicode_tables {
 
 constexpr unsigned kBlockBits = 7;
 
-/// Code points first, first + step ... last become themselves + delta.
+/// Code points first, first + step, ..., last: the lower case is the code point + delta.
 struct LowerRange {
   int32_t first;
   int32_t last;
@@ -17,9 +17,9 @@ struct LowerRange {
 };
 
 extern const uint16_t kKinds[];    ///< the sets of properties that occur
-extern const uint16_t kIndex[];    ///< [code point >> kBlockBits] -> block
-extern const uint8_t kBlocks[];    ///< [block, code point in it] -> kind
-extern const LowerRange kLower[];  ///< ascending
+extern const uint16_t kIndex[];    ///< [code point >> kBlockBits]: its block
+extern const uint8_t kBlocks[];    ///< [block, code point in the block]: index into kKinds
+extern const LowerRange kLower[];  ///< in ascending order
 extern const size_t kLowerSize;
 
 }  // namespace bert::unicode_tables
