@@ -4,11 +4,11 @@
 
 namespace bert {
 
-/// A line of CoNLL columns, which tabs separate, or blanks where there is no tab.
+/// A line of CoNLL columns. Tabs separate the columns, or blanks if the line has no tab.
 struct ConllLine {
   std::string_view line;   ///< without blanks at its end
-  std::string_view word;   ///< the first column; "" of an empty line and of -DOCSTART-
-  std::string_view label;  ///< the last column; "" if there is one only
+  std::string_view word;   ///< the first column; "" for an empty line and for -DOCSTART-
+  std::string_view label;  ///< the last column; "" if there is only one
   char separator = '\t';
 };
 

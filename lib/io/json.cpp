@@ -25,7 +25,7 @@ struct Json::Document {
   dom::document parsed;
 };
 
-/// The one place that knows what the bytes of a Json are.
+/// Only this struct converts between the bytes of a Json and simdjson's element.
 struct JsonAccess {
   using Bytes = std::array<std::byte, 2 * sizeof(void*)>;
   static_assert(sizeof(dom::element) == sizeof(Bytes));
@@ -48,13 +48,13 @@ namespace {
 
 size_t members_of(dom::object object) {
   const size_t size = object.size();
-  if (size < 0xFFFFFF) return size;  // as far as simdjson counts
+  if (size < 0xFFFFFF) return size;  // simdjson's count stops there
   size_t count = 0;
   for (auto it = object.begin(); it != object.end(); ++it) ++count;
   return count;
 }
 
-/// Appends the path from `from` to `target`; false if it is not below.
+/// Appends the path from `from` to `target`; false if `target` is not below `from`.
 bool append_path(dom::element from, dom::element target, std::string& path) {
   if (JsonAccess::same(from, target)) return true;
   const size_t length = path.size();
@@ -75,12 +75,12 @@ bool append_path(dom::element from, dom::element target, std::string& path) {
   return false;
 }
 
-/// Finds keys that stand twice in one object of at most `most_keys`.
+/// Finds repeated keys in objects of at most `most_keys` members.
 class DuplicateKeys {
  public:
   explicit DuplicateKeys(size_t most_keys) : most_keys_(most_keys) {}
 
-  /// The object under `value` with a key twice, and that key.
+  /// The first object in `value` with a repeated key, and that key.
   std::optional<std::pair<dom::element, std::string_view>> find(dom::element value) {
     if (value.is_array()) {
       for (const dom::element element : dom::array(value)) {
@@ -110,7 +110,7 @@ class DuplicateKeys {
   std::vector<std::string_view> keys_;
 };
 
-/// `padded`: SIMDJSON_PADDING readable bytes follow the text, so that it need not be copied.
+/// `padded`: SIMDJSON_PADDING readable bytes follow the text, so simdjson need not copy it.
 simdjson::error_code parse_into(dom::document& document, std::string_view text, bool padded) {
   dom::parser parser;
   if (const auto error = parser.allocate(std::max<size_t>(text.size(), 32), kJsonDepth))
@@ -118,7 +118,7 @@ simdjson::error_code parse_into(dom::document& document, std::string_view text, 
   return parser.parse_into_document(document, text.data(), text.size(), !padded).error();
 }
 
-/// Whether the page that a mapped file ends in has room for the parser to read past the end.
+/// Whether the last page of a mapped file has room behind the end for simdjson's padding.
 bool mapped_with_padding(size_t size) {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return size % page != 0 && size % page <= page - simdjson::SIMDJSON_PADDING;
@@ -276,8 +276,8 @@ JsonDocument JsonDocument::parse(std::string_view text, const std::string& name,
   result.document_->name = name;
   dom::document& parsed = result.document_->parsed;
   simdjson::error_code error = parse_into(parsed, text, padded);
-  // simdjson refuses integers of more than 64 bits, but model_max_length is 10^30 in many real
-  // files.
+  // simdjson refuses integers of more than 64 bits, but in many tokenizer_config.json
+  // model_max_length is 10^30.
   if (error == simdjson::NUMBER_ERROR && !find_json_fault(text)) {
     error = parse_into(parsed, widen_json_integers(text), false);
   }

@@ -13,10 +13,11 @@
 
 namespace bert {
 
-/// A value of a parsed JSON document (simdjson behind one wrapper): a light view, to be copied
-/// freely, that lives as long as its document.
+/// A value of a parsed JSON document (a wrapper around simdjson). A light view: cheap to copy,
+/// valid as long as its document.
 ///
-/// Every getter throws Error(data) naming file, key path, what was found and what was wanted.
+/// Every getter throws Error(data) that names the file, the key path, the value found and the type
+/// wanted.
 class BERT_API Json {
  public:
   enum class Type { null, boolean, integer, number, string, array, object };
@@ -27,14 +28,14 @@ class BERT_API Json {
   bool is_object() const { return type() == Type::object; }
   bool is_array() const { return type() == Type::array; }
 
-  /// The member `key` of an object; nullopt if absent. Time grows with the members before it.
+  /// The member `key` of an object; nullopt if absent. A linear search.
   std::optional<Json> find(std::string_view key) const;
-  /// As find, but the key must be there.
+  /// As find, but throws if the key is absent.
   Json at(std::string_view key) const;
 
   std::string_view as_string() const;
-  int64_t as_int() const;                  ///< integers only; out of range of int64 is an Error
-  std::optional<int64_t> try_int() const;  ///< nullopt if it is no integer that fits
+  int64_t as_int() const;                  ///< an integer that fits int64
+  std::optional<int64_t> try_int() const;  ///< nullopt if it is not an integer that fits int64
   double as_double() const;                ///< any number
   bool as_bool() const;
   size_t size() const;  ///< elements of an array or members of an object
@@ -43,7 +44,7 @@ class BERT_API Json {
 
   /// "FILE: key.path[3]" for messages.
   std::string where() const;
-  /// The value in a few words, for messages: a number or a short string as it is, `an object` ..
+  /// The value in a few words, for messages: a number or string itself, "an object" ...
   std::string describe() const;
 
  private:
@@ -56,17 +57,16 @@ class BERT_API Json {
   alignas(void*) std::array<std::byte, 2 * sizeof(void*)> element_{};  ///< simdjson's own view
 };
 
-/// Owns a parsed text. Strict: valid UTF-8, nesting <= 64, no key twice in an object, nothing after
-/// the value. Integers that do not fit 64 bits are read as numbers.
+/// A parsed JSON text. Strict: wants valid UTF-8, at most 64 levels, no key twice in an object,
+/// nothing after the value. Integers that do not fit 64 bits are read as floating-point numbers.
 ///
 /// Thread rule: const after parse.
 class BERT_API JsonDocument {
  public:
-  /// `name` stands for the file in messages. Throws Error(data) with the byte offset of a syntax
-  /// error.
+  /// Messages name the file `name`. Throws Error(data) with the byte offset of a syntax error.
   static JsonDocument parse(std::string_view text, const std::string& name);
-  /// Reads a regular file of at most `max_bytes`. Whether a key stands twice in an object of more
-  /// than `most_keys` is left to whoever reads it.
+  /// Reads a regular file of at most `max_bytes`. Objects of more than `most_keys` members are not
+  /// checked for repeated keys; the caller does that.
   static JsonDocument open(const std::string& path, uint64_t max_bytes = 16u << 20,
                            size_t most_keys = SIZE_MAX);
   JsonDocument(JsonDocument&&) noexcept;

@@ -38,7 +38,7 @@ class Scanner {
     return true;
   }
 
-  /// A value, or the start of a container and all up to its first member's value.
+  /// Reads a value. Of a container it reads only the start, up to its first member's value.
   bool value() {
     skip_blanks();
     const char c = peek();
@@ -63,8 +63,8 @@ class Scanner {
     return fail("wants a value");
   }
 
-  /// After a value inside a container: true if it ended the container, false at the next value or
-  /// fault.
+  /// Reads on after a value in a container: true if the container ends here, false before its next
+  /// value or at a fault.
   bool closes() {
     skip_blanks();
     const char c = peek();
@@ -169,7 +169,7 @@ class Scanner {
       ++at_;
     }
   }
-  /// The next byte; at the end a byte that fits nowhere.
+  /// The next byte; at the end NUL, which no rule accepts.
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   static char close_of(char open) { return open == '{' ? '}' : ']'; }
 

@@ -8,11 +8,11 @@
 
 namespace bert {
 
-/// `value` as text, members and elements on lines of their own, each two blanks further in than
-/// `indent`. Numbers that are no JSON become null.
+/// Appends `value` as JSON text. Each member or element has a line of its own, indented by two
+/// blanks more than `indent`. Numbers that are not finite become null.
 BERT_API void append_json(std::string& out, Json value, const std::string& indent = "");
 
-/// append_json_string by itself.
+/// `text` as a JSON string literal, as append_json_string writes it.
 std::string json_string(std::string_view text);
 
 }  // namespace bert

@@ -26,7 +26,7 @@ struct Descriptor {
 
 MappedFile MappedFile::open(const std::string& path, uint64_t max_bytes) {
   const auto not_regular = [&] { return Error(Error::Kind::no_input, path, "not a regular file"); };
-  // Non-blocking, so that a FIFO is looked at and not waited for.
+  // Non-blocking: open() would wait for the writer of a FIFO, which is refused below anyway.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
   if (file.fd < 0) {
     if (errno == ENXIO) throw not_regular();  // a socket
@@ -45,8 +45,8 @@ MappedFile MappedFile::open(const std::string& path, uint64_t max_bytes) {
   if (size == 0) return result;
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
   if (memory == MAP_FAILED) throw Error::from_errno(path, "cannot map", errno);
-  // What the kernel reads for this mapping it may then keep in pages of 2 MB, which later processes
-  // map whole: a third of the time to the first row of a large model.
+  // The kernel may then cache the file in pages of 2 MB, which later processes map whole. The first
+  // row of a large model comes in a third of the time.
   if (size >= kHugePage) ::madvise(memory, size, MADV_HUGEPAGE);
   result.data_ = static_cast<const std::byte*>(memory);
   result.size_ = size;

@@ -10,23 +10,23 @@
 
 namespace bert {
 
-/// Bytes of a large page of the page cache, where the kernel has them.
+/// Bytes of a huge page, which some kernels use in the page cache.
 constexpr size_t kHugePage = size_t{2} << 20;
 
 /// A regular file mapped read-only and shared: processes that map the same weights share its pages.
-/// Anything but a regular file is refused before it is read. Throws Error (no_input, permission,
+/// Any file that is not regular is refused before it is read. Throws Error (no_input, permission,
 /// io).
 class BERT_API MappedFile {
  public:
   MappedFile() = default;
-  /// `max_bytes`: larger files are refused as Error(data); 0: no limit.
+  /// A file larger than `max_bytes` throws Error(data); 0 means no limit.
   static MappedFile open(const std::string& path, uint64_t max_bytes = 0);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
-  /// From now on the file may change or shrink: its bytes are copied, and the copy takes the
-  /// mapping's place at the same address. Throws Error(no_memory).
+  /// Copies the bytes to memory and puts the copy at the same address, so that the file may change
+  /// or shrink from now on. Throws Error(no_memory).
   void hold();
 
   const std::string& path() const { return path_; }
@@ -40,8 +40,8 @@ class BERT_API MappedFile {
   size_t size_ = 0;
 };
 
-/// Whether `path` names something that exists, of any kind. Throws Error where that cannot be said,
-/// and for a link to nothing, which was meant to be something.
+/// Whether a file of any kind exists at `path`. Throws Error if the system does not tell, and for a
+/// symbolic link whose target is missing.
 bool file_exists(const std::string& path);
 
 }  // namespace bert

@@ -26,7 +26,7 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// What a link at `path` points to, else `path`.
+/// The target of the symbolic link `path`; `path` itself if it is not a link.
 std::string resolve_link(const std::string& path) {
   struct stat status;
   if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;
@@ -48,8 +48,8 @@ std::string temporary_name(const std::string& path) {
 
 std::string place_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
-/// A file in `directory` that is gone when the process ends, however it ends; -1 where the system
-/// has none or could not name it later.
+/// Opens a file without a name in `directory`: it disappears when the process ends, also if it is
+/// killed. -1 if the system has no such files or cannot name them later.
 int open_unnamed(const std::string& directory) {
   const int fd = open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
   if (fd < 0 || access(place_of(fd).c_str(), F_OK) == 0) return fd;
@@ -72,8 +72,8 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty() && !unnamed_) unlink(temporary_.c_str());
 }
 
-/// Written a huge page at a time, a file stands in the page cache in such pages, and whoever maps
-/// it next starts sooner.
+/// Writes one huge page at a time: the page cache then keeps the file in huge pages, and a process
+/// that maps it starts sooner.
 void OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const size_t whole = buffer_.empty() ? bytes.size() / kHugePage * kHugePage : 0;
@@ -146,13 +146,13 @@ void sync_directory(const std::string& path) {
   const int number = errno;
   close(fd);
   errno = number;
-  // Some file systems have no such thing.
+  // Some file systems cannot sync a directory.
   if (result != 0 && errno != EINVAL) fail(path, "cannot bring to the disk", Error::Kind::io);
 }
 
 void commit_directory(const std::string& temporary, const std::string& path) {
   sync_directory(temporary);
-  // What has the name now gets the other one in the same moment, where the system can do so.
+  // Where the system can, exchanges the two names in one step.
   const bool exchanged =
       renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0;
   if (!exchanged) {
@@ -201,7 +201,7 @@ OutputDirectory::~OutputDirectory() {
 
 FileLock::FileLock(const std::string& path) : path_(path) {
   struct stat held, named;
-  do {  // until the file that is locked is the one with the name: its last holder removes it
+  do {  // repeats if the last holder removed the file before it was locked here
     if (fd_ >= 0) close(fd_);
     fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (fd_ < 0 && errno == ELOOP) {

@@ -11,10 +11,10 @@
 
 namespace bert {
 
-/// A file that appears whole or not at all: written beside its place under another name, brought to
-/// the disk, then renamed, and the directory brought to the disk; where the system can, the name is
-/// given only then, so that a process that is killed leaves nothing. Its mode is what the umask
-/// says. A path that is a symbolic link keeps the link and replaces what it points to.
+/// A file that appears whole or not at all. It is written in its directory under another name,
+/// synced to the disk and then renamed; then the directory is synced. On systems that can do so,
+/// the file has no name before that, so a killed process leaves nothing. The umask gives its mode.
+/// If the path is a symbolic link, the link stays and its target is replaced.
 ///
 /// Throws Error (cannot_create, permission, io); the destructor removes what was not committed.
 class BERT_API OutputFile {
@@ -26,10 +26,10 @@ class BERT_API OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  /// All that was written is on the disk; what is left to commit() needs no room there. Of several
-  /// files that belong together, each is finished before the first is committed.
+  /// Syncs all that was written to the disk, so that commit() needs no more room there. A writer of
+  /// several files that belong together finishes each before it commits the first.
   void finish();
-  /// The file now stands at its path.
+  /// Puts the file at its path.
   void commit();
 
  private:
@@ -44,24 +44,24 @@ class BERT_API OutputFile {
   void write_now(std::span<const std::byte> bytes);
 };
 
-/// All of `text` as such a file.
+/// Writes `text` as an OutputFile.
 BERT_API void write_whole_file(const std::string& path, std::string_view text);
 
 /// mkdir -p. Throws Error(cannot_create or permission).
 BERT_API void make_directories(const std::string& path);
-/// Brings the names in a directory to the disk.
+/// Syncs the entries of a directory to the disk.
 BERT_API void sync_directory(const std::string& path);
-/// Gives a directory whose files are on the disk its name, whole or not at all. A directory that
-/// has this name already is replaced, then removed.
+/// Renames a directory, whose files are on the disk, to `path`, whole or not at all. A directory
+/// that is already at `path` is replaced, then removed.
 BERT_API void commit_directory(const std::string& temporary, const std::string& path);
-/// Removes a directory. It loses its name first, so that a process that is killed meanwhile leaves
-/// no part of it under that name. What cannot be removed stays, without an error.
+/// Removes a directory. It gets a temporary name first, so that a killed process leaves no part of
+/// it at `path`. Files that cannot be removed stay, without an error.
 BERT_API void remove_directory(const std::string& path);
-/// Whether `name` is one that only an unfinished write or removal has: NAME.tmp.PID.N.
+/// Whether `name` has the form NAME.tmp.PID.N, which only an unfinished write or removal leaves.
 BERT_API bool is_temporary_name(std::string_view name);
 
-/// A directory to write to, made with its parents (mkdir -p) where it is not there. The destructor
-/// removes those that it made and that are still empty: a run that is refused leaves nothing.
+/// A directory to write to, made with its parents (mkdir -p) if it is missing. The destructor
+/// removes the directories it made that are still empty, so a refused run leaves nothing.
 class BERT_API OutputDirectory {
  public:
   /// Throws Error(cannot_create or permission).
@@ -74,12 +74,12 @@ class BERT_API OutputDirectory {
   std::vector<std::string> made_;  ///< the deepest first
 };
 
-/// A lock that one process at a time holds, on a file that names it. Freed when the process ends,
-/// however it ends; the destructor removes the file.
+/// A lock file that one process at a time holds; the file contains its process id. The lock ends
+/// with the process, also if it is killed; the destructor removes the file.
 class BERT_API FileLock {
  public:
-  /// Throws Error: try_again naming the process that holds it; cannot_create where `path` is a
-  /// symbolic link or no regular file.
+  /// Throws Error: try_again, naming the process that holds the lock; cannot_create if `path` is a
+  /// symbolic link or not a regular file.
   explicit FileLock(const std::string& path);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

@@ -14,15 +14,14 @@ namespace bert {
 /// One record of the input: the bytes up to the terminator (LF, or NUL with -0). Views into a chunk
 /// that lives until the worker's run() returns.
 struct BERT_API Record {
-  std::string_view line =
-      {};  ///< as it came, without the terminator; a CR before LF is still in it
-  std::string_view text = {};       ///< the chosen field (the first of a pair), without that CR
+  std::string_view line = {};  ///< the whole line without the terminator, but with a CR before LF
+  std::string_view text = {};  ///< the chosen field (the first of a pair), without that CR
   std::string_view text_pair = {};  ///< the second chosen field; "" if the tool reads one text
-  std::array<std::string_view, 2> extra = {};  ///< further chosen fields, in the order asked for
+  std::array<std::string_view, 2> extra = {};  ///< further chosen fields, in order
   uint64_t number = 0;                         ///< 1-based over all inputs
   uint64_t number_in_file = 0;                 ///< 1-based within its file; 0: its header
   const std::string* file = nullptr;           ///< name for messages; "-" for stdin
-  bool crlf = true;  ///< a CR at the end belongs to the terminator; not where that is NUL
+  bool crlf = true;  ///< a CR at the end belongs to the terminator (false with NUL)
 
   /// `line` without the CR of a CRLF.
   std::string_view body() const {
@@ -30,7 +29,7 @@ struct BERT_API Record {
   }
   /// Field `index` (0-based) of the body. Throws Error(data) if the record has fewer.
   std::string_view field(size_t index) const;
-  /// Throws Error(kind, "FILE: record N", what): N within the file.
+  /// Throws Error(kind, "FILE: record N", what); N counts within the file.
   [[noreturn]] void fail(Error::Kind kind, std::string_view what) const;
 };
 

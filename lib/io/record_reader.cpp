@@ -15,12 +15,12 @@ namespace {
 
 constexpr size_t kReadSize = 64 << 10;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr size_t kLeastShare = 1 << 10;  // bytes of text that are worth a batch
-constexpr int kShortWait = 1;            // milliseconds between two questions while records wait
-constexpr int kLongWait = 20;            // and while only a failure could matter
+constexpr size_t kLeastShare = 1 << 10;  // bytes of the smallest chunk that is worth a batch
+constexpr int kShortWait = 1;  // milliseconds between two calls of busy() while records wait
+constexpr int kLongWait = 20;  // the same while no record waits, to see a failure
 
-/// Regular files, devices that cannot be polled and descriptors that are broken count as readable:
-/// read() will tell.
+/// Whether read() would block. Regular files, devices without poll() and broken descriptors count
+/// as readable, so that read() reports their errors.
 bool would_block(int fd, int timeout_ms) {
   pollfd p{fd, POLLIN, 0};
   const int ready = poll(&p, 1, timeout_ms);
@@ -70,7 +70,7 @@ bool RecordReader::open_next() {
   return false;
 }
 
-/// Reads once.
+/// Reads from the file once.
 void RecordReader::fill() {
   if (begin_ > 0) {
     bytes_.erase(0, begin_);
@@ -85,17 +85,18 @@ void RecordReader::fill() {
     n = ::read(fd_, bytes_.data() + old, kReadSize);
   } while (n < 0 && errno == EINTR);
   const bool again = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-  if (n < 0 && !again) failure_ = errno;  // thrown once the whole records before it are delivered
+  if (n < 0 && !again) failure_ = errno;  // thrown after the whole records before it are delivered
   end_of_file_ = n == 0;
   const size_t got = static_cast<size_t>(std::max<ssize_t>(n, 0));
   bytes_.resize(old + got);
   if (unread_of_file_ != kUnknown) unread_of_file_ -= std::min(unread_of_file_, got);
   if (start_of_file_) drop_byte_order_mark();
-  // A record this long is cut out by nobody: see fail().
+  // next() delivers the records before it, then throws: see fail().
   if (bytes_.size() > kLongestRecord) failure_ = EFBIG;
 }
 
-/// Its bytes may come one at a time; none ends a record.
+/// Drops the mark at the start of a file. Its bytes may come one at a time; none of them ends a
+/// record.
 void RecordReader::drop_byte_order_mark() {
   if (bytes_.starts_with(kByteOrderMark)) {
     bytes_.erase(0, kByteOrderMark.size());
@@ -116,7 +117,7 @@ void RecordReader::fail() const {
   throw Error::from_errno(where, "read error", failure_);
 }
 
-/// Whether a record is whole; remembers how far it looked.
+/// Whether a whole record was read. searched_ is then its terminator, else the end of the bytes.
 bool RecordReader::has_terminator() {
   if (paragraphs_) return has_empty_line();
   if (searched_ == bytes_.size()) return false;
@@ -126,8 +127,8 @@ bool RecordReader::has_terminator() {
   return hit != nullptr;
 }
 
-/// The same for a paragraph; searched_ is then at the end of its empty line, else at the begin of
-/// the line that is not whole.
+/// The same for a paragraph. searched_ is then the end of its empty line, else the begin of the
+/// line that is not whole.
 bool RecordReader::has_empty_line() {
   for (size_t end; (end = bytes_.find(terminator_, searched_)) != bytes_.npos;) {
     const bool empty = bytes_.find_first_not_of(" \t\r", searched_) == end;
@@ -139,7 +140,8 @@ bool RecordReader::has_empty_line() {
   return false;
 }
 
-/// Waits for a byte or the end; for as long as nobody wants what is `whole`.
+/// Waits for a byte or the end of the file. If a `whole` record is there, waits only while all
+/// workers are busy.
 RecordReader::Wait RecordReader::wait_for_input(bool whole,
                                                 const std::function<Busy()>& busy) const {
   for (int timeout = 0; would_block(fd_, timeout);) {
@@ -151,8 +153,8 @@ RecordReader::Wait RecordReader::wait_for_input(bool whole,
   return Wait::readable;
 }
 
-/// Reads until there is a chunk: one whole record, and past that what comes without waiting. False
-/// if the run was stopped.
+/// Reads until there is one whole record, and then on while input comes without waiting, up to
+/// `max_bytes`. False if the run was stopped.
 bool RecordReader::collect(size_t max_bytes, const std::function<Busy()>& busy) {
   paused_ = false;
   bool whole = has_terminator();
@@ -169,10 +171,10 @@ bool RecordReader::collect(size_t max_bytes, const std::function<Busy()>& busy) 
   return true;
 }
 
-/// Moves whole records to the chunk, until it has enough.
+/// Moves whole records to the chunk until the chunk is full.
 void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
-  std::vector<size_t> stops;  // where each record's terminator is
-  size_t end = begin_;        // of the last whole record
+  std::vector<size_t> stops;  // the terminator of each record
+  size_t end = begin_;        // end of the last whole record
   while (stops.size() < max_records && end - begin_ < max_bytes) {
     if (has_terminator()) {
       stops.push_back(searched_);
@@ -180,7 +182,7 @@ void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
       in_paragraph_ = false;
     } else {
       const bool rest = !paragraphs_ || bytes_.find_first_not_of(" \t\r\n", end) != bytes_.npos;
-      if (end_of_file_ && !rest) bytes_.resize(end);  // empty lines are no record
+      if (end_of_file_ && !rest) bytes_.resize(end);  // empty lines are not a record
       if (end_of_file_ && end < bytes_.size()) {
         stops.push_back(bytes_.size());
         end = bytes_.size();
@@ -188,7 +190,7 @@ void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
       break;
     }
   }
-  size_t start = 0;  // of the next record in chunk.bytes
+  size_t start = 0;  // begin of chunk.bytes in bytes_
   if (begin_ == 0 && end == bytes_.size()) {
     chunk.bytes = std::move(bytes_);
     bytes_.clear();
@@ -205,14 +207,14 @@ void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
   }
 }
 
-/// Bytes not delivered yet, or kUnknown.
+/// Bytes of all files that are not delivered yet, or kUnknown.
 size_t RecordReader::left() const {
   if (next_file_ < files_.size()) return kUnknown;
   if (end_of_file_) return unread();
   return unread_of_file_ == kUnknown ? kUnknown : unread() + unread_of_file_;
 }
 
-/// Bytes of the next chunk. An input too short to be shared stays whole.
+/// Bytes of the next chunk. An input too short to be shared is one chunk.
 size_t RecordReader::share(size_t max_bytes, size_t sharers) const {
   if (sharers == 1 || left() == kUnknown) return max_bytes;
   if (records_ == 0 && left() <= 2 * sharers * kLeastShare) return max_bytes;
@@ -226,7 +228,7 @@ bool RecordReader::next(Chunk& chunk, size_t max_records, size_t max_bytes,
   for (;;) {
     if (fd_ < 0 && !open_next()) return false;
     if (!collect(share(max_bytes, sharers), busy)) return false;
-    cut(chunk, max_records, share(max_bytes, sharers));  // the end may be known by now
+    cut(chunk, max_records, share(max_bytes, sharers));  // collect() may have found the end
     if (chunk.lines.empty() && failure_) fail();
     if (end_of_file_ && unread() == 0) {
       paused_ = next_file_ == files_.size();

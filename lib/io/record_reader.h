@@ -11,52 +11,52 @@
 
 namespace bert {
 
-/// Whole records of one file, with the bytes they stand in.
+/// Whole records of one file, and their bytes.
 struct Chunk {
   std::string bytes;
   std::vector<std::string_view> lines;  ///< into bytes, without terminators
   const std::string* file = nullptr;    ///< name for messages
   uint64_t first_number = 0;            ///< record number of lines[0], 1-based over all files
-  uint64_t first_in_file = 0;           ///< the same within its file
+  uint64_t first_in_file = 0;           ///< the same, counted within its file
 
   /// lines[0] is the file's first record.
   bool first_of_file() const { return first_in_file == 1; }
 };
 
-/// What becomes of the records that are already handed out, while input would block.
-///   none   all are done: a reader with nothing to deliver may sleep
-///   some   a worker is idle: what is there is worth delivering
-///   all    every worker is busy: waiting for more input costs nothing
-///   stop   the run has failed: reading on is useless
+/// The state of the workers while input would block.
+///   none all records are done: a reader with nothing to deliver may sleep
+///   some a worker is idle: the reader should deliver the records it has
+///   all every worker is busy: the reader may wait for more input at no cost
+///   stop the run has failed: the reader should stop
 enum class Busy { none, some, all, stop };
 
-/// Reads files in turn ("-" or none: stdin) and cuts them into records. Only the terminator ends a
-/// record; a last record without it counts; a record never spans two files. A byte order mark
-/// (UTF-8) at the start of a file is dropped.
+/// Reads files in turn ("-" or no file means stdin) and cuts them into records. Only the terminator
+/// ends a record; a last record without it counts; a record never spans two files. A byte order
+/// mark (UTF-8) at the start of a file is dropped.
 class BERT_API RecordReader {
  public:
   /// Bytes of the longest record; a longer one is most likely not text (or -0 was meant).
   static constexpr size_t kLongestRecord = size_t{512} << 20;
 
-  /// `on_skipped` hears of a file that cannot be opened, and reading goes on with the next; without
-  /// it, that is thrown.
-  /// `paragraphs`: a record is lines with something in them, up to an empty line or the end.
+  /// If a file cannot be opened, calls `on_skipped` with the error and goes on with the next file;
+  /// without `on_skipped`, throws it. `paragraphs`: a record is a run of lines that are not empty,
+  /// up to an empty line or the end.
   RecordReader(std::vector<std::string> files, char terminator,
                std::function<void(const Error&)> on_skipped = {}, bool paragraphs = false);
   ~RecordReader();
   RecordReader(const RecordReader&) = delete;
   RecordReader& operator=(const RecordReader&) = delete;
 
-  /// Fills `chunk` with at most `max_records` records, or about `max_bytes` bytes, or with what is
-  /// there when input would block and `busy()` says that it is wanted; busy() is asked every few
-  /// milliseconds until it says none. False at the end of all files, and after Busy::stop. Throws
-  /// Error(io) when a read fails and Error(data) for a record over kLongestRecord; the records
-  /// before it were delivered. `sharers` take chunks side by side: towards an end that is known,
-  /// chunks get smaller, so that all finish at about the same time.
+  /// Fills `chunk` with at most `max_records` records or about `max_bytes` bytes. If input would
+  /// block, it asks `busy()` every few milliseconds until the answer is none, and delivers the
+  /// records it has if a worker is idle. False at the end of all files, and after Busy::stop.
+  /// Throws Error(io) if a read fails and Error(data) for a record over kLongestRecord, after the
+  /// records before it were delivered. `sharers` threads process chunks in parallel: towards a
+  /// known end chunks get smaller, so that all threads finish at about the same time.
   bool next(Chunk& chunk, size_t max_records, size_t max_bytes, const std::function<Busy()>& busy,
             size_t sharers = 1);
 
-  /// Whether the last chunk closed because input would block, or was the last of all.
+  /// Whether the last chunk was delivered because input would block, or is the last of all.
   bool paused() const { return paused_; }
 
  private:
@@ -81,20 +81,20 @@ class BERT_API RecordReader {
   char terminator_;
   std::function<void(const Error&)> on_skipped_;
   bool paragraphs_;
-  bool in_paragraph_ = false;  ///< a line of the record has something in it
+  bool in_paragraph_ = false;  ///< the current record has a line that is not empty
   size_t next_file_ = 0;
   int fd_ = -1;
   const std::string* name_ = nullptr;
   bool start_of_file_ = false;  ///< there may be a byte order mark
   bool end_of_file_ = false;
-  size_t unread_of_file_ = 0;  ///< bytes that a regular file still has; kUnknown for others
+  size_t unread_of_file_ = 0;  ///< bytes not yet read of a regular file; else kUnknown
   bool paused_ = false;
   int failure_ = 0;    ///< errno of a read that failed
-  std::string bytes_;  ///< read and not yet delivered: from begin_ on
+  std::string bytes_;  ///< bytes read; those from begin_ on are not yet delivered
   size_t begin_ = 0;
-  size_t searched_ = 0;  ///< bytes_[begin_, searched_) holds no terminator
+  size_t searched_ = 0;  ///< bytes_[begin_, searched_) has no terminator
   uint64_t records_ = 0;
-  uint64_t records_before_ = 0;  ///< of the files before this one
+  uint64_t records_before_ = 0;  ///< records of the files before this file
 };
 
 }  // namespace bert

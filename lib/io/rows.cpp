@@ -7,7 +7,8 @@
 
 namespace bert {
 
-/// Kept free behind a long field: else the end of its row alone would copy all of it.
+/// Bytes kept free behind a long field. Without them, the terminator of the row could make the
+/// buffer grow and copy the field again.
 constexpr size_t kRoomBehind = 256;
 
 Rows& Rows::field(std::string_view text) {

@@ -21,7 +21,7 @@ class BERT_API Rows {
   Rows& field(T value) {
     return integer(static_cast<int64_t>(value));
   }
-  /// Shortest text that reads back as the same float; nan, inf, -inf.
+  /// The shortest text that reads back as the same float; also nan, inf, -inf.
   Rows& field(float value);
   /// A probability or score with six significant digits.
   Rows& number(double value);
@@ -54,14 +54,14 @@ class BERT_API Rows {
 
   std::string buffer_;
   char terminator_;
-  size_t row_begin_ = 0;  // of the row that is not ended
+  size_t row_begin_ = 0;  // begin of the row that is not ended
   bool in_row_ = false;
 };
 
 /// Appends a JSON number with six significant digits, as Rows::number; null if it is not finite.
 BERT_API void append_json_number(std::string& out, double value);
 
-/// Appends a JSON array of shortest floats; what is not finite becomes null.
+/// Appends a JSON array of floats in their shortest form; values that are not finite become null.
 BERT_API void append_json_numbers(std::string& out, std::span<const float> values);
 
 }  // namespace bert

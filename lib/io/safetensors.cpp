@@ -14,11 +14,10 @@
 namespace bert {
 namespace {
 
-constexpr uint64_t kMaxHeader = 100'000'000;  // the reference's limit
-constexpr uint64_t kMaxHeaderText = 16u
-                                    << 20;  // ours for what is not blanks: 100,000 tensors and more
+constexpr uint64_t kMaxHeader = 100'000'000;    // the reference's limit
+constexpr uint64_t kMaxHeaderText = 16u << 20;  // our limit: over 100,000 tensors
 
-/// Bits of one element; 0 for a type that safetensors does not have.
+/// Bits of one element; 0 for an unknown dtype.
 uint64_t bits_of(std::string_view dtype) {
   constexpr std::pair<std::string_view, uint64_t> kTypes[] = {
       {"F32", 32},    {"F16", 16},    {"BF16", 16},   {"F64", 64},    {"I64", 64},
@@ -31,7 +30,7 @@ uint64_t bits_of(std::string_view dtype) {
   return 0;
 }
 
-/// A tensor as the header tells it; offsets from the start of the data.
+/// A tensor as the header describes it. Offsets count from the start of the data.
 struct HeaderEntry {
   SafetensorsEntry tensor;
   uint64_t begin = 0;
@@ -70,7 +69,7 @@ class HeaderReader {
     refuse(fmt::format("tensor {}: {}", printable(tensor), what));
   }
 
-  /// The JSON of the header: behind 8 bytes with its length.
+  /// The JSON of the header. The 8 bytes before it are its length.
   std::string_view header_text() {
     const std::string_view text(reinterpret_cast<const char*>(file_.data()), file_.size());
     if (file_.size() < 8) refuse(fmt::format("{} bytes, too short for safetensors", file_.size()));
@@ -167,7 +166,7 @@ class HeaderReader {
     }
   }
 
-  /// No hole, no overlap, nothing behind.
+  /// Checks that the data has no hole, no overlap and nothing behind the last tensor.
   void check_layout() {
     std::sort(entries_.begin(), entries_.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);

@@ -22,16 +22,16 @@ struct SafetensorsEntry {
   std::span<const std::byte> bytes;
 };
 
-/// The tensors of a safetensors file, in the order of their data. Everything is checked before
-/// anything is allocated for it: header length, JSON, names, dtypes, shapes; offsets that start at
-/// 0, leave no hole, do not overlap, agree with shape and dtype, and end where the file ends.
-/// Throws Error(data) naming `path` and the tensor. `file` must outlive the entries. `metadata`, if
-/// given, gets the words of __metadata__.
+/// The tensors of a safetensors file, in the order of their data. The header length, JSON, names,
+/// dtypes and shapes are checked. So are the offsets: they start at 0, leave no hole, do not
+/// overlap, agree with shape and dtype, and end where the file ends. Throws Error(data) that names
+/// `path` and the tensor. `file` must outlive the entries. `metadata`, if given, gets the entries
+/// of __metadata__.
 BERT_API std::vector<SafetensorsEntry> read_safetensors(
     std::span<const std::byte> file, const std::string& path,
     std::map<std::string, std::string>* metadata = nullptr);
 
-/// Number of elements of `shape`; false if it does not fit 64 bits.
+/// Sets `elements` to the number of elements of `shape`; false if it does not fit 64 bits.
 bool checked_elements(std::span<const size_t> shape, uint64_t& elements);
 
 /// "[30522, 768]"

@@ -10,7 +10,7 @@
 
 namespace bert {
 
-/// A tensor to be written; `bytes` is not owned.
+/// A tensor to write; does not own `bytes`.
 struct SafetensorsTensor {
   std::string name;
   std::string dtype;  ///< F32, I64 ..
@@ -19,8 +19,8 @@ struct SafetensorsTensor {
 };
 
 /// Writes a safetensors file (header, then the tensors in the order given, the first aligned to 64
-/// bytes). The metadata say {"format": "pt"}, without which transformers refuses a file, and these
-/// words.
+/// bytes). The metadata are {"format": "pt"}, which transformers wants, and the entries of
+/// `metadata`.
 BERT_API void write_safetensors(OutputFile& file, std::span<const SafetensorsTensor> tensors,
                                 const std::map<std::string, std::string>& metadata = {});
 
