@@ -33,7 +33,7 @@ std::string_view products_in(Precision precision) {
     default:
       break;
   }
-  if (table.gemm_split) return "bf16x3";  // of the encoder, which is most of it
+  if (table.gemm_split) return "bf16x3";  // the encoder's; heads are f32
   return uses_blas() ? "openblas" : "f32";
 }
 

@@ -8,20 +8,21 @@
 
 namespace bert {
 
-/// What decides the bits of a row besides the model and its input, in the words that users see.
+/// Names, for users, of the arithmetic that decides the bits of a row besides the model and its
+/// input.
 
-/// The kernels of this CPU (isa_name), and after a '+' the OpenBLAS that computes products of
-/// floats, where it does: "avx2", "plain+openblas-0.3.21-Haswell".
+/// The kernels of this CPU (isa_name). If OpenBLAS computes the products of floats, it follows
+/// after a '+': "avx2", "plain+openblas-0.3.21-Haswell".
 BERT_API std::string kernel_set();
 
 /// "f32", "bf16" or "int8"
 BERT_API std::string_view precision_name(Precision precision);
 
-/// What is multiplied in products of this precision on this machine:
-///   f32    floats          bf16x3    floats cut into three bf16, as exactly
-///   bf16   both sides      int8      both sides          openblas   floats, by OpenBLAS
-/// bf16 that is computed in f32: only the weights are rounded. int8 that is computed in bf16: the
-/// weights are of one byte, the inputs of two.
+/// The number type in which this machine multiplies for this precision:
+///   f32 floats bf16x3 floats split into three bf16, as exact as f32
+///   bf16 both sides int8 both sides openblas floats, by OpenBLAS With bf16 computed in f32, only
+/// the weights are rounded. With int8 computed in bf16, the weights have one byte and the inputs
+/// two.
 BERT_API std::string_view products_in(Precision precision);
 
 }  // namespace bert

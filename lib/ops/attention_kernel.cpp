@@ -8,7 +8,7 @@
 namespace bert {
 namespace {
 
-constexpr size_t kNarrowFrom = 64;  // tokens, where rounding begins to pay (measured)
+constexpr size_t kNarrowFrom = 64;  // tokens from which rounding pays (measured)
 
 AttentionTask task_of(ConstMatrix q, ConstMatrix k, float scale) {
   AttentionTask task;

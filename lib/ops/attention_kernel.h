@@ -9,25 +9,26 @@ namespace bert {
 
 class Team;
 
-/// softmax(Q K^T * scale) V for one head of one sequence (Vaswani et al. 2017, eq. 1), in blocks
-/// that stay in cache: the [n, n] scores are never written to memory.
+/// softmax(Q K^T * scale) V for one head of one sequence (Vaswani et al. 2017, eq. 1), in blocks of
+/// queries: only [32, n] scores exist at a time, which stay in cache.
 ///
 ///   q, k, v, out [n, D], each with its own stride     scratch: grown as needed, one per thread
 ///
-/// Row i of `out` depends on the n rows of this sequence only and is bit-equal whatever n rows
-/// surround it.
+/// A row of `out` depends only on the n rows of this sequence: its bits are the same whatever else
+/// is in the batch.
 void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Matrix out,
                     Buffer& scratch);
 
-/// Every head of every sequence, shared between the threads of `team` (nullptr: this thread alone).
+/// attention_head for every head of every sequence, shared between the threads of `team` (nullptr:
+/// this thread alone).
 ///
 ///   qkv [T, 3H], queries, keys and values of all heads side by side     out [T, H]
 ///   sequence s is rows [cu_seq_lens[s], cu_seq_lens[s + 1])
-///   narrow: operands may be rounded to bf16, where the CPU multiplies those faster
+///   narrow: operands may be rounded to bf16, if the CPU multiplies bf16 faster
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
                Matrix out, Buffer& scratch, Team* team = nullptr, bool narrow = false);
 
-/// The same, and the probabilities [n, n] besides (for `attend` and for tests).
+/// softmax(Q K^T * scale) [n, n] of one head, without V, for `attend` and for tests.
 void attention_head_probabilities(ConstMatrix q, ConstMatrix k, float scale, Matrix probabilities);
 
 }  // namespace bert

@@ -19,7 +19,8 @@
 namespace bert {
 namespace {
 
-/// The weakest of OpenBLAS's cores that uses all this CPU has; "" leaves the choice to it.
+/// The least of OpenBLAS's cores that uses all vector instructions of this CPU; "" lets OpenBLAS
+/// choose.
 std::string best_core() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -32,7 +33,7 @@ std::string best_core() {
   return "";
 }
 
-/// Sets an environment variable and puts back what was there.
+/// Sets an environment variable; the destructor restores the old value.
 class WithEnvironment {
  public:
   WithEnvironment(const char* name, const std::string& value) : name_(name) {
@@ -58,12 +59,12 @@ struct Blas {
   decltype(&cblas_sgemm) sgemm = nullptr;
   std::string core;
   std::string version;
-  bool limited = false;  ///< the address space is
+  bool limited = false;  ///< the address space is limited
 };
 
-/// OpenBLAS maps up to this much, as often as products run at once, and tries for ever where it may
-/// not. So where the address space is limited there is one product at a time, and the first is
-/// here.
+/// The most address space that OpenBLAS maps for each product that runs at the same time. It
+/// retries for ever if mapping fails. So with a limited address space only one product runs at a
+/// time, and load() runs the first one, to map the memory.
 constexpr size_t kAddressSpace = 192 << 20;
 
 bool is_address_space_limited() {
@@ -79,7 +80,7 @@ void check_address_space() {
 }
 
 void run_first(decltype(&cblas_sgemm) sgemm) {
-  constexpr int kSize = 128;  // of less it makes no use of memory of its own
+  constexpr int kSize = 128;  // for smaller products it maps no memory
   const std::vector<float> a(kSize * kSize);
   std::vector<float> c(a);
   sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kSize, kSize, kSize, 1.f, a.data(), kSize,

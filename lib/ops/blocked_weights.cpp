@@ -11,9 +11,10 @@
 namespace bert {
 namespace {
 
-/// Products after which the panels of a float matrix are kept. Making them anew costs each product
-/// as much as reading the weights once or twice; keeping them costs the first touch of that much
-/// memory, ten times more. Quantised ones are always kept: they cost more to make and take less.
+/// After so many products, the panels of a float matrix are kept. To make them again costs each
+/// product as much as reading the weights once or twice. To keep them costs the first touch of that
+/// much memory, ten times more. Quantised panels are always kept: they cost more to make and take
+/// less memory.
 constexpr int kKeepAfter = 16;
 
 size_t bytes_of_panel(Precision precision, size_t in) {
@@ -29,7 +30,7 @@ size_t bytes_of_panel(Precision precision, size_t in) {
 
 size_t panels_of(size_t out) { return (out + kPanel - 1) / kPanel; }
 
-/// Before the panels.
+/// Bytes of the factors, which come before the panels.
 size_t bytes_of_factors(size_t in, bool factors) {
   return factors ? round_up(in * sizeof(float), 64) : 0;
 }

@@ -11,12 +11,12 @@
 
 namespace bert {
 
-/// The weights of one Linear, panel by panel in the order of the kernels (linear.h, "Layouts").
+/// The weights of one Linear as panels in kernel order (linear.h, "Layouts").
 ///
-/// From stored matrices the panels are made on demand: in scratch for the first few products, so
-/// that a run of one line touches no memory of the size of the weights, then in memory that is
-/// kept. Threads share the work: each panel is made by one; who finds it in the making uses its own
-/// scratch instead of waiting.
+/// Panels of stored matrices are made on demand. The first few products make them in scratch, so
+/// that a run of one line does not touch memory of the size of the weights; later products make
+/// them in memory that is kept. One thread makes each kept panel. A thread that finds a panel in
+/// the making uses its own scratch instead of waiting.
 class BlockedWeights {
  public:
   BlockedWeights(std::span<const WeightRef> weights, Precision precision,
@@ -32,9 +32,10 @@ class BlockedWeights {
   size_t panel_bytes() const { return panel_bytes_; }
   std::span<const float> factors() const { return factors_; }  ///< [K], or empty
 
-  /// To be asked once a product: whether its panels are to be kept, or are already.
+  /// Whether the panels are kept, or are to be kept from now on. Call it once per product: it
+  /// counts them.
   bool keep() const;
-  /// Panels [first, first + count), one after the other, kept or in scratch.
+  /// Panels [first, first + count), one after the other, in kept memory or in scratch.
   const std::byte* group(size_t first, size_t count, bool keep, float* scratch) const;
   size_t scratch_floats(size_t count) const {
     return (in_ * 64 + count * panel_bytes_) / sizeof(float);
@@ -45,10 +46,10 @@ class BlockedWeights {
 
  private:
   std::vector<WeightRef> weights_;
-  std::vector<float> owned_;  ///< matrices of mixed types, as floats
+  std::vector<float> owned_;  ///< matrices of different types, as floats
   std::vector<float> factors_;
-  const std::byte* stored_ = nullptr;  ///< panels as a file holds them
-  bool stored_as_is_ = false;          ///< and as the kernels want them
+  const std::byte* stored_ = nullptr;  ///< panels in a file
+  bool stored_as_is_ = false;          ///< they are aligned, so the kernels can use them in place
   size_t out_ = 0;
   size_t in_ = 0;
   size_t panels_ = 0;
@@ -58,8 +59,8 @@ class BlockedWeights {
   void choose_layout();
 
   enum : uint8_t { kEmpty, kBusy, kKept };
-  mutable std::atomic<std::byte*> blocks_{nullptr};  ///< [panels, panel_bytes], once there is need
-  mutable std::atomic<bool> refused_{false};         ///< the system has no memory for them
+  mutable std::atomic<std::byte*> blocks_{nullptr};  ///< [panels, panel_bytes], once needed
+  mutable std::atomic<bool> refused_{false};         ///< the system had no memory for them
   mutable std::atomic<int> products_{0};
   std::unique_ptr<std::atomic<uint8_t>[]> states_;  ///< [panels]
 };

@@ -11,7 +11,7 @@
 namespace bert {
 namespace {
 
-// kernels_impl.h repeats these values, since it may not include the headers.
+// The files in kernels/ repeat these values, since they may not include the headers.
 static_assert(int(DType::f64) == 0 && int(DType::f32) == 1 && int(DType::f16) == 2 &&
               int(DType::bf16) == 3);
 static_assert(int(Activation::none) == 0 && int(Activation::gelu) == 1 &&
@@ -76,7 +76,7 @@ double log_sum_exp(std::span<const float> x) {
   if (x.empty()) return -std::numeric_limits<double>::infinity();
   const float top = *std::max_element(x.begin(), x.end());
   if (std::isinf(top)) return top;
-  // Where softmax meets the top of a piece, it leaves 1 / sum(exp(x - top)).
+  // At the largest value of a piece, softmax gives 1 / sum(exp(x - largest)).
   float piece[1024];
   double sum = 0;
   for (size_t i = 0; i < x.size(); i += std::size(piece)) {

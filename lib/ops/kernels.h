@@ -9,9 +9,8 @@
 
 namespace bert {
 
-/// Row-wise kernels. Each picks the best instruction set of this CPU once (base/cpu.h); each
-/// computes a row by the same arithmetic whatever surrounds it. A naive twin of each stands in
-/// tests/unit.
+/// Row-wise kernels for the best instruction set of this CPU (base/cpu.h). The bits of a row do not
+/// depend on the other rows. tests/unit compares each kernel with a naive twin.
 
 /// out = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias, row by row (Ba et al. 2016).
 ///   x, out [T, H] (may be the same)   weight, bias [H]
@@ -24,7 +23,7 @@ void add(ConstMatrix y, Matrix x);
 /// x = act(x), element by element.
 void activate(Activation act, std::span<float> x);
 
-/// x = softmax(x): the maximum is subtracted; a row that is all -inf becomes zeros.
+/// x = softmax(x), computed after subtracting the maximum. A row of only -inf becomes zeros.
 void softmax(std::span<float> x);
 
 /// log(sum(exp(x))) within 1e-6.

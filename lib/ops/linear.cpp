@@ -11,36 +11,36 @@
 namespace bert {
 namespace {
 
-/// Panels that are computed together: tiles of floats are three or two wide, tiles of bytes three,
-/// tiles of parts four or two.
+/// Panels that are computed together. Kernels of floats take up to three panels at once, of bytes
+/// three, of parts (split) four or two.
 constexpr size_t kGroupOfFloats = 6;
 constexpr size_t kGroupOfBytes = 3;
 constexpr size_t kGroupInParts = 16;
-constexpr size_t kGroupOnceInParts = 4;  ///< of panels that are not kept
+constexpr size_t kGroupOnceInParts = 4;  ///< if the panels are not kept
 
-/// Bytes of x that stay in the second-level cache while the weights pass by.
+/// Bytes of x that stay in the second-level cache while the weights stream past.
 constexpr size_t kCachedRows = 384 * 1024;
-/// The same of bf16 on CPUs with AMX: theirs has two megabytes.
+/// The same for bf16 on CPUs with AMX, whose second-level cache has two megabytes.
 constexpr size_t kCachedNarrow = 1536 * 1024;
-/// Rows in parts that stay there, with the sums they come to, while a run of K passes by.
+/// Rows of parts (split) that stay in that cache, with their sums, while a run of K streams past.
 constexpr size_t kRowsInParts = 256;
 
-/// From so many rows on, panels of bf16 are widened to floats for all of them; fewer rows widen
-/// them on their way into registers.
+/// From so many rows on, panels of bf16 are widened to floats once for all rows. For fewer rows the
+/// kernel widens them in registers.
 constexpr size_t kWidenedRows = 32;
 
-/// Rows of every call of BLAS, the last call filled up with zeros. BLAS promises nothing about
-/// equal rows at different places; up to 8 every core of OpenBLAS was seen to treat them alike, at
-/// 12 Haswell's does not.
+/// Rows of every call of BLAS; the last call is filled up with zeros. BLAS does not promise that
+/// equal rows at different places get equal results. With up to 8 rows every core of OpenBLAS gave
+/// equal results; with 12 rows the Haswell core does not.
 constexpr size_t kBlasRows = 8;
 
-/// Bytes from row to row of rounded activations: an odd number of cache lines, so that rows one
-/// below the other do not meet in one set of the cache.
+/// Bytes from row to row of rounded inputs: an odd number of cache lines, so that neighbouring rows
+/// do not compete for one set of the cache.
 size_t row_stride(size_t bytes) { return (round_up(bytes, 64) / 64 | 1) * 64; }
 
 size_t pieces(size_t n, size_t most) { return (n + most - 1) / most; }
 
-/// Panels of int8 to panels of bf16, or those to floats, in `made`.
+/// Widens panels of int8 to bf16, or of bf16 to floats, in `made`.
 void widen(GemmTask& part, bool to_floats, float* made) {
   const KernelTable& table = kernels();
   const size_t stride = to_floats ? bf16_as_f32(part.k) : int8_as_bf16(part.k);
@@ -61,10 +61,10 @@ void widen(GemmTask& part, bool to_floats, float* made) {
 
 struct Linear::State {
   BlockedWeights weights;
-  const std::byte* first;  ///< weight
+  const std::byte* first;  ///< the first matrix
   Precision precision;
   std::vector<float> bias;          ///< [panels * kPanel], or empty
-  std::vector<WeightRef> matrices;  ///< for BLAS: floats as stored; else empty
+  std::vector<WeightRef> matrices;  ///< for BLAS: row-major floats; else empty
   std::vector<float> floats;
 
   State(std::span<const WeightRef> w, std::vector<float> b, Precision p,
@@ -91,26 +91,26 @@ struct Linear::State {
   void run(const GemmTask& task, size_t first, size_t last, bool keep, float* scratch) const;
   void run_blas(ConstMatrix x, Matrix y, Activation act, ConstMatrix residual,
                 float* scratch) const;
-  /// bf16 whose weights are computed with as floats.
+  /// Whether bf16 weights are computed as floats.
   bool to_floats() const { return precision == Precision::bf16 && !kernels().gemm_bf16; }
-  /// int8 whose weights are computed with as bf16.
+  /// Whether int8 weights are computed as bf16.
   bool to_bf16() const { return precision == Precision::int8 && kernels().int8_to_bf16; }
-  /// Floats are multiplied.
+  /// Whether the kernel multiplies floats.
   bool wide() const { return precision == Precision::f32 || to_floats(); }
-  /// Bytes are multiplied.
+  /// Whether the kernel multiplies bytes.
   bool bytes() const { return precision == Precision::int8 && !to_bf16(); }
-  /// Bytes of a panel as it is computed with, where it is not stored so; else 0.
+  /// Bytes of a widened panel; 0 if panels are not widened.
   size_t widened() const {
     return to_floats() ? bf16_as_f32(weights.in()) : to_bf16() ? int8_as_bf16(weights.in()) : 0;
   }
-  /// Panels that are computed at once.
+  /// Panels that are computed together.
   size_t group() const {
     if (wide()) return kGroupOfFloats;
     if (bytes()) return kGroupOfBytes;
     if (precision == Precision::split) return kGroupInParts;
     return narrow_group(to_bf16() ? widened() : weights.panel_bytes());
   }
-  /// For panels that are not kept.
+  /// Scratch for panels that are not kept.
   size_t panel_floats() const { return round_up(weights.scratch_floats(group()), 16); }
   size_t scratch_floats(size_t rows) const {
     const size_t made = precision == Precision::split ? split_scratch(rows, group())
@@ -157,7 +157,7 @@ void Linear::State::store_for_blas(std::span<const WeightRef> w) {
       {reinterpret_cast<const std::byte*>(floats.data()), DType::f32, weights.out(), weights.in()}};
 }
 
-/// Rounds the activations to what the kernels of this precision take.
+/// Rounds the inputs to the type that the kernels of this precision take.
 void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& task) const {
   const KernelTable& table = kernels();
   const size_t in = weights.in();
@@ -198,7 +198,7 @@ void Linear::State::prepare(ConstMatrix x, LinearScratch& scratch, GemmTask& tas
   }
 }
 
-/// Panels [first, last) of the product `task`, which describes all of them.
+/// Computes panels [first, last) of the whole product `task`.
 void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool keep,
                         float* scratch) const {
   const KernelTable& table = kernels();
@@ -210,7 +210,8 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
                                            : table.gemm_bf16;
   const size_t most = split && !keep ? kGroupOnceInParts : group();
   const size_t groups = pieces(last - first, most);
-  // Rows in blocks that stay in cache, unless each group of panels would be made again for each.
+  // Rows are cut into blocks that stay in cache, unless each block would have to make the panels
+  // again.
   const size_t row_bytes = task.lda * (wide() ? 4 : bytes() ? table.int8_bytes : 2);
   const size_t cached = !wide() && !bytes() && table.narrow_bytes > 0 ? kCachedNarrow : kCachedRows;
   const size_t fitting = split ? kRowsInParts : std::max<size_t>(32, cached / row_bytes / 32 * 32);
@@ -237,7 +238,7 @@ void Linear::State::run(const GemmTask& task, size_t first, size_t last, bool ke
   }
 }
 
-/// The same for whole rows by BLAS.
+/// Computes all of y by BLAS.
 void Linear::State::run_blas(ConstMatrix x, Matrix y, Activation act, ConstMatrix residual,
                              float* scratch) const {
   const KernelTable& table = kernels();

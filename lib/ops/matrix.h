@@ -8,7 +8,8 @@
 
 namespace bert {
 
-/// A read-only view of a row-major float matrix; `stride` floats from row to row.
+/// A read-only view of a row-major float matrix [rows, cols]; a row begins `stride` floats after
+/// the row before it.
 struct ConstMatrix {
   const float* data = nullptr;
   size_t rows = 0;
@@ -39,8 +40,8 @@ struct Matrix {
   operator ConstMatrix() const { return {data, rows, cols, stride}; }
 };
 
-/// Memory aligned to 64 bytes that grows and never shrinks; growing loses the content.
-/// Not initialised. One per thread and purpose. Throws std::bad_alloc.
+/// Memory aligned to 64 bytes, not initialised. It grows and never shrinks; growing loses the
+/// content. One per thread and purpose. Throws std::bad_alloc.
 class Buffer {
  public:
   Buffer() = default;

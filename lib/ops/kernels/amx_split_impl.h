@@ -1,17 +1,17 @@
 // Part of kernels_amx.cpp: products of floats as sums of products of bf16 (Henry, Tang, Heinecke,
 // "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations",
-// 2019). A float is the sum of three bf16; of the nine products of their parts those three are left
-// out that a sum of floats does not see.
+// 2019). A float is the sum of three bf16 parts. Of the nine products of parts, the three smallest
+// are left out: they are below the rounding of a float sum.
 
 constexpr size_t kTile = kTileRows * kTileBytes;
-/// Of a panel, parts of 32 along K: three tiles.
+/// Bytes of the three parts of a panel over 32 values along K: three tiles.
 constexpr size_t kPartsStep = 3 * kTile;
-/// Steps of 32 along K whose parts of two panels stay in the second-level cache, twice: those that
-/// are computed with and those that are made.
+/// Steps of 32 along K. So many parts of two panels stay in the second-level cache twice: the parts
+/// that are computed and the parts that are made for the next piece.
 constexpr size_t kPartsSteps = 12;
 
-/// Weights are cut to their parts, activations rounded: the products that are left out then have
-/// either sign, and no sum leans to one side.
+/// Splits inputs into parts by rounding, while weights are truncated. So the products that are left
+/// out have either sign, and the sums have no bias.
 void split_impl(const float* x, size_t k, size_t part, uint16_t* out) {
   for (size_t i = 0; i < round_up(k, kTileK); i += kLanes) {
     Vec rest = load_n(x + i, i < k ? smaller(kLanes, k - i) : 0);
@@ -24,7 +24,7 @@ void split_impl(const float* x, size_t k, size_t part, uint16_t* out) {
   }
 }
 
-/// Two steps of K of a panel, 16 outputs each, to one row of each of three tiles.
+/// Writes two steps of K of a panel, 16 outputs each, as one row of each of three tiles.
 inline void cut_pair(Vec even, Vec odd, char* to) {
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
   UNROLL for (size_t p = 0; p < 3; ++p) {
@@ -38,8 +38,8 @@ inline void cut_pair(Vec even, Vec odd, char* to) {
   }
 }
 
-/// The parts of some panels, from k on: for each 32 of K three tiles of 16 pairs by 16 outputs.
-/// They are made little by little, while tiles compute with the parts that were made before.
+/// Makes the parts of some panels, from k on: for each 32 values along K three tiles of 16 pairs by
+/// 16 outputs. It works little by little, while tiles compute the parts that were made before.
 class Cut {
  public:
   Cut() = default;
@@ -63,7 +63,7 @@ class Cut {
  private:
   void one() {
     const float* at = reinterpret_cast<const float*>(from_) + pair_ * 2 * kPanel;
-    // Less far ahead, or farther, few rows wait longer for memory.
+    // At a smaller or larger distance, a few rows wait longer for memory.
     _mm_prefetch(at + 128, _MM_HINT_T0);
     _mm_prefetch(at + 128 + kPanel, _MM_HINT_T0);
     const size_t left = count_ - smaller(count_, pair_ * 2);
@@ -81,7 +81,8 @@ class Cut {
   char* to_ = nullptr;
 };
 
-/// The sums of one step, the smallest products first: two tiles of rows by at most two panels.
+/// Adds one step of K to the sums, the smallest products first: two tiles of rows by at most two
+/// panels.
 template <size_t NP>
 inline void multiply_parts(const char* a, size_t stride, const char* b, size_t panel, Cut& next,
                            size_t share) {
@@ -109,12 +110,12 @@ inline void multiply_parts(const char* a, size_t stride, const char* b, size_t p
   load_a(0), multiply();
 }
 
-/// The same, in the same order, of one tile of rows by at most four panels.
+/// The same, in the same order, for one tile of rows by at most four panels.
 template <size_t NP>
 inline void multiply_few_parts(const char* a, size_t stride, const char* b, size_t panel, Cut& next,
                                size_t share) {
   const size_t part = stride / 3;
-  // Macros, as the intrinsics want numbers of tiles. Tiles 6 and 7 take turns.
+  // Macros, because the intrinsics want tile numbers as constants. Tiles 6 and 7 take turns.
 #define BY_PANEL(J, B, PART, A)                               \
   if constexpr (NP > J) {                                     \
     _tile_loadd(B, b + J * panel + PART * kTile, kTileBytes); \
@@ -139,7 +140,7 @@ inline void multiply_few_parts(const char* a, size_t stride, const char* b, size
 #undef BY_PANEL
 }
 
-/// Up to 16 rows by four panels at a time.
+/// Computes up to 16 rows by four panels at a time.
 void split_few(const GemmTask& t, char* parts) {
   alignas(64) float sums[2][kTileRows * 4 * kPanel];
   const size_t steps = (t.k + kTileK - 1) / kTileK, pieces = (t.panels + 3) / 4 * steps;
@@ -173,7 +174,7 @@ void split_few(const GemmTask& t, char* parts) {
   waiting.finish(waiting.rows);
 }
 
-/// Sums so far of a block of rows by two panels.
+/// Loads the sums so far of a block of rows by two panels.
 template <bool Tall>
 inline void load_sums(const float* from) {
   constexpr size_t kStride = 2 * kTileBytes;
@@ -186,7 +187,7 @@ inline void load_sums(const float* from) {
   }
 }
 
-/// What the rows of a block meet: the parts of [k, k + count) of at most two panels.
+/// A piece of the weights: the parts of [k, k + count) of at most two panels.
 struct Piece {
   GemmTask task;
   size_t k, count;
@@ -223,7 +224,7 @@ inline void split_block(const Piece& p, size_t row, size_t rows, Waiting& before
   if (p.last) before = {p.task, sums, 2 * kPanel, row, rows, 0};
 }
 
-/// All rows by at most two panels.
+/// Computes all rows by at most two panels.
 template <size_t NP>
 void split_rows(const Piece& p, Waiting& before, Cut& next) {
   const size_t blocks = p.task.rows / (2 * kTileRows) + 1;
@@ -233,7 +234,8 @@ void split_rows(const Piece& p, Waiting& before, Cut& next) {
   });
 }
 
-/// The pieces one after the other; each meets all rows, whose sums wait in memory meanwhile.
+/// Computes the pieces one after the other, each for all rows. The sums are in memory between
+/// pieces.
 void split_many(const GemmTask& t, char* parts, float* sums) {
   constexpr size_t kK = kPartsSteps * kTileK;
   const size_t pairs = (t.panels + 1) / 2, pieces = pairs * ((t.k + kK - 1) / kK);

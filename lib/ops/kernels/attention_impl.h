@@ -1,6 +1,6 @@
 // Part of kernels_impl.h: one head of one sequence.
 
-/// c[rows, panels * 16] = a b, without epilogue; c is scratch, whole panels wide.
+/// c [rows, panels * 16] = a b, without epilogue; c is scratch of whole panels.
 inline void product(const float* a, size_t lda, size_t rows, const float* b, size_t panel_floats,
                     size_t step, size_t panels, size_t k, float* c, size_t ldc) {
   in_pieces(panels, kTilePanels, [&](size_t first, size_t count) {
@@ -32,7 +32,7 @@ void copy_panels(const float* v, size_t stride, size_t n, size_t d, float* out) 
   }
 }
 
-/// Rows [first, first + rows) of t.out, from whole panels and one factor a row.
+/// Writes rows [first, first + rows) of t.out: `from` [rows, d16] times one factor per row.
 inline void write_rows(const AttentionTask& t, size_t first, size_t rows, const float* from,
                        const float* factors) {
   const size_t d16 = round_up(t.d, kPanel);

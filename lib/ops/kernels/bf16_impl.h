@@ -1,15 +1,15 @@
-// Part of kernels_avx512_vnni.cpp and kernels_amx.cpp: floats to bfloat16 by the CPU's own
-// instruction, which rounds to nearest even and takes denormal numbers for zeros, as its products
-// do.
+// Part of kernels_avx512_vnni.cpp and kernels_amx.cpp: converts floats to bfloat16 by the CPU's
+// instruction. It rounds to nearest even and treats denormal numbers as zeros, as the products of
+// bf16 do.
 
-/// Two rows as pairs: even in the lower, odd in the upper half of each lane.
+/// Two rows as pairs of bf16: `even` in the lower half of each lane, `odd` in the upper half.
 inline __m512i bf16_pairs(Vec even, Vec odd) {
   const __m512i index = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
                                          8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return _mm512_permutexvar_epi16(index, (__m512i)_mm512_cvtne2ps_pbh(odd, even));
 }
 
-/// 32 floats of a row, the first n of them; the others are zeros.
+/// The first n of 32 floats as bf16; the others are zeros.
 inline __m512i bf16_of_32(const float* x, size_t n) {
   const size_t low = smaller(n, kLanes);
   return (__m512i)_mm512_cvtne2ps_pbh(load_n(x + low, n - low), load_n(x, low));
@@ -53,14 +53,15 @@ void bf16_transpose_impl(const float* x, size_t stride, size_t k, size_t n, size
   }
 }
 
-/// n floats of a row and zeros behind them, up to a multiple of 32.
+/// n floats as bf16, filled up with zeros to a multiple of 32.
 inline void bf16_padded(const float* x, size_t n, uint16_t* out) {
   for (size_t i = 0; i < n; i += 32) {
     _mm512_storeu_si512(out + i, bf16_of_32(x + i, smaller(32, n - i)));
   }
 }
 
-/// 2^x for x <= 0 within 3e-6, which bf16 does not see; 2^-126 is the least. NaN stays.
+/// 2^x for x <= 0 within 3e-6, far below bf16's rounding; the least result is 2^-126. NaN stays
+/// NaN.
 inline Vec exp2_v(Vec x) {
   x = max_v(set1(-126.f), x);
   const Vec n = round_v(x), f = sub(x, n);
@@ -71,7 +72,7 @@ inline Vec exp2_v(Vec x) {
   return scale2(fma(p, f, set1(1.f)), n);
 }
 
-/// exp_row to bf16, and zeros behind it up to a multiple of 32.
+/// exp_row that writes bf16, filled up with zeros to a multiple of 32.
 inline float bf16_exp_row(float* x, size_t n, float scale, uint16_t* out) {
   const float top = row_max(x, n);
   if (top == -kInfinity) {
@@ -95,7 +96,7 @@ inline float bf16_exp_row(float* x, size_t n, float scale, uint16_t* out) {
   return reduce_add(add(sum[0], sum[1]));
 }
 
-/// c [rows, cols] = a [rows, k] b, of whole panels.
+/// c [rows, cols] = a [rows, k] b, in whole panels.
 template <void (*Gemm)(const GemmTask&)>
 void bf16_product(const uint16_t* a, size_t k, const uint16_t* b, size_t rows, float* c,
                   size_t cols) {
@@ -111,7 +112,7 @@ void bf16_product(const uint16_t* a, size_t k, const uint16_t* b, size_t rows, f
   Gemm(task);
 }
 
-/// attention_impl with products of bf16: queries, keys, values and probabilities are rounded, sums
+/// attention_impl with products of bf16: queries, keys, values and probabilities are rounded; sums
 /// and softmax are float.
 template <void (*Gemm)(const GemmTask&)>
 void attention_bf16_impl(const AttentionTask& t) {

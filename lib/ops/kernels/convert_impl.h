@@ -1,6 +1,6 @@
-// Part of kernels_impl.h: number types, and weights in the order of the kernels.
+// Part of kernels_impl.h: conversions of number types, and weights in kernel order.
 
-// DType's values; see dtype.h.
+// The values of DType in dtype.h.
 enum Type { kF64, kF32, kF16, kBF16 };
 
 inline float bits_float(uint32_t bits) {
@@ -67,7 +67,7 @@ template <int T>
 void pack_f32_as(const std::byte* const* rows, size_t k, float* panel) {
   size_t i = 0;
   if constexpr (T != kF64) {
-    // The panel after this one, as 16 streams are more than the hardware follows.
+    // Prefetches the next panel: the hardware does not follow 16 streams.
     const ptrdiff_t ahead = rows[1] ? (rows[1] - rows[0]) * 16 : 0;
     const std::byte* at[kPanel];
     alignas(64) static constexpr std::byte kZeros[64] = {};
@@ -133,7 +133,7 @@ void bf16_to_f32_impl(const void* panel, size_t k, float* out) {
   }
 }
 
-/// The largest absolute value as bits: NaN beats infinity beats numbers.
+/// The larger absolute value, as bits: NaN is above infinity, which is above all numbers.
 inline uint32_t larger_bits(uint32_t best, float x) {
   const uint32_t bits = float_bits(x) & 0x7fffffffu;
   return bits > best ? bits : best;
@@ -141,7 +141,7 @@ inline uint32_t larger_bits(uint32_t best, float x) {
 
 constexpr float kSmallestScale = 1e-30f;
 
-/// Nearest even, for |x| < 2^22.
+/// Rounds to the nearest even whole number, for |x| < 2^22.
 inline float nearest(float x) { return (x + 12582912.f) - 12582912.f; }
 
 inline int32_t load_int(const void* p) {
@@ -168,7 +168,7 @@ inline void pack_int8_group(const float* panel, size_t k, char* out) {
   for (size_t i = 0; i < round_up(k, 4); ++i) {
     for (size_t n = 0; n < kPanel; ++n) {
       const float scaled = i < k ? nearest(panel[i * kPanel + n] * factors[n]) : 0.f;
-      // NaN compares false and becomes 0; its scale is NaN already.
+      // NaN compares false and becomes 0; the scale of its group is NaN.
       const int32_t value = scaled >= -127.f && scaled <= 127.f ? static_cast<int32_t>(scaled) : 0;
       sums[n] += value;
       to[i / 4 * 4 * kPanel + n * 4 + i % 4] = static_cast<int8_t>(value);
@@ -187,7 +187,7 @@ void pack_int8_impl(const float* panel, size_t k, void* out) {
   }
 }
 
-/// Maps [min, max] of a group to 0..255, zero being exact.
+/// Maps [min, max] of a group to 0..255; zero stays exact.
 inline Int8Scale to_int8_group(const float* x, size_t n, int8_t* out) {
   Vec low = set1(0.f), high = low, fault = low;
   each(n, [&](size_t i, auto part) {

@@ -1,18 +1,20 @@
-// Part of kernels_impl.h: products by panels of weights.
+// Part of kernels_impl.h: products with panels of weights.
 
-/// The sums over K are cut into runs of at most this length, of equal size, added at the end:
-/// shorter chains round less, and the cut depends on K alone. The panels of one run stay in the
+/// Sums over K are cut into runs of equal size, at most this long, which are added at the end:
+/// shorter chains round less. The cut depends only on K. The panels of one run stay in the
 /// first-level cache.
 constexpr size_t kMaxChain = 192;
 
-/// Up to so many rows, the first tile of rows waits for memory, and fetches this many bytes ahead
-/// of where it reads. Farther, or into the second-level cache alone, was slower on CPUs with AMX.
+/// With at most so many rows, the first tile of rows waits for memory, so it prefetches kNear bytes
+/// ahead. A larger distance, or a prefetch into the second-level cache only, was slower on CPUs
+/// with AMX.
 constexpr size_t kWaitingRows = 64;
 constexpr size_t kNear = 2048;
 
-/// The panels that follow are fetched while these are computed with, a little at each step along K
-/// (a group of int8): many at once would keep what is wanted now waiting. What many tiles of rows
-/// share, the first level of cache takes; few fetch so much each that only the second has room.
+/// Prefetches the next panels while the current ones are computed, a little at each step along K
+/// (at each group of int8): a burst would delay the loads that are needed now. If many tiles of
+/// rows share the work, each step is small and goes to the first-level cache; larger steps fit only
+/// into the second-level cache.
 struct Ahead {
   const char* next = nullptr;
   size_t step = 0;
@@ -27,7 +29,7 @@ struct Ahead {
   }
 };
 
-/// The share of a tile of `rows` rows, which meets NP panels in so many steps.
+/// The share of a tile of `rows` rows that computes NP panels in `steps` steps.
 template <size_t NP>
 inline Ahead ahead_of(const GemmTask& t, size_t row, size_t rows, size_t steps) {
   const size_t bytes = NP * t.panel_stride;
@@ -35,8 +37,8 @@ inline Ahead ahead_of(const GemmTask& t, size_t row, size_t rows, size_t steps) 
   return {following + bytes * row / t.rows, bytes * rows / t.rows / steps + 1};
 }
 
-/// c[MR, NP * 16] (+)= a[MR, k] b[k, NP * 16], one chain of multiply-adds per element.
-/// Waits: for b, see kWaitingRows.
+/// c [MR, NP * 16] (+)= a [MR, k] b [k, NP * 16], one chain of multiply-adds per element. Waits:
+/// the tile waits for b; see kWaitingRows.
 template <size_t MR, size_t NP, bool Waits>
 void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, size_t step,
               size_t k, float* c, size_t ldc, bool accumulate, Ahead ahead) {
@@ -70,14 +72,14 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
 using TileF32 = void (*)(const float*, size_t, const float*, size_t, size_t, size_t, float*, size_t,
                          bool, Ahead);
 
-/// tile_f32<rows, NP, Waits> by the number of rows.
+/// tile_f32<rows, NP, Waits> for a number of rows known at run time.
 template <size_t NP, bool Waits, size_t... R>
 inline TileF32 tile_of(size_t rows, Rows<R...>) {
   static constexpr TileF32 kTiles[] = {tile_f32<R, NP, Waits>...};
   return kTiles[rows - 1];
 }
 
-/// The weight of one step of K, of 16 bits each, two steps side by side.
+/// Weights of 16 bits: in each lane one output, with two steps of K side by side.
 using Pairs = uint32_t __attribute__((vector_size(sizeof(Vec))));
 inline Pairs load_pairs(const char* p) {
   Pairs pairs;
@@ -87,11 +89,11 @@ inline Pairs load_pairs(const char* p) {
 inline Vec even_of(Pairs x) { return (Vec)(x << 16); }
 inline Vec odd_of(Pairs x) { return (Vec)(x & 0xffff0000u); }
 
-/// One step of K; half: even_of or odd_of.
+/// Adds one step of K; `half` is even_of or odd_of.
 template <Vec (*half)(Pairs), size_t MR, size_t NV>
 inline void add_step(const float* a, size_t lda, const char* b, size_t panel_bytes,
                      Vec (&sum)[MR][NV]) {
-  // So that both steps load the pairs: kept, they would take registers from the sums.
+  // Makes both steps load the pairs from memory: kept, they would take registers from the sums.
   asm("" : "+r"(b));
   Vec w[NV];
   UNROLL for (size_t j = 0; j < NV; ++j) {
@@ -103,7 +105,7 @@ inline void add_step(const float* a, size_t lda, const char* b, size_t panel_byt
   }
 }
 
-/// tile_f32 by panels of the bf16 layout, from step `first` of K on: the same bits as by panels
+/// tile_f32 with panels of the bf16 layout, from step `first` of K on. The same bits as with panels
 /// that were widened before.
 template <size_t MR, size_t NP, bool Waits>
 void tile_bf16(const float* a, size_t lda, const char* b, size_t panel_bytes, size_t first,
@@ -154,8 +156,8 @@ void epilogue_as(const GemmTask& t, const float* tile, size_t row, size_t rows, 
   }
 }
 
-/// The same for whole panels, in as few instructions as can be: while it runs, the sums of the next
-/// tile wait.
+/// The same for whole panels, in as few instructions as possible, because the next tile waits for
+/// it.
 template <int A, bool Residual, size_t NP>
 void finish_as(const GemmTask& t, const float* tile, size_t row, size_t rows) {
   constexpr size_t NV = NP * kVecsPerPanel;
@@ -174,7 +176,7 @@ void finish_as(const GemmTask& t, const float* tile, size_t row, size_t rows) {
   }
 }
 
-/// From the sums of a tile [rows, ld] to t.c.
+/// Writes t.c from the sums of a tile [rows, ld]: bias, activation, residual.
 void epilogue(const GemmTask& t, const float* tile, size_t row, size_t rows, size_t ld) {
   switch (t.activation) {
     case kGelu:
@@ -198,7 +200,7 @@ void epilogue(const GemmTask& t, const float* tile, size_t row, size_t rows, siz
   }
 }
 
-/// From the sums of a tile [rows, NP * 16] to t.c.
+/// The same from a tile [rows, NP * 16], by finish_as if it fits.
 template <size_t NP>
 void finish(const GemmTask& t, const float* tile, size_t row, size_t rows) {
   if (t.bias && t.cols == NP * kPanel) {
@@ -211,7 +213,7 @@ void finish(const GemmTask& t, const float* tile, size_t row, size_t rows) {
   epilogue(t, tile, row, rows, NP * kPanel);
 }
 
-/// Calls f(first, count) for pieces of [0, n) of at most `most`, as equal as can be.
+/// Calls f(first, count) for pieces of [0, n) of at most `most`, as equal as possible.
 template <typename F>
 inline void in_pieces(size_t n, size_t most, F&& f) {
   const size_t pieces = (n + most - 1) / most;
@@ -222,7 +224,7 @@ inline void in_pieces(size_t n, size_t most, F&& f) {
   }
 }
 
-/// The part of `t` that concerns `panels` panels from `first` on.
+/// The part of task `t` for `panels` panels from `first` on.
 inline GemmTask panels_of(const GemmTask& t, size_t first, size_t panels) {
   GemmTask part = t;
   part.b = static_cast<const char*>(t.b) + first * t.panel_stride;
@@ -234,12 +236,13 @@ inline GemmTask panels_of(const GemmTask& t, size_t first, size_t panels) {
   return part;
 }
 
-/// How the sums of some rows come about: run<NP>(t, row, rows, tile, ld, all) leaves them in `tile`
+/// Computes the sums of some rows: run<NP>(t, row, rows, tile, ld, all) writes them to `tile`
 /// [rows, ld].
 struct F32 {
   using SomeRows = OneTile;
   using AllRows = TileRows;
-  static constexpr size_t kTilesAtOnce = 4;  ///< meet a run of K while its panels are in cache
+  static constexpr size_t kTilesAtOnce = 4;  ///< they share a run of K while its panels are in
+                                             ///< cache
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, size_t ld,
                   Rows<R...> all) {
@@ -259,7 +262,7 @@ struct F32 {
   }
 };
 
-/// The same by panels of bf16.
+/// The same with panels of bf16.
 struct Bf16AsF32 {
   using SomeRows = OneTileOfHalfs;
   using AllRows = TileOfHalfs;
@@ -285,7 +288,7 @@ struct Bf16AsF32 {
   }
 };
 
-/// Fetches the places of c that these rows will fill.
+/// Prefetches the part of c that these rows will write.
 template <size_t NP>
 inline void fetch_places(const GemmTask& t, size_t row, size_t rows) {
   for (size_t r = row; r < row + rows; ++r) {
@@ -293,8 +296,8 @@ inline void fetch_places(const GemmTask& t, size_t row, size_t rows) {
   }
 }
 
-/// The same for kernels that take whole sums at once, kStep values of K at each step:
-/// K::tile<MR, NP>(t, row, tile, ld, ahead).
+/// The same for kernels that sum over all of K at once, kStep values at each step: K::tile<MR,
+/// NP>(t, row, tile, ld, ahead).
 template <typename K>
 struct Whole {
   using SomeRows = typename K::AllRows;
@@ -314,7 +317,7 @@ template <typename K, size_t NP, size_t... R>
 void gemm_panels(const GemmTask& t, Rows<R...> all) {
   constexpr size_t kRows = K::kTilesAtOnce * sizeof...(R);
   alignas(64) float tile[kRows * NP * kPanel];
-  // The sums are what is wanted, as in attention.
+  // The sums are the result, as in attention.
   const bool done = !t.bias && !t.residual && t.activation == kNone && t.cols == NP * kPanel;
   in_pieces(t.rows, kRows, [&](size_t row, size_t rows) {
     if (done) return K::template run<NP>(t, row, rows, t.c + row * t.ldc, t.ldc, all);
@@ -340,8 +343,8 @@ void gemm_rows(const GemmTask& t, AllRows all) {
   });
 }
 
-/// Few rows need more panels at once, to have enough independent chains; some go by fewer, so that
-/// they meet the weights once.
+/// A few rows take more panels at once, to have enough independent chains. Some more rows that fit
+/// one taller tile take fewer panels, so that the weights are read once.
 template <typename K>
 void gemm(const GemmTask& t) {
   if (t.rows <= rows_in(FewRows{})) return gemm_rows<K, kFewPanels>(t, FewRows{});

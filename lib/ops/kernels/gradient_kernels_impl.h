@@ -1,5 +1,5 @@
-// The kernels of training, written once for all instruction sets: included by kernels_*.cpp after
-// kernels_impl.h, whose rules hold here too.
+// The kernels of training, written once for all instruction sets. kernels_{plain,avx2,avx512}.cpp
+// include it after kernels_impl.h, whose rules hold here too.
 
 // 1 / sqrt(2 pi) e^(-x^2 / 2)
 inline Vec normal_density(Vec x) {
@@ -158,9 +158,10 @@ double sum_squares_impl(const float* x, size_t n) {
   return total;
 }
 
-inline Vec sqrt_v(Vec x);  // of the instruction set
+inline Vec sqrt_v(Vec x);  // each kernels_*.cpp defines it
 
-/// Loshchilov and Hutter 2019, in the order of PyTorch's AdamW: decay, moments, then the step.
+/// AdamW (Loshchilov and Hutter 2019) with PyTorch's result: the step is added to the decayed
+/// value.
 template <bool kHasGradient>
 void adamw_as(const AdamWTask& t) {
   const Vec beta1 = set1(t.beta1), rest1 = set1(t.rest1);
@@ -185,11 +186,12 @@ void adamw_as(const AdamWTask& t) {
 
 void adamw_impl(const AdamWTask& t) { return t.gradient ? adamw_as<true>(t) : adamw_as<false>(t); }
 
-/// Plain, so that the compiler makes vectors of it; one element costs two multiplications.
+/// Plain code that the compiler vectorises.
 void dropout_impl(uint64_t key, uint32_t dropped, float scale, float* x, size_t n) {
   const auto low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
   for (size_t i = 0; i < n; ++i) {
-    uint32_t h = static_cast<uint32_t>(i) * 0x9E3779B9u + low;  // murmur3's finaliser, keyed twice
+    uint32_t h = static_cast<uint32_t>(i) * 0x9E3779B9u + low;  // murmur3's finaliser, with both
+                                                                // halves of the key
     h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
     h ^= high;
     h = (h ^ (h >> 13)) * 0xC2B2AE35u;

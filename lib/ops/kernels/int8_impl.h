@@ -1,8 +1,8 @@
 // Part of kernels_avx2.cpp and kernels_avx512.cpp: products of int8, group by group. The float sums
-// of the groups are in memory: the registers are for the exact sums of a group.
+// over groups are in memory; the registers hold the exact sums of one group.
 
-/// K::add_group<MR, NV>(t, a, b, steps, sum) adds the products of `steps` steps of four, K::Value
-/// being what to_int8 writes.
+/// K::add_group<MR, NV>(t, a, b, steps, sum) adds the products of `steps` steps of four values.
+/// K::Value is the type that to_int8 writes.
 template <typename K>
 struct Int8 {
   using AllRows = Int8Rows;
@@ -28,7 +28,7 @@ struct Int8 {
           const Int8Scale& s = scales[r * groups];
           float* to = tile + r * ld + j * kLanes;
           const Vec before = k > 0 ? load(to) : set1(0.f);
-          // Exact: whole numbers below 2^24.
+          // Exact, since floats hold all whole numbers below 2^24.
           const Vec exact = sub(floats_of(sum[r][j]), mul(excess, set1(s.zero)));
           store(to, add(before, mul(mul(exact, scale), set1(s.scale))));
         }
@@ -42,9 +42,9 @@ struct Int8 {
   }
 };
 
-/// Where no instruction sums the products of bytes exactly (those to 16 bits overflow), both sides
-/// become 16 bits, the activations once, the weights on their way. Of every four the first and
-/// third stand before the others: so do the weights come out of their bytes.
+/// Without VNNI, no instruction sums products of bytes exactly: sums of 16 bits overflow. So both
+/// sides become 16 bits: inputs here, weights in the kernel. Of every four values, the first and
+/// third come before the second and fourth, as even_bytes and odd_bytes give the weights.
 void to_int8_wide(const float* x, size_t k, void* out, Int8Scale* scales) {
   int8_t bytes[kInt8Group];
   char* to = static_cast<char*>(out);

@@ -7,18 +7,19 @@
 namespace bert {
 namespace {
 #include "ops/kernels/vec_avx512.h"
-// Follows the vector type.
+// After the vector type, which it uses.
 #include "ops/kernels/kernels_impl.h"
 // Follows them.
 #include "ops/kernels/bf16_impl.h"
 
-// A tile is 16 rows of 64 bytes. Tiles 0 to 3 are sums [16, 16], 4 and 5 rows of a, 6 and 7 are of
-// b: 16 pairs of K by 16 outputs, which is how a panel lies in memory.
+// A tile has 16 rows of 64 bytes. Tiles 0 to 3 are sums [16, 16], tiles 4 and 5 are rows of a,
+// tiles 6 and 7 are from b: 16 pairs along K by 16 outputs, as a panel is in memory.
 constexpr size_t kTileRows = 16;
 constexpr size_t kTileBytes = 64;
 constexpr size_t kTileK = kTileBytes / sizeof(uint16_t);
 
-/// g++ 12 does not see what the intrinsics for tiles read: all stores before this are done.
+/// g++ 12 does not know which memory the tile intrinsics read. This makes it finish all stores
+/// before.
 inline void finish_stores(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
 struct alignas(64) TileConfig {
@@ -29,7 +30,8 @@ struct alignas(64) TileConfig {
   uint8_t rows[16] = {};
 };
 
-/// Two tiles of rows, `rows` in all, by two panels; or one of rows by four panels.
+/// Configures tiles for two tiles of rows, `rows` in all, by two panels, or one tile of rows by
+/// four panels.
 void configure(size_t rows) {
   TileConfig config;
   const auto first = static_cast<uint8_t>(smaller(rows, kTileRows));
@@ -43,8 +45,8 @@ void configure(size_t rows) {
   _tile_loadconfig(&config);
 }
 
-/// Calls block.operator()<Tall>(row, count) for blocks of all `rows`, configured: of 32 rows, then
-/// the rest, tall from 17 on.
+/// Configures tiles and calls block.operator()<Tall>(row, count) for blocks that cover `rows`:
+/// blocks of 32 rows, then the rest. A block of more than 16 rows is tall.
 template <typename F>
 inline void in_blocks(size_t rows, F&& block) {
   constexpr size_t kTall = 2 * kTileRows;
@@ -59,7 +61,8 @@ inline void in_blocks(size_t rows, F&& block) {
   }
 }
 
-/// sums += a b over one tile's length of K. Tall: two tiles of rows by at most two panels.
+/// sums += a b over one tile's length of K. Tall: two tiles of rows by at most two panels; else one
+/// tile of rows by at most four.
 template <bool Tall, size_t NP>
 inline void multiply_tiles(const char* a, size_t a_stride, const char* b, size_t panel_stride) {
   _tile_loadd(4, a, a_stride);
@@ -93,7 +96,7 @@ inline void zero_sums() {
   _tile_zero(3);
 }
 
-/// To [rows, NP * 16] floats, ld from row to row.
+/// Stores the sums to [rows, NP * 16] floats, ld from row to row.
 template <bool Tall, size_t NP>
 inline void store_sums(float* out, size_t ld) {
   const size_t stride = ld * sizeof(float);
@@ -109,12 +112,13 @@ inline void store_sums(float* out, size_t ld) {
   }
 }
 
-/// The end of K, which fills no tile, with zeros behind it.
+/// The end of K, which does not fill a tile, filled up with zeros.
 struct Tail {
   alignas(64) char a[2 * kTileRows * kTileBytes];
   alignas(64) char b[4 * kTileRows * kTileBytes];
 
-  /// `bytes` (1 to 64) of each row of a, and of b four times as many in rows of 16 outputs.
+  /// Copies `bytes` (1 to 64) of each row of a, and bytes / 4 rows of each panel of b (16 pairs
+  /// each).
   Tail(const char* from_a, size_t stride, size_t rows, const char* from_b, size_t panel_stride,
        size_t panels, size_t bytes) {
     const __mmask64 some = ~uint64_t{0} >> (64 - bytes);
@@ -132,8 +136,8 @@ struct Tail {
   }
 };
 
-/// What follows the sums of a block. It is done row by row while tiles compute the next block,
-/// since vectors wait long for what tiles have just stored.
+/// The epilogue of a block. It runs row by row while tiles compute the next block, since vector
+/// loads wait long for data that tiles have just stored.
 struct Waiting {
   GemmTask task;
   const float* sums = nullptr;
@@ -148,7 +152,7 @@ struct Waiting {
   }
 };
 
-/// `sums` [rows, ld] of `rows` rows of t by its NP panels.
+/// Computes `sums` [rows, ld] of `rows` rows of t by its NP panels.
 template <bool Tall, size_t NP>
 void bf16_block(const GemmTask& t, size_t row, size_t rows, float* sums, size_t ld,
                 Waiting& before) {
@@ -173,7 +177,7 @@ void bf16_block(const GemmTask& t, size_t row, size_t rows, float* sums, size_t 
   before.finish(before.rows);
 }
 
-/// Lanes 4 i to 4 i + 3 are x[4 quarter + i].
+/// A vector whose lanes 4 i to 4 i + 3 are x[4 quarter + i].
 inline Vec each_four_times(Vec x, int quarter) {
   const __m512i lane = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
   return _mm512_permutexvar_ps(_mm512_add_epi32(lane, _mm512_set1_epi32(4 * quarter)), x);
@@ -190,7 +194,7 @@ void int8_to_bf16_impl(const void* panel, size_t k, void* out) {
     from += 128;
     const size_t steps = (smaller(kInt8Group, k - i) + 3) / 4;
     for (size_t s = 0; s < steps; ++s, from += 64, to += 128) {
-      // Without it, a few rows wait for memory most of the time.
+      // Without the prefetch, a product of a few rows mostly waits for memory.
       _mm_prefetch(from + 4096, _MM_HINT_T0);
       Vec w[4];  // four steps of K of four outputs each
       UNROLL for (int j = 0; j < 4; ++j) {
@@ -208,12 +212,12 @@ void int8_to_bf16_impl(const void* panel, size_t k, void* out) {
 // Follows them.
 #include "ops/kernels/amx_split_impl.h"
 
-/// Nothing follows the sums of t, and its columns are whole panels.
+/// Whether the sums of t are its result, and its columns are whole panels.
 inline bool only_sums(const GemmTask& t) {
   return !t.bias && !t.residual && t.activation == kNone && t.cols == t.panels * kPanel;
 }
 
-/// The blocks of a product one after the other.
+/// Computes the blocks of a product one after the other.
 class Blocks {
  public:
   ~Blocks() { waiting_.finish(waiting_.rows); }

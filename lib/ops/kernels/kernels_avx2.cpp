@@ -40,13 +40,13 @@ inline Vec sub(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
 inline Vec mul(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
 inline Vec div(Vec a, Vec b) { return _mm256_div_ps(a, b); }
 inline Vec fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
-// Both return b when one is NaN.
+// Both return b if a or b is NaN.
 inline Vec max_v(Vec a, Vec b) { return _mm256_max_ps(a, b); }
 inline Vec min_v(Vec a, Vec b) { return _mm256_min_ps(a, b); }
 inline Vec round_v(Vec a) {
   return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-/// p 2^n in two steps, since 2^128 is no float.
+/// p 2^n in two steps, since 2^128 does not fit a float.
 inline Vec scale2(Vec p, Vec n) {
   const __m256i whole = _mm256_cvtps_epi32(n);
   const __m256i half = _mm256_srai_epi32(whole, 1);
@@ -69,7 +69,7 @@ inline float reduce_max(Vec v) {
   return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
 
-/// Whole numbers 0..255 as bytes.
+/// Stores whole numbers 0..255 as bytes.
 template <typename Part>
 inline void store_bytes(int8_t* p, Vec v, Part part) {
   const __m256i ints = _mm256_cvtps_epi32(v);
@@ -107,7 +107,7 @@ inline void transpose8(const std::byte* const* rows, size_t byte, float* out) {
   }
 }
 
-/// 16 rows of 16 elements to 16 columns.
+/// Transposes 16 rows of 16 elements.
 template <int T>
 inline void transpose16(const std::byte* const* rows, float* out) {
   constexpr size_t kHalf = 8 * (T == 1 ? 4 : 2);
@@ -128,14 +128,14 @@ using TileRows = Rows<1, 2, 3, 4, 5, 6>;
 constexpr size_t kTilePanels = 1;
 using OneTile = TileRows;
 constexpr size_t kOneTilePanels = kTilePanels;
-/// With more, the sums would not stay in the registers.
+/// More rows: the sums would not stay in the registers.
 using TileOfHalfs = Rows<1, 2, 3, 4>;
 using OneTileOfHalfs = TileOfHalfs;
 using FewRows = Rows<1>;
 constexpr size_t kFewPanels = 4;
 
 #include "ops/kernels/kernels_impl.h"
-// Follows the kernels it uses.
+// After the kernels, which it uses.
 #include "ops/kernels/gradient_kernels_impl.h"
 inline Vec sqrt_v(Vec x) { return _mm256_sqrt_ps(x); }
 
@@ -145,21 +145,21 @@ inline Ints load_ints(const char* p) {
 }
 inline Ints set1(int32_t x) { return _mm256_set1_epi32(x); }
 inline Vec floats_of(Ints x) { return _mm256_cvtepi32_ps(x); }
-/// The first and third of every four signed bytes, or the others, as 16 bits.
+/// Of every four signed bytes the first and third, or the second and fourth, as 16 bits.
 inline Ints even_bytes(Ints x) { return _mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8); }
 inline Ints odd_bytes(Ints x) { return _mm256_srai_epi16(x, 8); }
-/// sum += the products of two pairs of 16 bits in each lane. Assembly, because g++ 12 adds the
-/// products to each other first and keeps the sums in memory.
+/// In each lane, sum += the products of two pairs of 16 bits. Assembly, because g++ 12 would
+/// reorder the additions and keep the sums in memory.
 inline void add_pairs(Ints& sum, Ints a, Ints b) {
   asm("vpaddd %1, %0, %0" : "+x"(sum) : "x"(_mm256_madd_epi16(a, b)));
 }
-/// The sums of more would not stay in the registers.
+/// More rows: the sums would not stay in the registers.
 using Int8Rows = Rows<1, 2, 3, 4>;
-// Follows what it uses.
+// After Ints and its functions, which it uses.
 #include "ops/kernels/int8_impl.h"
 
-/// sum += the products of four unsigned by four signed bytes in each lane: by AVX-VNNI or, on CPUs
-/// that have only that, by AVX512_VNNI, the same instruction in another encoding.
+/// In each lane, sum += the products of four unsigned by four signed bytes: by AVX-VNNI or, on CPUs
+/// without it, by AVX512_VNNI, the same instruction in another encoding.
 template <bool Vex>
 inline void multiply_add(Ints& sum, Ints x, Ints w) {
   if constexpr (Vex) {

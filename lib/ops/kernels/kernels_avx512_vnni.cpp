@@ -7,12 +7,12 @@
 namespace bert {
 namespace {
 #include "ops/kernels/vec_avx512.h"
-// Follows the vector type.
+// After the vector type, which it uses.
 #include "ops/kernels/kernels_impl.h"
-// Follows them.
+// After the kernels, which it uses.
 #include "ops/kernels/bf16_impl.h"
 
-/// The largest of each, together.
+/// The largest elements of two vectors, found together.
 struct Largest {
   float a, b;
 };
@@ -27,7 +27,7 @@ inline Largest reduce_max(Vec a, Vec b) {
   return {_mm_cvtss_f32(both), _mm_cvtss_f32(_mm_movehdup_ps(both))};
 }
 
-/// to_int8_group of a whole group, in fewer steps.
+/// to_int8_group for a whole group, in fewer instructions.
 inline Int8Scale to_int8_whole(const float* x, int8_t* out) {
   constexpr size_t kVecs = kInt8Group / kLanes;
   Vec v[kVecs];
@@ -41,7 +41,7 @@ inline Int8Scale to_int8_whole(const float* x, int8_t* out) {
   }
   const Largest largest = reduce_max(high, sub(set1(0.f), low));
   const float range = largest.a + largest.b;
-  const float bad = nan ? __builtin_nanf("") : range - range;  // NaN of an infinite range
+  const float bad = nan ? __builtin_nanf("") : range - range;  // NaN if the range is infinite
   const bool flat = range < kSmallestScale;
   const float factor = flat ? 0.f : 255.f / range;
   const float zero = nearest(largest.b * factor);
@@ -62,14 +62,14 @@ void to_int8_vnni(const float* x, size_t k, void* to, Int8Scale* scales) {
   if (whole < k) *scales = to_int8_group(x + whole, k - whole, out + whole);
 }
 
-/// sum += the products of four unsigned by four signed bytes in each lane. Assembly, because g++ 12
-/// copies the accumulators of its intrinsic through the stack (measured: half the speed).
+/// In each lane, sum += the products of four unsigned by four signed bytes. Assembly, because g++
+/// 12 copies the accumulators of its intrinsic through the stack (measured: half the speed).
 inline void multiply_add(__m512i& sum, __m512i x, __m512i w) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
 }
 
-/// Unsigned activations by signed weights, group by group; both the exact sums of a group and the
-/// float sums of the groups stay in registers.
+/// Unsigned inputs by signed weights, group by group. Both the exact sums of a group and the float
+/// sums over groups stay in registers.
 struct Int8 {
   using AllRows = Rows<1, 2, 3, 4>;
   static constexpr size_t kStep = kInt8Group;
@@ -106,7 +106,7 @@ struct Int8 {
         const Vec excess = _mm512_cvtepi32_ps(_mm512_loadu_si512(head + j * t.panel_stride + 64));
         UNROLL for (size_t r = 0; r < MR; ++r) {
           const Int8Scale& s = scales[r * groups];
-          // Exact: whole numbers below 2^24.
+          // Exact, since floats hold all whole numbers below 2^24.
           const Vec exact = sub(_mm512_cvtepi32_ps(sum[r][j]), mul(excess, set1(s.zero)));
           total[r][j] = add(total[r][j], mul(mul(exact, scale), set1(s.scale)));
         }

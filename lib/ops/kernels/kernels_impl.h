@@ -1,24 +1,24 @@
-// The kernels, written once for all instruction sets: each kernels_*.cpp defines the vector type
-// Vec with its functions, gemm tile sizes, and includes this file, inside namespace bert, in an
-// anonymous namespace. No standard headers but <cstddef>, <cstdint>: see kernel_table.h.
+// The kernels, written once for all instruction sets. Each kernels_*.cpp defines the vector type
+// Vec with its functions and the gemm tile sizes, then includes this file in an anonymous namespace
+// of namespace bert. No standard headers but <cstddef> and <cstdint>: see kernel_table.h.
 //
-// Every element is computed by one fixed sequence of operations, whatever surrounds it: tails use
-// the same vector code on a part of a vector.
+// One fixed sequence of operations computes every element, whatever its place in a row: the end of
+// a row uses the same vector code on a part of a vector.
 
 constexpr size_t kVecsPerPanel = kPanel / kLanes;
 
 inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 #include "ops/kernels/rows_impl.h"
-// In this order: each uses those before it.
+// The order matters: each file uses the files before it.
 #include "ops/kernels/gemm_impl.h"
 //
 #include "ops/kernels/convert_impl.h"
 //
 #include "ops/kernels/attention_impl.h"
 
-/// The table of a set that has no products of bf16; K is gemm's for those of int8, and to_int8
-/// writes values of `int8_bytes`.
+/// The table of a set without products of bf16. K computes products of int8; to_int8 writes values
+/// of `int8_bytes`.
 template <typename K>
 KernelTable table_with(void (*to_int8)(const float*, size_t, void*, Int8Scale*),
                        size_t int8_bytes) {

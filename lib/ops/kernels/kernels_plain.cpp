@@ -5,7 +5,7 @@
 namespace bert {
 namespace {
 
-// GCC's vectors of 4: SSE2 on x86, NEON on ARM, and plain code elsewhere.
+// GCC's vectors of 4 floats: SSE2 on x86, NEON on ARM, and plain code elsewhere.
 using Vec = float __attribute__((vector_size(16)));
 using IntVec = int32_t __attribute__((vector_size(16)));
 constexpr size_t kLanes = 4;
@@ -40,12 +40,12 @@ inline Vec sub(Vec a, Vec b) { return a - b; }
 inline Vec mul(Vec a, Vec b) { return a * b; }
 inline Vec div(Vec a, Vec b) { return a / b; }
 inline Vec fma(Vec a, Vec b, Vec c) { return a * b + c; }
-// Both return b when one is NaN.
+// Both return b if a or b is NaN.
 inline Vec max_v(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec min_v(Vec a, Vec b) { return a < b ? a : b; }
-/// Nearest even, for |a| < 2^22.
+/// Rounds to the nearest even whole number, for |a| < 2^22.
 inline Vec round_v(Vec a) { return (a + 12582912.f) - 12582912.f; }
-/// p 2^n in two steps, since 2^128 is no float.
+/// p 2^n in two steps, since 2^128 does not fit a float.
 inline Vec scale2(Vec p, Vec n) {
   const IntVec whole = __builtin_convertvector(n, IntVec);
   const IntVec half = whole >> 1;
@@ -59,7 +59,7 @@ inline float reduce_max(Vec v) {
   return a > b ? a : b;
 }
 
-/// Whole numbers 0..255 as bytes.
+/// Stores whole numbers 0..255 as bytes.
 template <typename Part>
 inline void store_bytes(int8_t* p, Vec v, Part part) {
   float floats[kLanes];
@@ -77,7 +77,7 @@ inline Vec load_as(const std::byte* p) {
              scalar_as(T, p + 3 * kSize)};
 }
 
-/// 16 rows of 16 elements to 16 columns.
+/// Transposes 16 rows of 16 elements.
 template <int T>
 inline void transpose16(const std::byte* const* rows, float* out) {
   constexpr size_t kSize = T == 1 ? 4 : 2;
@@ -103,15 +103,14 @@ using FewRows = Rows<1>;
 constexpr size_t kFewPanels = 2;
 
 #include "ops/kernels/kernels_impl.h"
-// Follows the kernels it uses.
+// After the kernels, which it uses.
 #include "ops/kernels/gradient_kernels_impl.h"
 inline Vec sqrt_v(Vec x) {
   return Vec{__builtin_sqrtf(x[0]), __builtin_sqrtf(x[1]), __builtin_sqrtf(x[2]),
              __builtin_sqrtf(x[3])};
 }
 
-/// int8 in floats: the sums of a group are whole numbers below 2^24, which floats hold exactly, in
-/// any order.
+/// int8 in floats: the sums of a group are whole numbers below 2^24, which floats hold exactly.
 void to_int8_floats(const float* x, size_t k, void* out, Int8Scale* scales) {
   float* to = static_cast<float*>(out);
   for (size_t i = 0; i < k; i += kInt8Group) {
@@ -139,7 +138,7 @@ inline void widen(const char* bytes, size_t count, float* out) {
 struct Int8 {
   using SomeRows = TileRows;
   using AllRows = TileRows;
-  static constexpr size_t kTilesAtOnce = 16;  ///< meet a group of weights while it is wide
+  static constexpr size_t kTilesAtOnce = 16;  ///< they share a widened group of weights
 
   template <size_t NP, size_t... R>
   static void run(const GemmTask& t, size_t row, size_t rows, float* tile, size_t ld,

@@ -1,6 +1,6 @@
-// Part of kernels_impl.h: elementary functions and what works on one row.
+// Part of kernels_impl.h: elementary functions, and kernels of one row.
 
-/// e^x within 1 ulp or so; 0 below -87.3 (so no denormals), inf above 88.7; NaN stays.
+/// e^x within about 1 ulp; 0 below -87.3 (so no denormals), inf above 88.7; NaN stays NaN.
 inline Vec exp_v(Vec x) {
   const Vec clamped = min_v(set1(88.8f), max_v(set1(-88.f), x));
   const Vec n = round_v(mul(clamped, set1(1.44269504088896341f)));
@@ -16,8 +16,9 @@ inline Vec exp_v(Vec x) {
   return zero_below(x, -87.33f, scale2(p, n));
 }
 
-// Minimax approximations, the rational ones within 2e-7. All were fitted to overshoot at the end of
-// their range, so that clamping makes them exact from there on: gelu(-100) is 0, not 100 roundings.
+// Minimax approximations; the rational ones are within 2e-7. All overshoot at the end of their
+// range, so clamping makes them exact beyond it: gelu(-100) is exactly 0, not 100 times a rounding
+// error.
 
 /// 0.5 erf(x / sqrt(2)) = Phi(x) - 0.5.
 inline Vec half_erf(Vec x) {
@@ -72,7 +73,7 @@ inline Vec tanh_v(Vec x) {
 
 inline Vec sigmoid_v(Vec x) { return div(set1(1.f), add(set1(1.f), exp_v(sub(set1(0.f), x)))); }
 
-// The activations by their value in linear.h.
+// The values of Activation in linear.h.
 enum Act { kNone, kGelu, kGeluTanh, kGeluQuick, kRelu, kSilu, kTanh, kSigmoid };
 
 template <int A>
@@ -102,8 +103,8 @@ inline Vec act_v(Vec x) {
   }
 }
 
-/// Calls f(i, part) for each vector of a row, `part` being All or, at the end, the number of
-/// elements.
+/// Calls f(i, part) for each vector of a row. `part` is All, or for a shorter last vector its
+/// number of elements.
 template <typename F>
 inline void each(size_t n, F&& f) {
   size_t i = 0;
@@ -139,7 +140,8 @@ void activate_impl(int activation, float* x, size_t n) {
   }
 }
 
-/// chain = f(i, part, chain) over a row, in four chains of fixed order, joined in the end.
+/// chain = f(i, part, chain) over a row, in four chains of fixed order, which `join` combines at
+/// the end.
 template <typename F, typename Join>
 inline Vec in_chains(size_t n, Vec start, F&& f, Join&& join) {
   Vec s0 = start, s1 = start, s2 = start, s3 = start;
@@ -207,10 +209,10 @@ float row_max(const float* x, size_t n) {
   return reduce_max(in_chains(n, set1(-kInfinity), best, max_v));
 }
 
-/// x = e^((x - max) scale), not yet divided; returns the sum. A NaN makes the sum NaN.
+/// x = e^((x - max) scale); returns the sum, by which softmax divides. A NaN makes the sum NaN.
 inline float exp_row(float* x, size_t n, float scale) {
   const float top = row_max(x, n);
-  if (top == -kInfinity) {  // all -inf, or some NaN among them
+  if (top == -kInfinity) {  // all are -inf or NaN
     float sum = 0;
     for (size_t i = 0; i < n; ++i) {
       x[i] = x[i] == -kInfinity ? 0.f : x[i];

@@ -1,4 +1,4 @@
-// Vec for kernels_impl.h with AVX-512 (F, BW, DQ, VL); inside an anonymous namespace.
+// Vec for kernels_impl.h with AVX-512 (F, BW, DQ, VL), for an anonymous namespace.
 
 using Vec = __m512;
 constexpr size_t kLanes = 16;
@@ -25,7 +25,7 @@ inline Vec sub(Vec a, Vec b) { return _mm512_sub_ps(a, b); }
 inline Vec mul(Vec a, Vec b) { return _mm512_mul_ps(a, b); }
 inline Vec div(Vec a, Vec b) { return _mm512_div_ps(a, b); }
 inline Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
-// Both return b when one is NaN.
+// Both return b if a or b is NaN.
 inline Vec max_v(Vec a, Vec b) { return _mm512_max_ps(a, b); }
 inline Vec min_v(Vec a, Vec b) { return _mm512_min_ps(a, b); }
 inline Vec round_v(Vec a) {
@@ -38,7 +38,7 @@ inline Vec zero_below(Vec x, float limit, Vec v) {
 inline float reduce_add(Vec v) { return _mm512_reduce_add_ps(v); }
 inline float reduce_max(Vec v) { return _mm512_reduce_max_ps(v); }
 
-/// Whole numbers 0..255 as bytes.
+/// Stores whole numbers 0..255 as bytes.
 inline void store_bytes(int8_t* p, Vec v, All) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
 }
@@ -54,7 +54,7 @@ inline Vec load_as(const std::byte* p) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-/// 16 rows of 16 elements to 16 columns.
+/// Transposes 16 rows of 16 elements.
 template <int T>
 inline void transpose16(const std::byte* const* rows, float* out) {
   Vec r[16], s[16];
@@ -95,7 +95,7 @@ using TileRows = Rows<1, 2, 3, 4, 5, 6, 7, 8>;
 constexpr size_t kTilePanels = 3;
 using OneTile = Rows<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14>;
 constexpr size_t kOneTilePanels = 2;
-/// With more, the sums would not stay in the registers.
+/// More rows: the sums would not stay in the registers.
 using TileOfHalfs = Rows<1, 2, 3, 4, 5, 6, 7>;
 using OneTileOfHalfs = Rows<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12>;
 using FewRows = Rows<1, 2>;
