@@ -57,11 +57,8 @@ std::vector<std::string> architectures_of(const Config& config, const NamedHead&
       {"question-answering", "ForQuestionAnswering"},
       {"fill-mask", "ForMaskedLM"},
       {"next-sentence-prediction", "ForNextSentencePrediction"}};
-  const std::string_view family = config.model_type == "distilbert" ? "DistilBert"
-                                  : config.model_type == "electra"  ? "Electra"
-                                                                    : "Bert";
   for (const auto& [task, name] : kClasses) {
-    if (head.task == task) return {fmt::format("{}{}", family, name)};
+    if (head.task == task) return {fmt::format("{}{}", config.family->class_prefix, name)};
   }
   return {};
 }

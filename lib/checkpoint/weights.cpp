@@ -130,12 +130,7 @@ std::string NonFinite::text() const {
 }
 
 void Weights::State::index_names() {
-  for (const TensorView& tensor : source.tensors) {
-    const std::string_view head = head_prefix(tensor.name);
-    if (std::string_view(tensor.name).substr(head.size()) == "pre_classifier.weight") {
-      rules.pre_classifiers.emplace(head);
-    }
-  }
+  for (const TensorView& tensor : source.tensors) rules.note(tensor.name);
   by_name.reserve(source.tensors.size());
   for (const TensorView& tensor : source.tensors) {
     const std::string name = canonical_name(tensor.name, rules);
@@ -195,7 +190,7 @@ bool Weights::present(const std::string& directory) { return tensor_files_presen
 
 Weights::Weights(TensorFiles source, const Config& config) : state_(std::make_unique<State>()) {
   state_->source = std::move(source);
-  state_->rules.model_type = config.model_type;
+  state_->rules.family = config.family;
   state_->index_names();
   state_->settle_ties(config.tie_word_embeddings);
 }
@@ -213,7 +208,7 @@ Weights Weights::of(std::vector<TensorView> tensors, const Config& config) {
 }
 
 void Weights::use_head(std::string_view name) {
-  state_->head = name.empty() ? "" : fmt::format("heads.{}.", name);
+  state_->head = name.empty() ? "" : prefix_of_head(name);
 }
 
 void Weights::use_input_factors(InputFactors factors) { state_->factors = std::move(factors); }

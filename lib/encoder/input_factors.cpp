@@ -30,7 +30,7 @@ void to_factors(std::vector<float>& largest) {
 }
 
 PackedBatch spread_tokens(const Config& config) {
-  const size_t count = std::min(kTokens, config.max_position_embeddings);
+  const size_t count = std::min(kTokens, config.max_tokens());
   std::vector<int32_t> ids(count), types(count, 0);
   for (size_t i = 0; i < count; ++i) {
     ids[i] = static_cast<int32_t>((2 * i + 1) * config.vocab_size / (2 * count));

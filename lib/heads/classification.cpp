@@ -52,7 +52,7 @@ Classifier Classifier::open(const Model& model) {
   const size_t width = config.hidden_size;
   if (weights.find("classifier.out_proj.weight")) {
     c.dense_ = weights.linear("classifier.dense", width, width, Precision::f32);
-    c.dense_act_ = config.classifier_act;
+    c.dense_act_ = config.family->text_head_act;
     c.output_ = weights.linear("classifier.out_proj", c.labels_.size(), width, Precision::f32);
   } else if (weights.find("classifier.weight") && model.has_pooler() &&
              !is_other_classifier(config)) {

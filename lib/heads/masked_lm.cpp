@@ -20,9 +20,7 @@ MaskedLM MaskedLM::open(const Model& model) {
   MaskedLM mlm;
   mlm.transform_ =
       weights.linear(head + "transform.dense", width, config.hidden_size, model.precision());
-  // ELECTRA's generator has gelu here whatever its blocks use (transformers,
-  // ElectraGeneratorPredictions).
-  mlm.act_ = config.model_type == "electra" ? Activation::gelu : config.hidden_act;
+  mlm.act_ = config.mlm_act();
   mlm.norm_weight_ = weights.floats(head + "transform.LayerNorm.weight", {width});
   mlm.norm_bias_ = weights.floats(head + "transform.LayerNorm.bias", {width});
   mlm.eps_ = config.layer_norm_eps;

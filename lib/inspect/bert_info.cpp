@@ -101,7 +101,7 @@ std::string dtypes_of(const Weights& weights) {
 }
 
 void write_sizes(const Config& config, Rows& rows) {
-  row(rows, "model_type", config.model_type);
+  row(rows, "model_type", config.family->model_type);
   row(rows, "architectures", joined(config.architectures));
   row(rows, "num_hidden_layers", config.num_hidden_layers);
   row(rows, "hidden_size", config.hidden_size);
@@ -208,10 +208,10 @@ void write_parameters(const ModelFiles& model, Rows& rows) {
 void write_shapes(const Config& config, size_t tokens, Rows& rows) {
   const size_t n = tokens, H = config.hidden_size, E = config.embedding_size;
   const size_t A = config.num_attention_heads, D = config.head_size(), I = config.intermediate_size;
-  if (n < 1 || n > config.max_position_embeddings) {
-    throw Error(Error::Kind::usage, "--seq",
-                fmt::format("found {}, wants 1 to {}, the model's positions", n,
-                            config.max_position_embeddings));
+  if (n < 1 || n > config.max_tokens()) {
+    throw Error(
+        Error::Kind::usage, "--seq",
+        fmt::format("found {}, wants 1 to {}, the model's positions", n, config.max_tokens()));
   }
   const auto step = [&](std::string_view name, std::vector<size_t> shape, uint64_t parameters) {
     uint64_t elements = 0;
@@ -244,7 +244,7 @@ void write_shapes(const Config& config, size_t tokens, Rows& rows) {
   step("one layer", {n, H}, layer);
   step(fmt::format("{} layers", config.num_hidden_layers), {n, H},
        config.num_hidden_layers * layer);
-  if (config.model_type == "bert") step("pooler", {1, H}, linear(H, H));
+  if (config.family->pooler) step("pooler", {1, H}, linear(H, H));
   rows.field("total").field("-").field("-").field(count_parameters(model_parameters(config)));
   rows.end();
 }

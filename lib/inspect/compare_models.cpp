@@ -58,7 +58,7 @@ class Comparison {
   void read_lines() {
     EncodeOptions encode;
     encode.max_length =
-        std::min(config_.max_position_embeddings, tokenizer_.model_max_length().value_or(SIZE_MAX));
+        std::min(config_.max_tokens(), tokenizer_.model_max_length().value_or(SIZE_MAX));
     RecordReader reader(options_.files, '\n');
     Tokenizer::Scratch scratch;
     for (Chunk chunk; reader.next(chunk, 1024, 1 << 20, [] { return Busy::none; });) {

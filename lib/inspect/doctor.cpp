@@ -84,14 +84,13 @@ class Doctor {
 void Doctor::look_at_config() {
   config_ = Config::open(directory_);
   say("ok", "config",
-      fmt::format("{} of {} layers, {} wide", config_->model_type, config_->num_hidden_layers,
-                  config_->hidden_size));
+      fmt::format("{} of {} layers, {} wide", config_->family->model_type,
+                  config_->num_hidden_layers, config_->hidden_size));
   look_at_architectures();
   look_at_labels();
 }
 
 void Doctor::look_at_architectures() {
-  constexpr std::string_view kFamilies[] = {"Bert", "DistilBert", "Electra"};
   constexpr std::string_view kClasses[] = {"Model",
                                            "ForMaskedLM",
                                            "ForPreTraining",
@@ -100,12 +99,11 @@ void Doctor::look_at_architectures() {
                                            "ForTokenClassification",
                                            "ForQuestionAnswering"};
   for (const std::string& name : config_->architectures) {
-    const bool known = std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](auto family) {
-      return name.starts_with(family) &&
-             std::find(std::begin(kClasses), std::end(kClasses), name.substr(family.size())) !=
-                 std::end(kClasses);
-    });
-    if (known) continue;
+    const Family* family = family_of_class(name);
+    const auto is_rest = [&](std::string_view known) {
+      return family->class_prefix.size() + known.size() == name.size() && name.ends_with(known);
+    };
+    if (family && std::any_of(std::begin(kClasses), std::end(kClasses), is_rest)) continue;
     say("warning", "config",
         fmt::format("{} is an architecture that no tool knows: what it has beside the encoder is "
                     "not computed",
@@ -203,7 +201,8 @@ void Doctor::look_at_heads() {
       heads.empty() ? "none: only embed and tokenize work"
                     : fmt::format("{}", fmt::join(heads, " ")));
   for (const std::string& architecture : config_->architectures) {
-    if (architecture == "ElectraForPreTraining") continue;
+    const Family* family = family_of_class(architecture);
+    if (family && family->discriminator && architecture.ends_with("ForPreTraining")) continue;
     for (const auto& [ending, head] : kPromises) {
       if (architecture.ends_with(ending) &&
           std::find(heads.begin(), heads.end(), head) == heads.end()) {
@@ -353,7 +352,7 @@ void Doctor::look_at_case(const Tokenizer& tokenizer) {
 }
 
 void Doctor::look_at_length(const Tokenizer& tokenizer) {
-  const size_t positions = config_->max_position_embeddings;
+  const size_t positions = config_->max_tokens();
   const auto length = tokenizer.model_max_length();
   if (!length) {
     say("ok", "length",
@@ -384,10 +383,10 @@ void Doctor::look_at_modules() {
       fmt::format("{}{}{}", fmt::join(modules.pooling_modes, " "),
                   modules.dense.empty() ? "" : ", dense", modules.normalize ? ", normalize" : ""));
   if (!config_) return;
-  if (modules.max_seq_length.value_or(0) > config_->max_position_embeddings) {
+  if (modules.max_seq_length.value_or(0) > config_->max_tokens()) {
     say("warning", "length",
         fmt::format("max_seq_length {} is more than the {} positions of the model",
-                    *modules.max_seq_length, config_->max_position_embeddings));
+                    *modules.max_seq_length, config_->max_tokens()));
   }
   modules.check_widths(config_->hidden_size);
 }

@@ -96,8 +96,9 @@ void write_tree(const ModelFiles& model, Rows& rows) {
       }
     }
   }
-  const std::string name =
-      model.config.architectures.empty() ? model.config.model_type : model.config.architectures[0];
+  const std::string name = model.config.architectures.empty()
+                               ? std::string(model.config.family->model_type)
+                               : model.config.architectures[0];
   rows.field(printable(name)).field(root.count);
   rows.end();
   write(root, "", rows);

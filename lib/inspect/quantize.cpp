@@ -14,7 +14,7 @@
 #include "checkpoint/weights_writer.h"
 #include "encoder/input_factors.h"
 #include "io/mapped_file.h"
-#include "training/saving.h"
+#include "model/names.h"
 
 namespace bert {
 namespace {
@@ -23,10 +23,6 @@ constexpr std::string_view kJoined = "query_key_value.weight";
 
 /// Matrices of fewer elements that are not in kernel order stay F32.
 constexpr size_t kSmall = 16384;
-
-std::string_view without_head(std::string_view name) {
-  return name.starts_with("heads.") ? name.substr(name.find('.', 6) + 1) : name;
-}
 
 /// Query, key or value: what stands before that word; else empty.
 std::string_view attention_of(std::string_view name) {
@@ -98,7 +94,7 @@ class Quantizer {
   /// is its own and the trunk.
   std::string wanted(const std::string& name) const {
     if (options_.head.empty()) return name;
-    const std::string own = "heads." + options_.head + ".";
+    const std::string own = prefix_of_head(options_.head);
     if (name.starts_with(own)) return name.substr(own.size());
     const bool pooled = config().find_head(options_.head)->task == "text-classification";
     const bool trunk = name.starts_with("embeddings") || name.starts_with("encoder.") ||
@@ -125,10 +121,10 @@ class Quantizer {
   void add_plain(const std::string& name) {
     const TensorView& tensor = *weights().find(name);
     const std::vector<float>& values = floats_.emplace_back(tensor.floats());
-    const bool named = name.starts_with("heads.");
-    writer_.add(named ? name : training::saved_name(name, config()), tensor.shape, values);
+    const bool named = !head_prefix(name).empty();
+    writer_.add(named ? name : file_name(name, *config().family), tensor.shape, values);
     // A decoder of its own has its own bias, which transformers reads instead.
-    if (name == "cls.predictions.bias" && config().model_type == "bert" &&
+    if (name == "cls.predictions.bias" && config().family->saves_decoder_bias &&
         weights().find("cls.predictions.decoder.weight") &&
         !weights().find("cls.predictions.decoder.bias")) {
       writer_.add("cls.predictions.decoder.bias", tensor.shape, values);

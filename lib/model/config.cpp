@@ -32,21 +32,13 @@ std::optional<Json> find(const Json& root, std::initializer_list<std::string_vie
   return std::nullopt;
 }
 
-/// A size, by any of its names; `absent` if the file has none (null is refused: it has no meaning
-/// here).
-size_t size_at(const Json& root, std::initializer_list<std::string_view> keys, size_t absent,
-               size_t limit, size_t least = 1) {
-  for (const std::string_view key : keys) {
-    const auto value = root.find(key);
-    if (!value) continue;
-    const auto number = value->type() == Json::Type::integer ? value->try_int() : std::nullopt;
-    if (!number || *number < static_cast<int64_t>(least) ||
-        static_cast<uint64_t>(*number) > limit) {
-      refuse(*value, fmt::format("a whole number from {} to {}", least, limit));
-    }
-    return static_cast<size_t>(*number);
+/// A size. Null is refused: it has no meaning here.
+size_t size_of(const Json& value, size_t least, size_t most) {
+  const auto number = value.type() == Json::Type::integer ? value.try_int() : std::nullopt;
+  if (!number || *number < static_cast<int64_t>(least) || static_cast<uint64_t>(*number) > most) {
+    refuse(value, fmt::format("a whole number from {} to {}", least, most));
   }
-  return absent;
+  return static_cast<size_t>(*number);
 }
 
 bool flag_at(const Json& root, std::string_view key, bool absent) {
@@ -64,8 +56,8 @@ std::string text_at(const Json& root, std::initializer_list<std::string_view> ke
   return std::string(value->as_string());
 }
 
-float epsilon_at(const Json& root) {
-  const auto value = find(root, {"layer_norm_eps"});
+float epsilon_at(const Json& root, std::string_view key) {
+  const auto value = key.empty() ? std::nullopt : find(root, {key});
   if (!value) return 1e-12f;
   const bool is_number =
       value->type() == Json::Type::integer || value->type() == Json::Type::number;
@@ -101,27 +93,27 @@ Activation activation_at(const Json& root, std::string_view key, std::string& na
          "relu, silu, swish, tanh, sigmoid or linear");
 }
 
-/// The file's model_type; older files have none and are told by their architecture or their keys.
-std::string model_type_of(const Json& root, const std::vector<std::string>& architectures) {
+/// By the file's model_type; older files have none and are told by their architecture or their
+/// keys.
+const Family& family_of(const Json& root, const std::vector<std::string>& architectures) {
   if (const auto value = find(root, {"model_type"})) {
     if (!value->is_string()) refuse(*value, "a string");
-    const std::string_view type = value->as_string();
-    if (type != "bert" && type != "distilbert" && type != "electra") {
-      throw Error(
-          Error::Kind::unsupported, value->where(),
-          fmt::format("{} is not supported, wants bert, distilbert or electra", value->describe()));
-    }
-    return std::string(type);
+    if (const Family* family = find_family(value->as_string())) return *family;
+    throw Error(Error::Kind::unsupported, value->where(),
+                fmt::format("{} is not supported, wants {}", value->describe(), family_list()));
   }
   for (const std::string& name : architectures) {
-    if (name.starts_with("DistilBert")) return "distilbert";
-    if (name.starts_with("Electra")) return "electra";
-    if (name.starts_with("Bert")) return "bert";
+    if (const Family* family = family_of_class(name)) return *family;
   }
-  if (root.find("n_heads") && root.find("dim")) return "distilbert";
-  if (root.find("num_attention_heads") && root.find("hidden_size")) return "bert";
-  throw Error(Error::Kind::unsupported, root.where(),
-              "no model_type, wants bert, distilbert or electra (is this a model's config.json?)");
+  // BERT's keys, which others may have too, count last.
+  for (size_t i = families().size(); i-- > 0;) {
+    const Family& family = families()[i];
+    const auto& keys = family.telling_keys;
+    if (!keys[0].empty() && root.find(keys[0]) && root.find(keys[1])) return family;
+  }
+  throw Error(
+      Error::Kind::unsupported, root.where(),
+      fmt::format("no model_type, wants {} (is this a model's config.json?)", family_list()));
 }
 
 /// What would make another model of the same tensors, or none that we know.
@@ -157,7 +149,8 @@ std::vector<std::string> architectures_of(const Json& root) {
 void read_labels(const Json& root, HeadConfig& config) {
   const auto map = find(root, {"id2label"});
   if (!map) {
-    const size_t count = size_at(root, {"num_labels"}, 2, kMaxLabels);
+    const auto number = root.find("num_labels");
+    const size_t count = number ? size_of(*number, 1, kMaxLabels) : 2;
     for (size_t i = 0; i < count; ++i) config.labels.push_back(fmt::format("LABEL_{}", i));
     return;
   }
@@ -237,37 +230,22 @@ void read_heads(const Json& root, Config& config) {
 }
 
 void read_sizes(const Json& root, Config& config) {
-  const bool electra = config.model_type == "electra", distil = config.model_type == "distilbert";
-  constexpr size_t kMaxWidth = 1u << 20, kMaxRows = 1u << 27, kMaxLayers = 1000;
-  const auto size = [&](std::initializer_list<std::string_view> keys, size_t absent, size_t limit,
-                        size_t least = 1) {
-    if (std::none_of(keys.begin(), keys.end(), [&](auto key) { return root.find(key); })) {
-      config.missing_sizes.emplace_back(*keys.begin());
+  for (const SizeKey& size : config.family->sizes) {
+    std::optional<Json> value;
+    for (const std::string_view name : size.names) {
+      if (!value && !name.empty()) value = root.find(name);
     }
-    return size_at(root, keys, absent, limit, least);
-  };
-  config.vocab_size = size({"vocab_size"}, 30522, kMaxRows);
-  config.max_position_embeddings = size({"max_position_embeddings"}, 512, kMaxRows);
-  if (distil) {
-    config.hidden_size = size({"dim", "hidden_size"}, 768, kMaxWidth);
-    config.num_hidden_layers = size({"n_layers", "num_hidden_layers"}, 6, kMaxLayers, 0);
-    config.num_attention_heads = size({"n_heads", "num_attention_heads"}, 12, kMaxWidth);
-    config.intermediate_size = size({"hidden_dim"}, 3072, kMaxWidth);
-  } else {
-    config.hidden_size = size({"hidden_size"}, electra ? 256 : 768, kMaxWidth);
-    config.num_hidden_layers = size({"num_hidden_layers"}, 12, kMaxLayers, 0);
-    config.num_attention_heads = size({"num_attention_heads"}, electra ? 4 : 12, kMaxWidth);
-    config.intermediate_size = size({"intermediate_size"}, electra ? 1024 : 3072, kMaxWidth);
-    config.type_vocab_size = size_at(root, {"type_vocab_size"}, 2, kMaxRows);
-    config.layer_norm_eps = epsilon_at(root);
+    if (!value && size.decides) config.missing_sizes.emplace_back(size.names[0]);
+    config.*size.field = value ? size_of(*value, size.least, size.most) : size.absent;
   }
-  config.embedding_size = electra ? size({"embedding_size"}, 128, kMaxWidth) : config.hidden_size;
+  if (config.embedding_size == 0) config.embedding_size = config.hidden_size;
   if (config.hidden_size % config.num_attention_heads != 0) {
     config.require_sizes();
-    throw Error(Error::Kind::unsupported, config.path,
-                fmt::format("{} {}, wants a multiple of {} {}", distil ? "dim" : "hidden_size",
-                            config.hidden_size, distil ? "n_heads" : "num_attention_heads",
-                            config.num_attention_heads));
+    throw Error(
+        Error::Kind::unsupported, config.path,
+        fmt::format("{} {}, wants a multiple of {} {}", config.family->key_of(&Config::hidden_size),
+                    config.hidden_size, config.family->key_of(&Config::num_attention_heads),
+                    config.num_attention_heads));
   }
 }
 
@@ -280,16 +258,16 @@ double training_number(const Json& root, std::string_view key, double absent) {
   return is_number ? value->as_double() : std::numeric_limits<double>::quiet_NaN();
 }
 
-void read_training(const Json& root, bool distil, Config& config) {
+void read_training(const Json& root, Config& config) {
   const auto read = [&](std::string_view key, double absent) {
     return training_number(root, key, absent);
   };
+  const Family& family = *config.family;
   config.initializer_range = read("initializer_range", 0.02);
-  config.hidden_dropout_prob = read(distil ? "dropout" : "hidden_dropout_prob", 0.1);
-  config.attention_probs_dropout_prob =
-      read(distil ? "attention_dropout" : "attention_probs_dropout_prob", 0.1);
-  config.classifier_dropout = distil ? read("seq_classif_dropout", 0.2)
-                                     : read("classifier_dropout", config.hidden_dropout_prob);
+  config.hidden_dropout_prob = read(family.hidden_dropout_key, 0.1);
+  config.attention_probs_dropout_prob = read(family.attention_dropout_key, 0.1);
+  config.classifier_dropout = read(family.classifier_dropout_key,
+                                   family.classifier_dropout.value_or(config.hidden_dropout_prob));
 }
 
 }  // namespace
@@ -328,16 +306,12 @@ Config Config::parse(std::string_view json, const std::string& path) {
   const JsonDocument document = JsonDocument::parse(json, path);
   const Json root = document.root();
   config.architectures = architectures_of(root);
-  config.model_type = model_type_of(root, config.architectures);
+  config.family = &family_of(root, config.architectures);
   refuse_variants(root);
   read_sizes(root, config);
-  read_training(root, config.model_type == "distilbert", config);
-  const bool distil = config.model_type == "distilbert";
-  config.hidden_act =
-      activation_at(root, distil ? "activation" : "hidden_act", config.hidden_act_name);
-  config.classifier_act = distil                           ? Activation::relu
-                          : config.model_type == "electra" ? Activation::gelu
-                                                           : Activation::none;
+  config.layer_norm_eps = epsilon_at(root, config.family->layer_norm_eps_key);
+  read_training(root, config);
+  config.hidden_act = activation_at(root, config.family->activation_key, config.hidden_act_name);
   config.tie_word_embeddings = flag_at(root, "tie_word_embeddings", true);
   if (const auto pad = find(root, {"pad_token_id"})) {
     const auto id = pad->try_int();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "model/family.h"
 #include "ops/linear.h"
 
 namespace bert {
@@ -26,11 +27,11 @@ struct NamedHead : HeadConfig {
   std::string task;  ///< as transformers' pipelines call it: text-classification ..
 };
 
-/// config.json of a BERT-family model, with Hugging Face's field names. DistilBERT's own names
-/// (dim, n_layers, n_heads, hidden_dim, activation) are read into the same fields.
+/// config.json of a BERT-family model, with Hugging Face's field names. A family's own names (such
+/// as DistilBERT's dim, n_layers, n_heads) are read into the same fields.
 struct BERT_API Config : HeadConfig {
-  std::string path;        ///< the file, for messages
-  std::string model_type;  ///< bert, distilbert, electra
+  std::string path;                            ///< the file, for messages
+  const Family* family = &families().front();  ///< by model_type; BERT until a file is read
 
   size_t vocab_size = 0;               ///< V
   size_t hidden_size = 0;              ///< H
@@ -38,20 +39,17 @@ struct BERT_API Config : HeadConfig {
   size_t num_hidden_layers = 0;        ///< L
   size_t num_attention_heads = 0;      ///< A; D = H / A
   size_t intermediate_size = 0;        ///< I
-  size_t max_position_embeddings = 0;  ///< P
+  size_t max_position_embeddings = 0;  ///< P, rows of the position table; see max_tokens()
   size_t type_vocab_size = 0;          ///< 0: no token type table (DistilBERT)
   float layer_norm_eps = 1e-12f;
   Activation hidden_act = Activation::gelu;
   std::string hidden_act_name;
-  Activation classifier_act =
-      Activation::none;  ///< between the two layers of ELECTRA's / DistilBERT's classifier
   bool tie_word_embeddings = true;
   // For training, which checks them; NaN: the file has no number there.
   double initializer_range = 0.02;
-  double hidden_dropout_prob = 0.1;           ///< DistilBERT's dropout
-  double attention_probs_dropout_prob = 0.1;  ///< DistilBERT's attention_dropout
-  double classifier_dropout = 0.1;            ///< before a classifier; as the hidden one if null;
-                                              ///< DistilBERT's seq_classif_dropout
+  double hidden_dropout_prob = 0.1;
+  double attention_probs_dropout_prob = 0.1;
+  double classifier_dropout = 0.1;  ///< before a classifier
   int32_t pad_token_id = 0;
   /// The class of torch.nn that a CrossEncoder's logits go through; "": the file names none.
   std::string score_function;
@@ -59,6 +57,13 @@ struct BERT_API Config : HeadConfig {
   std::vector<NamedHead> heads;            ///< bertutils_heads, in the order of the file
 
   size_t head_size() const { return hidden_size / num_attention_heads; }  ///< D
+  /// How many tokens a text may have.
+  size_t max_tokens() const {
+    const size_t first = family->first_position;
+    return max_position_embeddings > first ? max_position_embeddings - first : 0;
+  }
+  /// The activation of the masked LM head.
+  Activation mlm_act() const { return family->mlm_act.value_or(hidden_act); }
 
   /// Reads and checks config.json in `directory`. Throws Error: no_input, data (broken JSON),
   /// unsupported (a value out of range or another kind of model) naming key, value and rule.

@@ -6,76 +6,100 @@
 namespace bert {
 namespace {
 
-using Renaming = std::pair<std::string_view, std::string_view>;
+constexpr std::string_view kHeads = "heads.";
+constexpr std::string_view kLayer = "encoder.layer.";  // the canonical one
 
-/// Old name's start or, inside a layer, part; new one.
-constexpr Renaming kDistilLayer[] = {{"attention.q_lin.", "attention.self.query."},
-                                     {"attention.k_lin.", "attention.self.key."},
-                                     {"attention.v_lin.", "attention.self.value."},
-                                     {"attention.out_lin.", "attention.output.dense."},
-                                     {"sa_layer_norm.", "attention.output.LayerNorm."},
-                                     {"ffn.lin1.", "intermediate.dense."},
-                                     {"ffn.lin2.", "output.dense."},
-                                     {"output_layer_norm.", "output.LayerNorm."}};
-constexpr Renaming kDistil[] = {{"vocab_transform.", "cls.predictions.transform.dense."},
-                                {"vocab_layer_norm.", "cls.predictions.transform.LayerNorm."},
-                                {"vocab_projector.weight", "cls.predictions.decoder.weight"},
-                                {"vocab_projector.bias", "cls.predictions.bias"},
-                                {"pre_classifier.", "classifier.dense."}};
-constexpr Renaming kElectra[] = {
-    {"generator_predictions.dense.", "cls.predictions.transform.dense."},
-    {"generator_predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
-    {"generator_lm_head.weight", "cls.predictions.decoder.weight"},
-    {"generator_lm_head.bias", "cls.predictions.bias"}};
+/// The number of a layer with its dot, behind `prefix`; empty if the name is none of a layer.
+std::string_view layer_number(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return {};
+  const size_t end = name.find('.', prefix.size());
+  return end == std::string_view::npos ? std::string_view()
+                                       : name.substr(prefix.size(), end + 1 - prefix.size());
+}
 
-std::string rename(std::string_view name, std::span<const Renaming> table) {
-  for (const auto& [from, to] : table) {
-    if (name.starts_with(from)) return std::string(to).append(name.substr(from.size()));
+std::string replaced(std::string_view name, std::string_view from, std::string_view to) {
+  return std::string(to).append(name.substr(from.size()));
+}
+
+/// What a file calls `name`, a name behind a head_prefix, in canonical words.
+std::string renamed(std::string_view name, std::string_view head, const NameRules& rules) {
+  const Family& family = *rules.family;
+  const std::string_view number = layer_number(name, family.layer_prefix);
+  if (!number.empty()) {
+    const std::string layer = std::string(kLayer).append(number);
+    const std::string_view rest = name.substr(family.layer_prefix.size() + number.size());
+    for (const Renaming& r : family.layer_names) {
+      if (rest.starts_with(r.file)) return layer + replaced(rest, r.file, r.canonical);
+    }
+    return layer + std::string(rest);
+  }
+  for (const Renaming& r : family.names) {
+    if (!name.starts_with(r.file)) continue;
+    if (!r.beside.empty() && !rules.companions.contains(std::string(head).append(r.beside))) {
+      continue;
+    }
+    return replaced(name, r.file, r.canonical);
   }
   return std::string(name);
 }
 
-std::string distilbert_name(std::string_view name, bool has_pre_classifier) {
-  constexpr std::string_view kLayer = "transformer.layer.", kClassifier = "classifier.";
-  if (name.starts_with(kLayer)) {
-    const size_t number_end = name.find('.', kLayer.size());
-    if (number_end == std::string_view::npos) return std::string(name);
-    const std::string_view number = name.substr(kLayer.size(), number_end + 1 - kLayer.size());
-    return std::string("encoder.layer.").append(number) +
-           rename(name.substr(number_end + 1), kDistilLayer);
-  }
-  if (has_pre_classifier && name.starts_with(kClassifier)) {
-    return std::string("classifier.out_proj.").append(name.substr(kClassifier.size()));
-  }
-  return rename(name, kDistil);
-}
-
 }  // namespace
 
+void NameRules::note(std::string_view name) {
+  const std::string_view plain = without_head(name);
+  for (const Renaming& r : family->names) {
+    if (!r.beside.empty() && plain == r.beside) companions.emplace(name);
+  }
+}
+
 std::string_view head_prefix(std::string_view name) {
-  constexpr std::string_view kHeads = "heads.";
   if (!name.starts_with(kHeads)) return {};
   return name.substr(0, name.find('.', kHeads.size()) + 1);
+}
+
+std::string prefix_of_head(std::string_view head_name) {
+  return std::string(kHeads).append(head_name).append(".");
+}
+
+std::string_view without_head(std::string_view name) {
+  return name.substr(head_prefix(name).size());
 }
 
 std::string canonical_name(std::string_view name, const NameRules& rules) {
   const std::string_view head = head_prefix(name);
   name.remove_prefix(head.size());
-  if (const std::string prefix = rules.model_type + "."; name.starts_with(prefix)) {
+  if (const std::string_view prefix = rules.family->tensor_prefix; name.starts_with(prefix)) {
     name.remove_prefix(prefix.size());
   }
-  std::string result = rules.model_type == "distilbert"
-                           ? distilbert_name(name, rules.pre_classifiers.contains(head))
-                       : rules.model_type == "electra" ? rename(name, kElectra)
-                                                       : std::string(name);
+  std::string result = renamed(name, head, rules);
   // Checkpoints converted from TensorFlow keep its names.
-  constexpr Renaming kNorms[] = {{"LayerNorm.gamma", "weight"}, {"LayerNorm.beta", "bias"}};
+  constexpr std::pair<std::string_view, std::string_view> kNorms[] = {{"LayerNorm.gamma", "weight"},
+                                                                      {"LayerNorm.beta", "bias"}};
   for (const auto& [old, now] : kNorms) {
     if (!result.ends_with(old)) continue;
     result.resize(result.rfind('.') + 1);
     result += now;
   }
   return std::string(head) + result;
+}
+
+std::string file_name(std::string_view name, const Family& family) {
+  const std::string prefix(family.tensor_prefix);
+  if (const std::string_view number = layer_number(name, kLayer); !number.empty()) {
+    const std::string layer = (prefix + std::string(family.layer_prefix)).append(number);
+    const std::string_view rest = name.substr(kLayer.size() + number.size());
+    for (const Renaming& r : family.layer_names) {
+      if (rest.starts_with(r.canonical)) return layer + replaced(rest, r.canonical, r.file);
+    }
+    return layer + std::string(rest);
+  }
+  for (const Renaming& r : family.names) {
+    if (name.starts_with(r.canonical)) return replaced(name, r.canonical, r.file);
+  }
+  for (const std::string_view trunk : {"embeddings", "encoder.", "pooler."}) {
+    if (name.starts_with(trunk)) return prefix + std::string(name);
+  }
+  return std::string(name);
 }
 
 }  // namespace bert

@@ -4,20 +4,32 @@
 #include <string>
 #include <string_view>
 
+#include "model/family.h"
+
 namespace bert {
 
 /// How the tensors of one file are named.
 struct NameRules {
-  std::string model_type;  ///< bert, distilbert, electra
-  /// Of DistilBERT's classifiers of two layers, what stands before `pre_classifier.`
-  std::set<std::string, std::less<>> pre_classifiers;
+  const Family* family = nullptr;
+  /// The companions (Renaming::beside) that the file has, each behind its head_prefix.
+  std::set<std::string, std::less<>> companions;
+
+  /// Notes a name of the file if it is a companion. All names are noted before the first is asked.
+  void note(std::string_view name);
 };
 
 /// "heads.NAME." of a tensor that belongs to a named head; else empty.
 std::string_view head_prefix(std::string_view name);
+/// The same of a head.
+std::string prefix_of_head(std::string_view head_name);
+/// The name without its head_prefix.
+std::string_view without_head(std::string_view name);
 
 /// The canonical BERT name (see weights.h) of a tensor that a file calls `name`, behind its
 /// head_prefix.
 std::string canonical_name(std::string_view name, const NameRules& rules);
+/// The name that transformers gives to a tensor of this family: the inverse of canonical_name for a
+/// tensor of no named head.
+std::string file_name(std::string_view canonical_name, const Family& family);
 
 }  // namespace bert

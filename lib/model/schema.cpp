@@ -53,7 +53,7 @@ std::vector<Parameter> model_parameters(const Config& config) {
     p.add_linear(layer + "output.dense", H, I);
     p.add_norm(layer + "output.LayerNorm", H);
   }
-  if (config.model_type == "bert") p.add_linear("pooler.dense", H, H);
+  if (config.family->pooler) p.add_linear("pooler.dense", H, H);
   return std::move(p.list);
 }
 

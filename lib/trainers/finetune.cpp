@@ -156,13 +156,12 @@ class Finetuning {
   }
 
   void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {
-    size_t limit =
-        std::min(config.max_position_embeddings, tokenizer.model_max_length().value_or(512));
+    size_t limit = std::min(config.max_tokens(), tokenizer.model_max_length().value_or(512));
     if (options_.task == FinetuneTask::qa) limit = std::min<size_t>(limit, 384);  // as qa reads
-    if (options_.max_length > config.max_position_embeddings) {
+    if (options_.max_length > config.max_tokens()) {
       throw Error(Error::Kind::usage, "--max-seq-length",
                   fmt::format("found {}, wants at most {}, the model's positions",
-                              options_.max_length, config.max_position_embeddings));
+                              options_.max_length, config.max_tokens()));
     }
     train.encode.max_length = options_.max_length > 0 ? options_.max_length : limit;
     if (train.encode.max_length < 8) {

@@ -44,7 +44,7 @@ class Task {
                                                   : Objective::vectors;
     head_.dropout = line_.dropout < 0 ? options.dropout_rates(config, head_.objective)
                                       : training::DropoutRates::all(line_.dropout);
-    const size_t limit = std::min(line_.max_length, config.max_position_embeddings);
+    const size_t limit = std::min(line_.max_length, config.max_tokens());
     line_.train.encode.max_length = limit;
     line_.train.stride = std::min(line_.train.stride, limit / 2);
     if (line_.kind == TaskKind::mlm) {
@@ -78,7 +78,7 @@ class Task {
   const HeadPlan& head() const { return head_; }
   /// No text need be as long as it may.
   training::StepSize step_size() const {
-    const size_t longest = std::min(line_.max_length, head_.config.max_position_embeddings);
+    const size_t longest = std::min(line_.max_length, head_.config.max_tokens());
     return {line_.batch_size, line_.batch_size * longest, longest};
   }
   /// Whether the model has this head with other labels.

@@ -237,12 +237,12 @@ class Pretraining {
     }
     data_ = options.data;
     if (data_.max_length == 0) {
-      data_.max_length = std::min<size_t>(128, config.max_position_embeddings);
+      data_.max_length = std::min<size_t>(128, config.max_tokens());
     }
-    if (data_.max_length > config.max_position_embeddings || data_.max_length < 8) {
+    if (data_.max_length > config.max_tokens() || data_.max_length < 8) {
       throw Error(Error::Kind::usage, "--max-seq-length",
                   fmt::format("found {}, wants 8 to {}, the model's positions", data_.max_length,
-                              config.max_position_embeddings));
+                              config.max_tokens()));
     }
     make_learner(std::move(config));
     if (!options.dev.empty()) read_dev();
@@ -303,8 +303,7 @@ class Pretraining {
 
   void make_learner(Config config) {
     data_.masking.seed = options_.learner.seed;
-    // Only BERT has the head of next sentence prediction.
-    data_.next_sentence = data_.next_sentence && config.model_type == "bert";
+    data_.next_sentence = data_.next_sentence && config.family->next_sentence;
     training::HeadPlan head;
     head.objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
     head.dropout = options_.dropout_rates(config, head.objective);

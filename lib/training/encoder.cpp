@@ -63,8 +63,7 @@ Matrix Encoder::block(size_t index, Matrix hidden) {
 
   const Matrix attention_sum = kept.attention_sum.matrix(tokens, h);  // [T, H]
   linear_forward(w.attention_output, context, attention_sum, bf16_);
-  // DistilBERT has no dropout here.
-  const float rate = config_.model_type == "distilbert" ? 0 : dropout_.hidden;
+  const float rate = config_.family->drops_attention_output ? dropout_.hidden : 0;
   dropout(dropout_.at(rate, index + 1, kAttentionOutput, dropout_.token_0), attention_sum);
   add(hidden, attention_sum);
   const Matrix attended = kept.attended.matrix(tokens, h);  // [T, H]
@@ -117,7 +116,7 @@ void Encoder::block_backward(size_t index, ConstMatrix hidden, Matrix d,
   layer_norm_backward(w.attention_norm, view(kept.attention_sum, h),
                       view(kept.attention_statistics, 2), d, gradient.attention_norm, d);
   copy(d, d_dense);
-  const float rate = config_.model_type == "distilbert" ? 0 : dropout_.hidden;
+  const float rate = config_.family->drops_attention_output ? dropout_.hidden : 0;
   dropout(dropout_.at(rate, index + 1, kAttentionOutput, dropout_.token_0), d_dense);
   const ConstMatrix context = view(kept.context, h);
   const Matrix d_context = d_context_.matrix(tokens, h);  // [T, H]

@@ -8,6 +8,7 @@
 #include "heads/classification.h"
 #include "heads/question_answering.h"
 #include "heads/token_classification.h"
+#include "model/names.h"
 #include "training/saving.h"
 
 namespace bert::training {
@@ -22,7 +23,7 @@ Checkpoint checkpoint_of(Learner& learner, const HeadPlan& head) {
   std::vector<TensorView> tensors;
   for (const Parameter& p : learner.layout().parameters()) {
     TensorView& tensor = tensors.emplace_back();
-    tensor.name = saved_name(p.name, config);
+    tensor.name = file_name(p.name, *config.family);
     tensor.shape = p.shape;
     tensor.data = reinterpret_cast<const std::byte*>(learner.values() + p.offset);
   }

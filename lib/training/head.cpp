@@ -55,18 +55,18 @@ Head::Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16)
   }
   const bool pooled = weights.pooler.weight.data != nullptr;
   dense_ = pooled ? &weights.pooler : &weights.classifier_dense;
-  dense_act_ = pooled ? Activation::tanh : config.classifier_act;
+  dense_act_ = pooled ? Activation::tanh : config.family->text_head_act;
   classifier_ = objective_ == Objective::pretrain ? &weights.next_sentence : &weights.classifier;
 }
 
-/// dropout(act(dense(first hidden state))), [S, H]; ELECTRA drops before the dense layer too.
+/// dropout(act(dense(first hidden state))), [S, H].
 Matrix Head::features(const PackedBatch& batch, ConstMatrix hidden, const DropoutPlan& dropout) {
   const size_t count = batch.sequences(), h = hidden.cols;
   const Matrix rows = rows_.matrix(count, h);
   for (size_t s = 0; s < count; ++s) std::copy_n(hidden.row(batch.begin(s)), h, rows.row(s));
-  const bool early = config_.model_type == "electra";
-  if (early)
+  if (config_.family->drops_before_text_head) {
     training::dropout(dropout.at(dropout.classifier, 0, kDenseSite, dropout.sequence_0), rows);
+  }
   const Matrix dense_out = dense_out_.matrix(count, h);
   linear_forward(*dense_, rows, dense_out);
   const Matrix features = features_.matrix(count, h);
@@ -89,7 +89,7 @@ void Head::features_backward(const PackedBatch& batch, Matrix d_features,
   const Matrix d_rows = d_rows_.matrix(count, h);
   linear_backward(*dense_, ConstMatrix(rows_.data(), count, h), d_features,
                   pooled ? gradient.pooler : gradient.classifier_dense, d_rows);
-  if (config_.model_type == "electra") {
+  if (config_.family->drops_before_text_head) {
     training::dropout(dropout.at(dropout.classifier, 0, kDenseSite, dropout.sequence_0), d_rows);
   }
   for (size_t s = 0; s < count; ++s) {
@@ -258,8 +258,7 @@ void Head::learn_masked(const TrainingBatch& batch, ConstMatrix hidden, float sc
   if (count == 0) return;
   const Matrix rows = masked_.matrix(count, h);  // [M, H]
   for (size_t i = 0; i < count; ++i) std::copy_n(hidden.row(positions_[i]), h, rows.row(i));
-  // ELECTRA's generator has gelu here whatever its blocks use; see heads/masked_lm.cpp.
-  const Activation act = config_.model_type == "electra" ? Activation::gelu : config_.hidden_act;
+  const Activation act = config_.mlm_act();
   const Matrix transformed = transformed_.matrix(count, e);  // [M, E]
   linear_forward(weights_.transform, rows, transformed, bf16_);
   const Matrix activated = transform_act_.matrix(count, e);

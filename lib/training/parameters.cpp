@@ -18,20 +18,18 @@ bool is_bias(std::string_view name) { return name.ends_with("bias"); }
 }  // namespace
 
 DropoutRates DropoutRates::of(const Config& config, Objective objective) {
-  const bool distil = config.model_type == "distilbert";
-  const auto rate = [&](const char* key, double value) {
+  const auto rate = [&](std::string_view key, double value) {
     if (value >= 0 && value < 1) return static_cast<float>(value);
     throw Error(Error::Kind::data, config.path,
                 fmt::format("{} is {}, wants a number from 0 to below 1", key, value));
   };
   DropoutRates rates;
-  rates.hidden = rate(distil ? "dropout" : "hidden_dropout_prob", config.hidden_dropout_prob);
-  rates.attention = rate(distil ? "attention_dropout" : "attention_probs_dropout_prob",
-                         config.attention_probs_dropout_prob);
-  const bool texts = objective == Objective::classify;
-  rates.classifier = distil && !texts ? rates.hidden
-                                      : rate(distil ? "seq_classif_dropout" : "classifier_dropout",
-                                             config.classifier_dropout);
+  const Family& family = *config.family;
+  rates.hidden = rate(family.hidden_dropout_key, config.hidden_dropout_prob);
+  rates.attention = rate(family.attention_dropout_key, config.attention_probs_dropout_prob);
+  const bool hidden = family.classifier_dropout_texts && objective != Objective::classify;
+  rates.classifier =
+      hidden ? rates.hidden : rate(family.classifier_dropout_key, config.classifier_dropout);
   return rates;
 }
 
@@ -102,9 +100,10 @@ void Layout::add_head(const HeadPlan& head) {
   const std::string own = head.prefix();
   const size_t h = config.hidden_size, e = config.embedding_size;
   const size_t top = config.num_hidden_layers + 1;
-  const bool bert = config.model_type == "bert";
+  const bool pooled = config.family->text_head == TextHead::pooled;
   const bool mlm = objective == Objective::pretrain || objective == Objective::masked_lm;
-  if (bert && (objective == Objective::pretrain || objective == Objective::classify)) {
+  const bool next_sentence = objective == Objective::pretrain && config.family->next_sentence;
+  if (next_sentence || (pooled && objective == Objective::classify)) {
     add_linear(own + "pooler.dense", h, h, top);
   }
   if (mlm) {
@@ -115,10 +114,10 @@ void Layout::add_head(const HeadPlan& head) {
     }
     add(own + "cls.predictions.bias", {config.vocab_size}, top);
   }
-  if (objective == Objective::pretrain && bert) add_linear(own + "cls.seq_relationship", 2, h, top);
+  if (next_sentence) add_linear(own + "cls.seq_relationship", 2, h, top);
   if (objective == Objective::classify) {
-    if (!bert) add_linear(own + "classifier.dense", h, h, top);
-    add_linear(own + (bert ? "classifier" : "classifier.out_proj"), config.labels.size(), h, top);
+    if (!pooled) add_linear(own + "classifier.dense", h, h, top);
+    add_linear(own + (pooled ? "classifier" : "classifier.out_proj"), config.labels.size(), h, top);
   }
   if (objective == Objective::tokens) {
     add_linear(own + "classifier", config.labels.size(), h, top);

@@ -8,6 +8,7 @@
 
 #include "encoder/model.h"
 #include "model/config.h"
+#include "model/names.h"
 #include "nn/layer_norm.h"
 #include "nn/linear_gradient.h"
 #include "ops/matrix.h"
@@ -51,7 +52,7 @@ struct HeadPlan {
   DropoutRates dropout = {};
 
   /// What stands before its own tensors' names.
-  std::string prefix() const { return name.empty() ? "" : "heads." + name + "."; }
+  std::string prefix() const { return name.empty() ? "" : prefix_of_head(name); }
 };
 
 /// One tensor among the parameters.

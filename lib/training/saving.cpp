@@ -15,6 +15,7 @@
 #include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "io/safetensors.h"
+#include "model/names.h"
 #include "nn/dropout.h"
 
 namespace bert::training {
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string_view architecture_of(const Config& config, Objective objective) {
-  const bool next_sentence = config.model_type == "bert";
+  const bool next_sentence = config.family->next_sentence;
   switch (objective) {
     case Objective::pretrain:
       return next_sentence ? "ForPreTraining" : "ForMaskedLM";
@@ -45,10 +46,8 @@ std::string_view architecture_of(const Config& config, Objective objective) {
 
 HeadConfig head_config(const Config& config, Objective objective) {
   HeadConfig head;
-  const std::string_view family = config.model_type == "distilbert" ? "DistilBert"
-                                  : config.model_type == "electra"  ? "Electra"
-                                                                    : "Bert";
-  head.architectures = {fmt::format("{}{}", family, architecture_of(config, objective))};
+  head.architectures = {
+      fmt::format("{}{}", config.family->class_prefix, architecture_of(config, objective))};
   head.labels_named = objective == Objective::classify || objective == Objective::tokens;
   if (head.labels_named) head.labels = config.labels;
   if (objective == Objective::classify) {
@@ -68,7 +67,7 @@ std::span<const float> values_of(const float* base, const Parameter& p) {
 
 /// The model that training began with, and what it has changed as one more head.
 void write_with_head(Learner& learner, const ModelFiles& files, const std::string& directory) {
-  const std::string prefix = "heads." + files.head_name + ".";
+  const std::string prefix = prefix_of_head(files.head_name);
   const Weights weights = Weights::open(files.source, Config::open(files.source));
   WeightsWriter writer;
   for (const TensorView* tensor : weights.tensors()) {
@@ -165,7 +164,7 @@ ModelFiles files_of(const std::string& directory, const Config& config, Objectiv
                     std::string heads) {
   ModelFiles made;
   ConfigMembers members = head_members(head_config(config, objective));
-  members.emplace_back("model_type", json_string(config.model_type));
+  members.emplace_back("model_type", json_string(config.family->model_type));
   members.emplace_back("dtype", "\"float32\"");
   // The last two name what a CrossEncoder's scores went through: the new head has its own loss.
   for (const char* gone : {"torch_dtype", "num_labels", "quantization_config",
@@ -206,58 +205,13 @@ ModelFiles ModelFiles::make(const std::string& directory, std::span<const HeadPl
   return files_of(directory, seen.config, seen.objective, head_list(named));
 }
 
-std::string saved_name(std::string_view canonical, const Config& config) {
-  using Renaming = std::pair<std::string_view, std::string_view>;
-  constexpr Renaming kDistil[] = {{"attention.self.query.", "attention.q_lin."},
-                                  {"attention.self.key.", "attention.k_lin."},
-                                  {"attention.self.value.", "attention.v_lin."},
-                                  {"attention.output.dense.", "attention.out_lin."},
-                                  {"attention.output.LayerNorm.", "sa_layer_norm."},
-                                  {"intermediate.dense.", "ffn.lin1."},
-                                  {"output.dense.", "ffn.lin2."},
-                                  {"output.LayerNorm.", "output_layer_norm."}};
-  constexpr Renaming kDistilHeads[] = {
-      {"cls.predictions.transform.dense.", "vocab_transform."},
-      {"cls.predictions.transform.LayerNorm.", "vocab_layer_norm."},
-      {"cls.predictions.decoder.weight", "vocab_projector.weight"},
-      {"cls.predictions.bias", "vocab_projector.bias"},
-      {"classifier.dense.", "pre_classifier."},
-      {"classifier.out_proj.", "classifier."}};
-  constexpr Renaming kElectraHeads[] = {
-      {"cls.predictions.transform.dense.", "generator_predictions.dense."},
-      {"cls.predictions.transform.LayerNorm.", "generator_predictions.LayerNorm."},
-      {"cls.predictions.decoder.weight", "generator_lm_head.weight"},
-      {"cls.predictions.bias", "generator_lm_head.bias"}};
-  const auto rename = [](std::string_view name, std::span<const Renaming> table) {
-    for (const auto& [from, to] : table) {
-      if (name.starts_with(from)) return std::string(to).append(name.substr(from.size()));
-    }
-    return std::string(name);
-  };
-  const bool distil = config.model_type == "distilbert", electra = config.model_type == "electra";
-  const bool trunk = canonical.starts_with("embeddings") || canonical.starts_with("encoder.") ||
-                     canonical.starts_with("pooler.");
-  if (!trunk) {
-    if (distil) return rename(canonical, kDistilHeads);
-    return electra ? rename(canonical, kElectraHeads) : std::string(canonical);
-  }
-  constexpr std::string_view kLayer = "encoder.layer.";
-  if (distil && canonical.starts_with(kLayer)) {
-    const size_t end = canonical.find('.', kLayer.size()) + 1;
-    return fmt::format("distilbert.transformer.layer.{}{}",
-                       canonical.substr(kLayer.size(), end - kLayer.size()),
-                       rename(canonical.substr(end), kDistil));
-  }
-  return config.model_type + "." + std::string(canonical);
-}
-
 void save_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
   WeightsWriter writer;
   for (const Parameter& p : learner.layout().parameters()) {
     const auto values = values_of(learner.values(), p);
-    writer.add(saved_name(p.name, learner.config()), p.shape, values);
+    writer.add(file_name(p.name, *learner.config().family), p.shape, values);
     // A decoder of its own has its own bias, which transformers reads instead.
-    if (p.name == "cls.predictions.bias" && learner.config().model_type == "bert" &&
+    if (p.name == "cls.predictions.bias" && learner.config().family->saves_decoder_bias &&
         !learner.config().tie_word_embeddings) {
       writer.add("cls.predictions.decoder.bias", p.shape, values);
     }
@@ -353,7 +307,7 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
   const Layout& layout = learner.layout();
   const MappedFile model = MappedFile::open(path + "/model.safetensors");
   const MappedFile moments = MappedFile::open(path + "/optimizer.safetensors");
-  const auto name = [&](const Parameter& p) { return saved_name(p.name, learner.config()); };
+  const auto name = [&](const Parameter& p) { return file_name(p.name, *learner.config().family); };
   read_tensors(layout, model, name, learner.values());
   read_tensors(
       layout, moments, [](const Parameter& p) { return "first." + p.name; },

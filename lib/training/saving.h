@@ -68,9 +68,6 @@ BERT_API RunState read_state(const std::string& directory, uint64_t step);
 /// damaged (it is hashed) or is of another model, naming the tensor or the note.
 BERT_API RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_t step);
 
-/// The name that transformers gives to a tensor of this model.
-std::string saved_name(std::string_view canonical, const Config& config);
-
 /// Removes what a killed run left unfinished. Only under its lock.
 BERT_API void remove_unfinished(const std::string& directory);
 

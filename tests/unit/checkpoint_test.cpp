@@ -75,7 +75,7 @@ TEST_CASE("Config: the reference's defaults for keys that are absent") {
   const Config distil = Config::parse(R"({"model_type":"distilbert"})", "f");
   CHECK(distil.num_hidden_layers == 6);
   CHECK(distil.type_vocab_size == 0);
-  CHECK(distil.classifier_act == Activation::relu);
+  CHECK(distil.family->text_head_act == Activation::relu);
   const Config electra = Config::parse(R"({"model_type":"electra"})", "f");
   CHECK(electra.hidden_size == 256);
   CHECK(electra.embedding_size == 128);
@@ -108,8 +108,10 @@ TEST_CASE("Config: DistilBERT's names, labels in id order, activations") {
 }
 
 TEST_CASE("Config: an old file without model_type") {
-  CHECK(Config::parse(R"({"architectures":["DistilBertModel"]})", "f").model_type == "distilbert");
-  CHECK(Config::parse(R"({"hidden_size":8,"num_attention_heads":2})", "f").model_type == "bert");
+  CHECK(Config::parse(R"({"architectures":["DistilBertModel"]})", "f").family->model_type ==
+        "distilbert");
+  CHECK(Config::parse(R"({"hidden_size":8,"num_attention_heads":2})", "f").family->model_type ==
+        "bert");
   CHECK(config_error("{}").find("no model_type") != std::string::npos);
 }
 
@@ -166,8 +168,9 @@ TEST_CASE("Parameters: those of a model are in its file, in their shapes") {
 }
 
 TEST_CASE("Names: every spelling is found under BERT's") {
-  const NameRules bert{"bert", {}}, distil{"distilbert", {"", "heads.a."}},
-      plain_distil{"distilbert", {}}, electra{"electra", {}};
+  const NameRules bert{find_family("bert"), {}},
+      distil{find_family("distilbert"), {"pre_classifier.weight", "heads.a.pre_classifier.weight"}},
+      plain_distil{find_family("distilbert"), {}}, electra{find_family("electra"), {}};
   CHECK(canonical_name("bert.encoder.layer.0.output.LayerNorm.gamma", bert) ==
         "encoder.layer.0.output.LayerNorm.weight");
   CHECK(canonical_name("embeddings.LayerNorm.beta", bert) == "embeddings.LayerNorm.bias");

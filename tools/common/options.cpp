@@ -116,7 +116,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
       notice(model.weights().path() + ": " + tensor.text());
     }
   });
-  size_t limit = model.config().max_position_embeddings;
+  size_t limit = model.config().max_tokens();
   if (max_seq_length_ > limit) {
     throw Error(
         Error::Kind::usage, "--max-seq-length",

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/export.h"
+#include "ops/linear.h"
+
+namespace bert {
+
+struct Config;
+
+/// A size of the model in config.json.
+struct SizeKey {
+  size_t Config::*field;
+  /// What the file may call it. The first name that the file has counts; messages use names[0].
+  std::array<std::string_view, 2> names;
+  size_t absent;        ///< where the file has none of the names
+  size_t most;          ///< the largest value that is believed
+  size_t least = 1;     ///< the smallest one
+  bool decides = true;  ///< weights fit other values too: without it they are not read
+};
+
+/// A name in the files of a family, and BERT's for the same tensors. Both are the beginnings of
+/// names, which end with a dot, or whole names.
+struct Renaming {
+  std::string_view file, canonical;
+  /// Holds only where the file has tensors of this name too, beside these.
+  std::string_view beside = {};
+};
+
+/// What a classifier of texts reads.
+enum class TextHead {
+  pooled,      ///< the pooler's output
+  two_layers,  ///< the first hidden state, through a dense layer of the head's own
+};
+
+/// What sets one family of models apart from the others: their encoder is the same but for what
+/// stands here. Only family.cpp knows families by name; all other code asks these fields.
+struct Family {
+  std::string_view model_type;     ///< in config.json
+  std::string_view class_prefix;   ///< of transformers' classes: BertForMaskedLM
+  std::string_view tensor_prefix;  ///< before the names of the encoder's tensors: "bert."
+  /// Keys that tell an old config.json without model_type; none: it cannot be told.
+  std::array<std::string_view, 2> telling_keys = {};
+
+  // What config.json says, under which names.
+  std::span<const SizeKey> sizes;
+  std::string_view activation_key = "hidden_act";
+  std::string_view layer_norm_eps_key = "layer_norm_eps";  ///< empty: 1e-12 in every model
+  std::string_view hidden_dropout_key = "hidden_dropout_prob";
+  std::string_view attention_dropout_key = "attention_probs_dropout_prob";
+  std::string_view classifier_dropout_key = "classifier_dropout";
+  std::optional<double> classifier_dropout = {};  ///< by default; none: the hidden one
+
+  // What the tensors are called.
+  std::string_view layer_prefix = "encoder.layer.";  ///< before a layer's number
+  std::span<const Renaming> layer_names = {};        ///< behind a layer's number
+  std::span<const Renaming> names = {};              ///< all others
+
+  // How the models compute.
+  /// The row of the position table that a text's first token has.
+  size_t first_position = 0;
+  bool pooler = false;
+  TextHead text_head = TextHead::two_layers;
+  Activation text_head_act = Activation::none;  ///< behind the head's own dense layer
+  std::optional<Activation> mlm_act = {};       ///< of the masked LM head; none: hidden_act
+
+  // What is trained, and how.
+  bool next_sentence = false;           ///< transformers has a head of next sentences for it
+  bool discriminator = false;           ///< its ForPreTraining tells true tokens from replaced ones
+  bool drops_attention_output = true;   ///< dropout behind the attention's dense layer
+  bool drops_before_text_head = false;  ///< dropout of a text classifier's first input, too
+  bool classifier_dropout_texts = false;  ///< only texts have classifier_dropout, tokens the hidden
+  bool saves_decoder_bias = false;  ///< a decoder of its own is saved with its own copy of the bias
+
+  /// What messages call the key of a size.
+  std::string_view key_of(size_t Config::*field) const;
+};
+
+/// All families, BERT first.
+BERT_API std::span<const Family> families();
+/// nullptr: there is none of this model_type.
+BERT_API const Family* find_family(std::string_view model_type);
+/// "bert, distilbert or electra"
+std::string family_list();
+/// nullptr: the name of one of transformers' classes tells none.
+const Family* family_of_class(std::string_view class_name);
+
+}  // namespace bert
