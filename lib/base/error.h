@@ -11,7 +11,7 @@ namespace bert {
 /// The one exception type of the library. `what()` reads "WHERE: WHAT"; the tools print it after
 /// their name, once, and exit with the status that belongs to the kind (sysexits.h).
 ///
-///   where the file with the fault, and ": record N"; may be empty
+///   where   the file with the fault, and ": record N"; may be empty
 ///   what    what is wrong, what was found, what was wanted
 ///
 /// Bytes that could disturb a terminal are escaped here, so callers may quote hostile values as

@@ -24,10 +24,10 @@ struct Chunk {
 };
 
 /// The state of the workers while input would block.
-///   none all records are done: a reader with nothing to deliver may sleep
-///   some a worker is idle: the reader should deliver the records it has
-///   all every worker is busy: the reader may wait for more input at no cost
-///   stop the run has failed: the reader should stop
+///   none   all records are done: a reader with nothing to deliver may sleep
+///   some   a worker is idle: the reader should deliver the records it has
+///   all    every worker is busy: the reader may wait for more input at no cost
+///   stop   the run has failed: the reader should stop
 enum class Busy { none, some, all, stop };
 
 /// Reads files in turn ("-" or no file means stdin) and cuts them into records. Only the terminator

@@ -39,12 +39,13 @@ struct WeightRef {
 /// Layouts: N is cut into panels of 16 outputs, one after the other; the last is filled up with
 /// zeros.
 ///   f32    [K][16] floats
-///   bf16 [K / 2][16][2] bfloat16: pairs along K for each output; an odd K is filled up
-///   int8 K in groups of 64, the last filled up to a multiple of 4; each group has
+///   bf16   [K / 2][16][2] bfloat16: pairs along K for each output; an odd K is filled up
+///   int8   K in groups of 64, the last filled up to a multiple of 4; each group has
 ///          16 float scales, 16 int32 sums of its columns, and [K' / 4][16][4] int8;
-///          weight n, k is about scale[n] * int8 With factors, int8 begins with one float for each
-/// k, filled up to 64 bytes. Before rounding, inputs are multiplied by it and weights divided by
-/// it. All is little-endian and the same for every instruction set.
+///          weight n, k is about scale[n] * int8
+/// With factors, int8 begins with one float for each k, filled up to 64 bytes. Before rounding,
+/// inputs are multiplied by it and weights divided by it. All is little-endian and the same for
+/// every instruction set.
 struct BlockedRef {
   const std::byte* data = nullptr;
   Precision precision = Precision::int8;
