@@ -5,7 +5,7 @@
 
 namespace bert::training {
 
-/// y = act(x).   x, y [T, N]; x is kept for the way back.
+/// y = act(x).   x, y [T, N]   The backward pass needs x again.
 void activation_forward(Activation act, ConstMatrix x, Matrix y);
 
 /// dy becomes dx = dy act'(x), in place. gelu is the erf form, gelu_tanh the tanh form; relu has

@@ -10,7 +10,7 @@
 namespace bert::training {
 namespace {
 
-/// One head of one sequence: where it begins, and how large it is.
+/// One head of one sequence: its place in the matrices and its size.
 struct Head {
   size_t head, query_0, key_0, queries, keys, size;
 
@@ -24,7 +24,7 @@ struct Head {
     return {m.row(query_0) + head * size, queries, size, m.stride};
   }
   Matrix keys_of(Matrix m) const { return {m.row(key_0) + head * size, keys, size, m.stride}; }
-  /// Keys that query i sees.
+  /// The number of keys that query i attends to.
   size_t seen(const AttentionPlan& plan, size_t i) const {
     return plan.causal ? std::min(i + 1, keys) : keys;
   }
@@ -83,7 +83,7 @@ void attention_forward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, 
   });
 }
 
-// With P the probabilities, M the dropout mask over its rate, and O = (P M) V:
+// P are the probabilities, M is the dropout mask / (1 - rate), and O = (P M) V. Then:
 //   dV = (P M)^T dO    dP = (dO V^T) M    dS = P (dP - sum_j P dP)    sum_j P dP = dO . O
 void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, ConstMatrix v,
                         ConstMatrix context, ConstMatrix log_sums, ConstMatrix d_context, Matrix dq,

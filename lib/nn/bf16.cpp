@@ -8,12 +8,12 @@
 namespace bert::training {
 namespace {
 
-constexpr size_t kCachedBytes = 384 * 1024;  // of a, that stay in the second-level cache
+constexpr size_t kCachedBytes = 384 * 1024;  // bytes of a that stay in the second-level cache
 
-constexpr size_t kRowsAtOnce = 32;  // whose lines stay in cache from panel to panel
+constexpr size_t kRowsAtOnce = 32;  // rows whose cache lines stay in cache from panel to panel
 
-/// Of a_, in elements: an odd number of cache lines, so that rows one below the other do not meet
-/// in one set of the cache.
+/// Elements from row to row of a_: an odd number of cache lines, so that neighbouring rows do not
+/// compete for one set of the cache.
 size_t row_length(size_t k) { return (round_up(k, 32) / 32 | 1) * 32; }
 size_t panels_of(size_t n) { return (n + kPanel - 1) / kPanel; }
 size_t panel_bytes(size_t k) { return round_up(k, 2) * kPanel * sizeof(uint16_t); }
@@ -66,12 +66,12 @@ void Bf16Products::pack_columns(ConstMatrix b) {
   }
 }
 
-/// c = a_ b_ (+ bias) (+ c), in blocks of rows that stay in cache while the panels pass by.
+/// c = a_ b_ (+ bias) (+ c), in blocks of rows that stay in cache while the panels stream past.
 void Bf16Products::multiply(size_t rows, size_t k, const float* bias, Matrix c, bool add) {
   const size_t ld = row_length(k), panels = panels_of(c.cols), group = narrow_group(panel_bytes(k));
   const auto* a = reinterpret_cast<const uint16_t*>(a_.data());
   const auto* b = reinterpret_cast<const std::byte*>(b_.data());
-  // The kernel reads biases by whole panels.
+  // The kernel reads the bias in whole panels.
   std::vector<float> biases;
   if (bias) {
     biases.assign(bias, bias + c.cols);

@@ -4,21 +4,21 @@
 
 namespace bert::training {
 
-/// Matrix products of floats rounded to bfloat16, summed in float: about twice as fast as float
-/// where the kernels have them (AMX, AVX512-BF16 of AMD), with 8 bits of precision. Operands are
-/// rounded and put in kernel order anew for each product, since weights change with every step.
+/// Matrix products of floats rounded to bfloat16 (8 bits of precision) and summed in float: about
+/// twice as fast as float products, on CPUs that have such kernels (AMX, AVX512-BF16 of AMD). Each
+/// product rounds its operands and puts them in kernel order, since weights change with every step.
 ///
 /// Thread rule: one per thread.
 class Bf16Products {
  public:
-  /// Whether the kernels of this CPU have them.
+  /// Whether this CPU has such kernels.
   static bool available();
 
-  /// c [m, n] = a [m, k] b^T + bias, b being [n, k]; bias [n] or nullptr.
+  /// c [m, n] = a [m, k] b^T + bias, where b is [n, k], and bias is [n] or nullptr.
   void nt(ConstMatrix a, ConstMatrix b, const float* bias, Matrix c);
-  /// c [m, n] = a [m, k] b [k, n], or added to c.
+  /// c [m, n] = a [m, k] b [k, n]; with `add`, c += a b.
   void nn(ConstMatrix a, ConstMatrix b, Matrix c, bool add);
-  /// c [m, n] = a^T b, a being [k, m] and b [k, n], or added to c.
+  /// c [m, n] = a^T b, where a is [k, m] and b is [k, n]; with `add`, c += a^T b.
   void tn(ConstMatrix a, ConstMatrix b, Matrix c, bool add);
 
  private:

@@ -6,7 +6,7 @@
 
 namespace bert::training {
 
-/// A mix of two numbers into one that looks random (splitmix64's finaliser).
+/// Mixes two numbers into one that looks random (splitmix64's finaliser).
 constexpr uint64_t mix(uint64_t key, uint64_t value) {
   uint64_t z = key + 0x9E3779B97F4A7C15u * (value + 1);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -14,12 +14,12 @@ constexpr uint64_t mix(uint64_t key, uint64_t value) {
   return z ^ (z >> 31);
 }
 
-/// Dropout (Srivastava et al. 2014) whose mask is a function of its key and the element's place
-/// alone: the way back makes it again instead of keeping it, and neither threads nor a resumed run
-/// change it.
+/// Dropout (Srivastava et al. 2014). The mask depends only on the key and the place of an element.
+/// So the backward pass recomputes the mask instead of keeping it, and the mask is the same for any
+/// number of threads and after a resume.
 struct Dropout {
   float rate = 0;    ///< in [0, 1)
-  uint64_t key = 0;  ///< of seed, step, layer and site
+  uint64_t key = 0;  ///< made of seed, step, layer and site
   size_t row_0 = 0;  ///< number of the first row of x among all rows of the step
 
   bool active() const { return rate > 0; }
@@ -28,7 +28,7 @@ struct Dropout {
 /// x = x * mask / (1 - rate), in place. The gradient is the same function of dy.
 void dropout(const Dropout& dropout, Matrix x);
 
-/// One row of it, by the number of the row.
+/// The same for one row; `row` is its number in the step.
 void dropout_row(const Dropout& dropout, uint64_t row, float* x, size_t n);
 
 }  // namespace bert::training

@@ -11,13 +11,13 @@ struct LinearWeights {
   float* bias = nullptr;  ///< [N], or nullptr
 };
 
-/// y = x W^T + b.   x [T, K]   y [T, N]   `bf16`: the product by these; nullptr: in float
+/// y = x W^T + b.   x [T, K]   y [T, N]   `bf16` computes the product; nullptr: in float
 void linear_forward(const LinearWeights& weights, ConstMatrix x, Matrix y,
                     Bf16Products* bf16 = nullptr);
 
-/// From dy = dL/dy:  dx = dy W,  dW += dy^T x,  db += sum over rows of dy.
-///   gradient  added to; `gradient.weight.data` nullptr: a frozen layer, nothing is added
-///   dx        [T, K]; data nullptr: not wanted. With `add_to_dx` it is added to, else written.
+/// From dy = dL/dy:  dx = dy W,  dW += dy^T x,  db += sum of the rows of dy.
+///   gradient  the sums dW and db; if `gradient.weight.data` is nullptr (a frozen layer), no sums
+///   dx        [T, K]; not computed if its data is nullptr. With `add_to_dx`, dx += dy W.
 void linear_backward(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy,
                      const LinearWeights& gradient, Matrix dx, bool add_to_dx = false,
                      Bf16Products* bf16 = nullptr);
