@@ -7,14 +7,14 @@
 namespace bert {
 namespace {
 
-/// 1-based field number in `text`; 0 if it is none.
+/// The 1-based field number in `text`; 0 if it is not a number.
 size_t field_number(const std::string& text) {
   size_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-/// For a header that looks like CSV.
+/// A hint for a message about a header that looks like CSV; else "".
 std::string_view comma_hint(const Record& header) {
   const std::string_view line = header.body();
   const bool commas = line.find('\t') == line.npos && line.find(',') != line.npos;

@@ -9,16 +9,18 @@
 
 namespace bert {
 
-/// Which fields of a line are the texts and extras; numbers at once, names after a header was seen.
+/// Which fields of a line are the texts and extra fields. Field numbers are known at once, names
+/// after a header was read.
 class Columns {
  public:
-  /// Throws Error(usage) for a field that is no number when there is no header, or a wrong count of
-  /// fields.
+  /// Throws Error(usage) for a field that is not a number if there is no header, or a wrong count
+  /// of fields.
   explicit Columns(const StreamOptions& options);
 
-  /// Resolves names by a header line. Throws Error(data) naming an unknown column and the nearest.
+  /// Finds the columns of the names in a header line. Throws Error(data) that names an unknown
+  /// column.
   void read_header(const Record& header);
-  /// Sets text, text_pair and extra of `record` from its line. Throws Error(data) naming the
+  /// Sets text, text_pair and extra of `record` from its line. Throws Error(data) that names the
   /// record.
   void choose(Record& record) const;
 

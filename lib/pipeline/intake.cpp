@@ -61,8 +61,8 @@ void Intake::take_lines(Job& job) {
   if (options_.adjacent) previous_ = previous;
 }
 
-/// False if the record has too few fields and is left out. Of a blank one the next record decides
-/// whether it may be.
+/// False if the record has too few fields and is left out. A blank record waits for the next
+/// record, which tells whether the file ends here.
 bool Intake::choose(Record& record, Job& job) {
   const bool blank = record.body().empty();
   if (!blank) leave_out_blanks(job, false);
@@ -72,7 +72,7 @@ bool Intake::choose(Record& record, Job& job) {
     return true;
   } catch (const Error& error) {
     if (blank && options_.gold) {
-      record.line = record.line.empty() ? "" : "\r";  // its chunk goes
+      record.line = record.line.empty() ? "" : "\r";  // the chunk's bytes will be gone
       blanks_.push_back({0, record, error, true});
     } else if (options_.skip_bad) {
       job.left_out.push_back({job.records.size(), record, error, false});
@@ -83,7 +83,7 @@ bool Intake::choose(Record& record, Job& job) {
   }
 }
 
-/// Hands the blank records that wait to the job: as such `at_end` of their file, else as bad ones.
+/// Hands the waiting blank records to the job: as blank `at_end` of their file, else as bad.
 void Intake::leave_out_blanks(Job& job, bool at_end) {
   for (LeftOut& blank : std::exchange(blanks_, {})) {
     if (!at_end && !options_.skip_bad) throw Error(blank.error);

@@ -12,21 +12,21 @@
 
 namespace bert {
 
-/// A record that no worker gets.
+/// A record that no worker computes.
 struct LeftOut {
-  size_t before;  ///< records[before] of its job, or the end
+  size_t before;  ///< stands before records[before] of its job, or at the end
   Record record;
   Error error;
-  bool blank;  ///< behind the last record of a file whose truth is known
+  bool blank;  ///< a blank record behind the last record of a file with gold labels
 };
 
 /// A chunk on its way from reader to output.
 struct Job {
   Chunk chunk;
   std::vector<Record> records;
-  std::vector<LeftOut> left_out;  ///< by the intake, in order
-  Counts counts;                  ///< of all that is left out
-  std::string before;             ///< with adjacent: the text of the record before the first
+  std::vector<LeftOut> left_out;  ///< records that the intake leaves out, in order
+  Counts counts;                  ///< of all records that are left out
+  std::string before;             ///< with `adjacent`: the text of the record before the first
   Rows rows;
   std::exception_ptr error;
   bool done = false;
@@ -34,16 +34,16 @@ struct Job {
   explicit Job(char terminator) : rows(terminator) {}
 };
 
-/// Makes records of the lines of chunks, in the order of the input: headers, fields, neighbours,
-/// and what of the blank and short ones is left out.
+/// Makes records from the lines of chunks, in input order: reads headers, chooses fields, pairs
+/// neighbours, and leaves out blank and short records.
 class Intake {
  public:
   explicit Intake(const StreamOptions& options) : options_(options), columns_(options) {}
 
-  /// Fills all of the job but its chunk. A bad record is left out, or becomes the job's error after
-  /// the good ones before it.
+  /// Fills a job from its chunk. A bad record is left out, or its error becomes the job's error,
+  /// behind the good records before it.
   void take(Job& job);
-  /// At the end of all files: whether blank records are left, which are then the job's.
+  /// Call it at the end of all files. True if blank records are left, which it puts into `job`.
   bool finish(Job& job);
 
  private:
@@ -55,8 +55,9 @@ class Intake {
   const StreamOptions& options_;
   Columns columns_;
   uint64_t headers_ = 0;
-  std::string previous_;         // with adjacent: the text of the last record of the last chunk
-  std::vector<LeftOut> blanks_;  // with gold: of this file, behind its last record so far
+  std::string previous_;         // with `adjacent`: the text of the last record of the last chunk
+  std::vector<LeftOut> blanks_;  // with `gold`: blank records of this file behind its last good
+                                 // record
 };
 
 }  // namespace bert

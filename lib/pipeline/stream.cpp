@@ -51,7 +51,7 @@ void write_all(int fd, std::string_view bytes) {
 
 namespace {
 
-/// Bytes of rows that may wait to be written: those of many chunks of any tool but `attend`.
+/// Bytes of rows that may wait to be written: many chunks for every tool but `attend`.
 constexpr size_t kMostHeld = size_t{64} << 20;
 
 class Streamer {
@@ -79,7 +79,7 @@ class Streamer {
   }
 
  private:
-  /// The calling thread's part: cuts chunks and hands them out.
+  /// Runs in the calling thread: cuts chunks and hands them out.
   void read() {
     auto job = std::make_unique<Job>(options_.terminator);
     const auto busy = [this] { return how_busy(); };
@@ -118,8 +118,9 @@ class Streamer {
     }
   }
 
-  /// A bad record must not cost the rows of the others, so what fails is done again in two halves,
-  /// down to it: a row is the same alone as in company.
+  /// A bad record must not lose the rows of other records. So records that fail are run again in
+  /// two halves, down to the bad record. The rows do not change, since no row depends on its
+  /// neighbours.
   void run(Worker& worker, std::span<const Record> records, Job& job) const {
     if (records.empty()) return;
     const size_t mark = job.rows.bytes().size();
@@ -148,7 +149,7 @@ class Streamer {
     }
   }
 
-  /// A chunk with nothing beside it: one worker, all threads as its team.
+  /// Runs the only chunk there is: one worker, with all threads as its team.
   void run_alone(Job& job) {
     if (options_.jobs > 1 && !team_) {
       team_ = std::make_unique<Team>(options_.jobs);
@@ -174,11 +175,11 @@ class Streamer {
     try {
       for (auto& worker : workers_) threads_.emplace_back([this, &worker] { serve(*worker); });
     } catch (const std::system_error&) {
-      // Fewer threads, or the calling one alone, do the same work.
+      // Fewer threads, or only the calling thread, do the same work.
     }
   }
 
-  /// While much is done that cannot be written, only what holds it up is begun.
+  /// Whether a job may begin. While many rows wait for an earlier job, only that job may begin.
   bool may_begin() const { return held_ < kMostHeld || jobs_.size() == waiting_; }
 
   void serve(Worker& worker) {
@@ -200,7 +201,7 @@ class Streamer {
     }
   }
 
-  /// Writes the jobs at the head of the queue that are done, one writer at a time, in order.
+  /// Writes the jobs at the head of the queue that are done, in order, one writer at a time.
   void write_done(std::unique_lock<std::mutex>& lock) {
     if (writing_) return;
     writing_ = true;
@@ -245,7 +246,7 @@ class Streamer {
     if (jobs_.empty()) return Busy::none;
     return waiting_ + running_ < threads_.size() ? Busy::some : Busy::all;
   }
-  /// A fault of the reader: what was handed out is still written, unless a worker failed before it.
+  /// The reader failed: jobs that were handed out are still written, unless a worker failed before.
   void stop(std::exception_ptr error) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return jobs_.empty() || error_; });
@@ -267,15 +268,15 @@ class Streamer {
   std::unique_ptr<Team> team_;
   std::vector<std::thread> threads_;
   std::atomic<uint64_t> bytes_ = 0;
-  uint64_t records_ = 0;  // written
-  Counts left_out_;       // and bytes
+  uint64_t records_ = 0;  // records written
+  Counts left_out_;       // also the bytes written
 
   std::mutex mutex_;  // guards all below
   std::condition_variable ready_, room_;
-  std::deque<std::unique_ptr<Job>> jobs_;  // in input order; the last `waiting_` are not begun
+  std::deque<std::unique_ptr<Job>> jobs_;  // in input order; the last `waiting_` have not begun
   size_t waiting_ = 0;
   size_t running_ = 0;
-  size_t held_ = 0;  // bytes of rows that are done and not written
+  size_t held_ = 0;  // bytes of rows that are done but not written
   bool writing_ = false;
   bool closed_ = false;
   std::exception_ptr error_;

@@ -14,35 +14,37 @@ namespace bert {
 
 class Team;
 
-/// What a run counted; the workers' counts are added up at the end.
+/// Counts of a run; at the end stream() adds up those of all workers.
 struct Counts {
   uint64_t records = 0;
   uint64_t overflowed = 0;        ///< records whose text was too long
   uint64_t invalid_utf8 = 0;      ///< records with bytes that are not UTF-8
-  uint64_t first_overflowed = 0;  ///< record number of the first; 0: none
+  uint64_t first_overflowed = 0;  ///< number of the first of them; 0: none
   uint64_t first_invalid_utf8 = 0;
-  uint64_t unknown = 0;  ///< records with a text of which most tokens are [UNK]
+  uint64_t unknown = 0;  ///< records with a text whose tokens are mostly [UNK]
   uint64_t first_unknown = 0;
-  uint64_t non_finite = 0;  ///< records whose result is not a number
-  // What the stream itself counts:
+  uint64_t non_finite = 0;  ///< records whose result is nan or infinite
+  // The following are counted by stream():
   uint64_t bad = 0;       ///< records that were left out (StreamOptions::skip_bad)
-  std::string first_bad;  ///< what is wrong with the first of them
-  uint64_t blank = 0;     ///< blank records behind the last one (StreamOptions::gold)
-  uint64_t bytes = 0;     ///< of rows that were written
+  std::string first_bad;  ///< the message of the first of them
+  uint64_t blank = 0;     ///< blank records at the end of a file (StreamOptions::gold)
+  uint64_t bytes = 0;     ///< bytes of rows written
   Counts& operator+=(const Counts& other);
 };
 
-/// One thread's share of a tool: borrows the const tokenizer and model, owns every buffer it
-/// reuses.
+/// The part of a tool that runs in one thread. It borrows the const tokenizer and model, and owns
+/// its buffers.
 class BERT_API Worker {
  public:
   virtual ~Worker() = default;
-  /// Appends the rows of all `records`, in order. Throws Error for a bad record: stream() then runs
-  /// the chunk again in ever smaller parts, so that the rows of the others are written. What is
-  /// counted must therefore not be counted again for a record that comes again; numbers only go up.
+  /// Appends the rows of all `records`, in order. Throws Error for a bad record. stream() then runs
+  /// the chunk again in smaller and smaller parts, so that the rows of all good records are
+  /// written. So a record may come again, and must not be counted again: its number is then not
+  /// above that of the last counted record.
   virtual void run(std::span<const Record> records, Rows& rows) = 0;
   const Counts& counts() const { return counts_; }
-  /// Threads that are idle while this worker runs alone; set by stream() before run().
+  /// Gives the worker threads to share its work with, while it runs alone. Called by stream()
+  /// before run().
   virtual void use_team(Team*) {}
 
  protected:
