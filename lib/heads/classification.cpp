@@ -22,7 +22,7 @@ Normalization normalization_of(const Config& config) {
                               "torch.nn.modules.linear.Identity",
                               printable(config.score_function)));
     }
-    // Of several labels a CrossEncoder gives logits where nothing else was asked for.
+    // With several labels, Identity is only the default of a CrossEncoder: the rule below decides.
     if (config.labels.size() == 1) return Normalization::none;
   }
   const bool sigmoid =
@@ -30,8 +30,7 @@ Normalization normalization_of(const Config& config) {
   return sigmoid ? Normalization::sigmoid : Normalization::softmax;
 }
 
-/// Whether config.json says that `classifier` is for tokens or choices, where the tensors do not
-/// tell.
+/// Whether config.json says that `classifier` is for tokens or choices. The tensors do not tell.
 bool is_other_classifier(const Config& config) {
   return std::any_of(
       config.architectures.begin(), config.architectures.end(), [](const auto& name) {

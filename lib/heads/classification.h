@@ -8,24 +8,23 @@
 
 namespace bert {
 
-/// How logits become values, by the rule of transformers' text-classification pipeline: regression
-/// (by problem_type only): as they are; multi_label_classification or a single label: sigmoid; else
-/// softmax. A CrossEncoder that names its activation has that: Sigmoid for any number of labels,
-/// Identity for one.
+/// The function from logits to values, as in transformers' text-classification pipeline: none for
+/// problem_type regression, sigmoid for multi_label_classification or a single label, else softmax.
+/// A CrossEncoder may name its function instead: Sigmoid, or Identity if it has one label.
 enum class Normalization { softmax, sigmoid, none };
 
 /// A head over the whole sequence (Devlin et al. 2019, figure 4 a, b): a classifier on the pooled
-/// output (BERT), or on the first hidden state through a layer of its own (ELECTRA, DistilBERT);
-/// next sentence prediction is the same with two classes.
+/// output (BERT), or on the first hidden state after a dense layer (ELECTRA, DistilBERT). Next
+/// sentence prediction is the same head with two classes.
 ///
 /// Thread rule: const after open(); one workspace per thread.
 class BERT_API Classifier {
  public:
-  /// The sequence classification head. Throws Error(data) that names the missing head,
-  /// Error(unsupported) of an activation that we lack.
+  /// Opens the sequence classification head. Throws Error(data) that names the missing head,
+  /// Error(unsupported) for an activation that we lack.
   static Classifier open(const Model& model);
-  /// The next sentence head, cls.seq_relationship (task 2 of the paper): labels IsNext (0), NotNext
-  /// (1).
+  /// Opens the next sentence head, cls.seq_relationship (task 2 of the paper), with the labels
+  /// IsNext (0) and NotNext (1).
   static Classifier open_next_sentence(const Model& model);
 
   const std::vector<std::string>& labels() const { return labels_; }
@@ -34,12 +33,12 @@ class BERT_API Classifier {
 
   /// Logits [S, labels], in the workspace until the next call.
   Matrix logits(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
-  /// logits -> probabilities (or values) in place, by normalization().
+  /// Turns logits into probabilities (or values) in place, by normalization().
   void normalize(Matrix logits) const;
 
  private:
   const Model* model_ = nullptr;
-  Linear dense_;  ///< ELECTRA's and DistilBERT's own first layer, [H, H]
+  Linear dense_;  ///< [H, H], the first layer of ELECTRA and DistilBERT
   Activation dense_act_ = Activation::none;
   Linear output_;  ///< [labels, H]
   bool pooler_ = false;

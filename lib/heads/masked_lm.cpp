@@ -24,7 +24,7 @@ MaskedLM MaskedLM::open(const Model& model) {
   mlm.norm_weight_ = weights.floats(head + "transform.LayerNorm.weight", {width});
   mlm.norm_bias_ = weights.floats(head + "transform.LayerNorm.bias", {width});
   mlm.eps_ = config.layer_norm_eps;
-  // Weights has settled what is tied: a decoder that is found is the head's own.
+  // Weights has already removed a decoder that is tied: if it finds one, that is the head's own.
   const bool own = weights.find(head + "decoder.weight") || !config.tie_word_embeddings;
   const std::string decoder = own ? head + "decoder.weight" : "embeddings.word_embeddings.weight";
   mlm.decoder_ =

@@ -9,16 +9,17 @@
 namespace bert {
 
 /// BERT's masked language model head (Devlin et al. 2019, task 1): dense, hidden_act, layer norm,
-/// then a projection onto the vocabulary with a bias of its own, tied to the word table or not.
+/// then a projection onto the vocabulary with its own bias. The projection may be tied to the word
+/// table.
 ///
 /// Thread rule: const after open(); one workspace per thread.
 class BERT_API MaskedLM {
  public:
-  /// Borrows `model`. Throws Error(data) that names the missing head and the tools that would work.
+  /// Borrows `model`. Throws Error(data) that names the missing head and the tools that work.
   static MaskedLM open(const Model& model);
 
-  /// The logits [M, V] of the rows `positions` (indices into the packed batch) of hidden [T, H]; in
-  /// the workspace until the next call. Only these rows go through the projection.
+  /// The logits [M, V] of the rows `positions` (indices into the packed batch) of hidden [T, H].
+  /// Only these rows go through the head. The logits are in the workspace until the next call.
   Matrix logits(ConstMatrix hidden, std::span<const size_t> positions, Workspace& workspace) const;
 
  private:

@@ -34,7 +34,7 @@ Pooling pooling_from_name(std::string_view name) {
 
 void pool(Pooling pooling, ConstMatrix tokens, std::span<float> out, size_t include_begin) {
   const size_t n = tokens.rows;
-  // A prompt that fills the whole sequence leaves the reference's cls where it was.
+  // If a prompt fills the whole sequence, the reference's cls is the first token.
   const size_t first = include_begin < n ? include_begin : 0;
   if (pooling == Pooling::cls || pooling == Pooling::lasttoken) {
     std::copy_n(tokens.row(pooling == Pooling::cls ? first : n - 1), tokens.cols, out.data());

@@ -10,18 +10,18 @@
 namespace bert {
 
 /// One vector from the n token vectors of a sequence (sentence-transformers' Pooling module; mean:
-/// Reimers and Gurevych 2019). All tokens count, [CLS] and [SEP] included.
+/// Reimers and Gurevych 2019). All tokens count, also [CLS] and [SEP].
 enum class Pooling { cls, mean, max, sum, mean_sqrt_len_tokens, weightedmean, lasttoken };
 
-/// nullopt-like: throws Error(usage) that names the nearest mode.
+/// Throws Error(usage) that names all modes if `name` is not one of them.
 BERT_API Pooling pooling_from_name(std::string_view name);
 
-/// tokens [n, H] -> out [H]. weightedmean weighs token i by i + 1. `include_begin` leaves out the
-/// first tokens (a prompt): cls is then the first token after them, as in sentence-transformers.
+/// tokens [n, H] -> out [H]. In weightedmean, token i has the weight i + 1. Pooling begins at token
+/// `include_begin`, behind a prompt; cls is then that token, as in sentence-transformers.
 BERT_API void pool(Pooling pooling, ConstMatrix tokens, std::span<float> out,
                    size_t include_begin = 0);
 
-/// x / max(|x|, 1e-12), as torch's normalize.
+/// x = x / max(|x|, 1e-12), as torch's normalize.
 BERT_API void normalize_l2(std::span<float> x);
 
 /// Cosine of two vectors, computed in double.

@@ -7,7 +7,7 @@
 namespace bert {
 namespace {
 
-/// Whether `classifier` is for tokens: config.json tells, or else that no pooler is below it.
+/// Whether `classifier` is for tokens. If config.json does not tell, it is if there is no pooler.
 bool is_token_classifier(const Model& model) {
   const std::vector<std::string>& names = model.config().architectures;
   const auto any_for = [&](const char* task) {

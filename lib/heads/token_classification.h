@@ -8,7 +8,7 @@
 
 namespace bert {
 
-/// A head over each token (Devlin et al. 2019, figure 4 d): one linear layer on the hidden state.
+/// A head over each token (Devlin et al. 2019, figure 4 d): a linear layer on its hidden state.
 ///
 /// Thread rule: const after open(); one workspace per thread.
 class BERT_API TokenClassifier {
