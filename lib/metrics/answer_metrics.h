@@ -10,19 +10,18 @@
 
 namespace bert {
 
-/// Lower case, without ASCII punctuation and the articles a, an, the; blanks single: SQuAD's
-/// normalize_answer.
+/// SQuAD's normalize_answer: lower case, no ASCII punctuation, no articles (a, an, the), single
+/// blanks between words.
 std::string normalize_answer(std::string_view text);
 
-/// F1 over the words of two normalised answers; 1 if both are empty, 0 if one is.
+/// F1 over the words of two normalised answers; 1 if both are empty, 0 if only one is.
 double word_f1(std::string_view gold, std::string_view predicted);
 
-/// The true answers that a field holds: a JSON array of strings, else the field itself; empty: no
-/// answer.
+/// The gold answers in a field: a JSON array of strings, else the field itself; an empty string
+/// means that there is no answer.
 std::vector<std::string> gold_answers(std::string_view field);
 
-/// Exact match and F1 as SQuAD's evaluation counts them: the best over the true answers of a
-/// record.
+/// Exact match and F1 as in SQuAD's evaluation: each record counts with its best gold answer.
 ///
 /// Thread rule: add() may be called from many threads.
 class BERT_API AnswerMetrics {

@@ -129,7 +129,7 @@ void ValueMetrics::add(uint64_t record, double gold, double predicted) {
   pairs_.push_back({record, gold, predicted});
 }
 
-/// In the order of the input, so that sums round alike.
+/// The values in input order, so that sums do not depend on the threads.
 ValueMetrics::Columns ValueMetrics::columns() const {
   const std::lock_guard lock(mutex_);
   std::vector<Pair> pairs = pairs_;
@@ -176,7 +176,7 @@ double pearson(std::span<const double> x, std::span<const double> y) {
 std::vector<double> ranks(std::span<const double> x) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   if (std::any_of(x.begin(), x.end(), [](double v) { return std::isnan(v); })) {
-    return std::vector<double>(x.size(), nan);  // nothing has a rank beside what has none
+    return std::vector<double>(x.size(), nan);  // no value can be ranked against a NaN
   }
   std::vector<size_t> order(x.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -185,7 +185,7 @@ std::vector<double> ranks(std::span<const double> x) {
   for (size_t begin = 0; begin < order.size();) {
     size_t end = begin + 1;
     while (end < order.size() && x[order[end]] == x[order[begin]]) ++end;
-    const double mean = static_cast<double>(begin + end + 1) / 2;  // of begin + 1 .. end
+    const double mean = static_cast<double>(begin + end + 1) / 2;  // the mean of begin + 1 .. end
     for (size_t i = begin; i < end; ++i) out[order[i]] = mean;
     begin = end;
   }

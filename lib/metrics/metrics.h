@@ -12,7 +12,7 @@
 
 namespace bert {
 
-/// How often a label was right, said, and true.
+/// Counts of one label.
 struct LabelCounts {
   uint64_t true_positives = 0;
   uint64_t predicted = 0;
@@ -22,10 +22,10 @@ struct LabelCounts {
   double f1() const;
   LabelCounts& operator+=(const LabelCounts& other);
 };
-/// A measure as reports print it; "nan" whatever its sign.
+/// A number as reports print it; "nan" for a NaN of any sign.
 std::string number_text(double value);
-/// Rows name, precision, recall, f1, support, separated by TAB; then `macro` (mean over the labels
-/// that occur) and `micro` (all decisions together).
+/// A row for each label: name, precision, recall, f1, support, separated by TAB. Then the rows
+/// `macro` (the mean over the labels that occur) and `micro` (from the sums of all counts).
 std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts);
 
 /// Accuracy, precision, recall and F1 of labels against gold labels, as scikit-learn defines them.
@@ -35,37 +35,37 @@ class BERT_API LabelMetrics {
  public:
   explicit LabelMetrics(std::vector<std::string> labels);
 
-  /// Ids of a record's true and predicted labels: one each, or any number of a multi-label model.
-  /// No predicted label (nan, or below the threshold) is an error in recall only.
+  /// Adds a record: the ids of its gold and predicted labels. Each list has one id, or any number
+  /// with a multi-label model. No predicted label (nan, or below the threshold) lowers recall and
+  /// accuracy, not precision.
   void add(std::span<const size_t> gold, std::span<const size_t> predicted);
-  double accuracy() const;  ///< of records: all labels right
+  double accuracy() const;  ///< share of records with exactly the gold labels
   double micro_f1() const;
   /// The confusion matrix of the records that have one label: a row for each true label, a column
   /// for each predicted one. With many labels, the pairs that are confused most often instead.
   std::string confusions() const;
-  /// Lines `records N`, `accuracy A` (records whose labels are exactly the gold ones), then the
-  /// table of the labels with its header.
+  /// Lines `records N`, `accuracy A`, then the table of the labels with its header.
   std::string report() const;
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::string> labels_;
   std::vector<LabelCounts> counts_;                           ///< [labels]
-  std::map<std::pair<size_t, size_t>, uint64_t> confusions_;  ///< (true, said) of one label each
+  std::map<std::pair<size_t, size_t>, uint64_t> confusions_;  ///< (gold, predicted): records
   uint64_t records_ = 0;
   uint64_t exact_ = 0;
 };
 
 /// Pearson's and Spearman's correlation and the mean squared error of values against gold values.
-/// Keeps all of them (ranks need it): 24 bytes a record.
+/// Keeps all values, since ranks need them: 24 bytes for each record.
 ///
 /// Thread rule: add() may be called from many threads; the report does not depend on the order.
 class BERT_API ValueMetrics {
  public:
   void add(uint64_t record, double gold, double predicted);
-  double spearman() const;  ///< nan as in the report
-  /// Lines `records N`, `pearson R`, `spearman R`, `mse E`; `nan` where a value is no number or
-  /// none vary.
+  double spearman() const;  ///< nan if undefined, as in the report
+  /// Lines `records N`, `pearson R`, `spearman R`, `mse E`. A measure is `nan` if a value is nan; a
+  /// correlation also if all values are equal.
   std::string report() const;
 
  private:
@@ -82,9 +82,9 @@ class BERT_API ValueMetrics {
   std::vector<Pair> pairs_;
 };
 
-/// Correlation of x and y; nan if either does not vary.
+/// Pearson's correlation of x and y; nan if all values of x, or of y, are equal.
 double pearson(std::span<const double> x, std::span<const double> y);
-/// Ranks from 1, equal values sharing the mean of theirs.
+/// Ranks from 1; equal values get the mean of their ranks.
 std::vector<double> ranks(std::span<const double> x);
 
 }  // namespace bert
