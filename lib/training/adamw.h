@@ -5,7 +5,7 @@
 
 namespace bert::training {
 
-/// How the learning rate goes over the steps; names and values of transformers' schedules.
+/// How the learning rate changes over the steps; names and values as in transformers.
 enum class Schedule { linear, cosine, constant };
 
 /// AdamW (Loshchilov and Hutter 2019) with PyTorch's meaning of each number.
@@ -14,14 +14,15 @@ struct OptimizerOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0.01;  ///< not of biases and layer norms
+  double weight_decay = 0.01;  ///< not for biases and layer norms
   double max_grad_norm = 1;    ///< 0: gradients are not clipped
   Schedule schedule = Schedule::linear;
   uint64_t warmup_steps = 0;
-  uint64_t total_steps = 0;  ///< linear and cosine end here with 0
+  uint64_t total_steps = 0;  ///< linear and cosine reach 0 here
 };
 
-/// The factor of the learning rate in step `step`, from 0: up from 0 over the warm-up, then down.
+/// The factor of the learning rate in step `step`, counted from 0. It rises from 0 during the
+/// warm-up; then the schedule decides.
 double schedule_factor(const OptimizerOptions& options, uint64_t step);
 
 }  // namespace bert::training

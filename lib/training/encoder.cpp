@@ -102,7 +102,8 @@ void Encoder::block_backward(size_t index, ConstMatrix hidden, Matrix d,
   const Matrix d_wide = d_wide_.matrix(tokens, i);    // [T, I]
   const ConstMatrix attended = view(kept.attended, h);
 
-  // d: of the layer's output, then of the sum before its norm, which is the residual's too.
+  // d is the gradient of the layer's output, then of the sum before its norm. The latter is also
+  // that of the residual.
   layer_norm_backward(w.output_norm, view(kept.output_sum, h), view(kept.output_statistics, 2), d,
                       gradient.output_norm, d);
   copy(d, d_dense);
@@ -112,7 +113,7 @@ void Encoder::block_backward(size_t index, ConstMatrix hidden, Matrix d,
   activation_backward(config_.hidden_act, view(kept.intermediate, i), d_wide);
   linear_backward(w.intermediate, attended, d_wide, gradient.intermediate, d, true, bf16_);
 
-  // d: of `attended`, then of the sum before its norm.
+  // d is the gradient of `attended`, then of the sum before its norm.
   layer_norm_backward(w.attention_norm, view(kept.attention_sum, h),
                       view(kept.attention_statistics, 2), d, gradient.attention_norm, d);
   copy(d, d_dense);

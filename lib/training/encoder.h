@@ -9,22 +9,22 @@
 
 namespace bert::training {
 
-/// Where dropout falls and by which key; rates 0: none.
+/// The rates and the key of dropout; a rate of 0 means none.
 struct DropoutPlan {
-  float hidden = 0;       ///< hidden_dropout_prob: embeddings, both dense outputs
+  float hidden = 0;       ///< hidden_dropout_prob: embeddings, both dense outputs of a layer
   float attention = 0;    ///< attention_probs_dropout_prob
   float classifier = 0;   ///< classifier_dropout: the input of a classifier
-  uint64_t key = 0;       ///< of seed and step
+  uint64_t key = 0;       ///< made of seed and step
   size_t token_0 = 0;     ///< number of the batch's first token in the step
-  size_t sequence_0 = 0;  ///< and of its first sequence
+  size_t sequence_0 = 0;  ///< number of its first sequence
 
-  /// A rate at one site (0 .. 15) of one layer.
+  /// The dropout at one site (0 .. 15) of one layer.
   Dropout at(float rate, size_t layer, uint64_t site, size_t row_0) const {
     return {rate, mix(key, layer * 16 + site), row_0};
   }
 };
 
-/// What one block keeps for the way back.
+/// What the forward pass of one layer keeps for the backward pass.
 struct LayerKept {
   Buffer qkv;                   ///< [T, 3H]
   Buffer log_sums;              ///< [A, T]
@@ -39,23 +39,25 @@ struct LayerKept {
   Buffer output;                ///< [T, H]
 };
 
-/// BERT's encoder, forward with everything kept, and backward. The same arithmetic as
-/// encoder/model.h (a test says so), which keeps nothing.
+/// BERT's encoder for training: a forward pass that keeps all activations, and the backward pass. A
+/// test checks that its hidden states equal those of encoder/model.h, which keeps nothing.
 ///
-/// Thread rule: one Encoder per thread; weights are shared and constant meanwhile.
+/// Thread rule: one Encoder per thread. Threads share the weights, which must not change during a
+/// pass.
 class Encoder {
  public:
-  /// `bf16`: all products in bfloat16; needs Bf16Products::available().
+  /// `bf16`: computes all products in bfloat16; needs Bf16Products::available().
   Encoder(const Config& config, const ModelWeights& weights, bool bf16 = false)
       : config_(config), weights_(weights), bf16_(bf16 ? &products_ : nullptr) {}
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  /// Hidden states of the last layer [T, H], until the next call. `batch` must live until backward.
+  /// The hidden states of the last layer [T, H], valid until the next call. `batch` must live until
+  /// backward().
   Matrix forward(const PackedBatch& batch, const DropoutPlan& dropout);
 
-  /// From d_hidden [T, H], which is used up: adds to `gradient`, for layers of depth `lowest` (0
-  /// embeddings, 1 .. L) and higher.
+  /// Adds to `gradient` from d_hidden [T, H], which it overwrites, for depths from `lowest` up (0
+  /// embeddings, 1 .. L layers).
   void backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kPartTokens = 512;
 
-/// The parameters under the names of a file, with this head in use.
+/// The learner's parameters under the names of a model file, with this head in use.
 Checkpoint checkpoint_of(Learner& learner, const HeadPlan& head) {
   Config config = head.config;
   static_cast<HeadConfig&>(config) = head_config(head.config, head.objective);
@@ -32,7 +32,7 @@ Checkpoint checkpoint_of(Learner& learner, const HeadPlan& head) {
   return {std::move(config), std::move(weights), head.name};
 }
 
-/// Some sequences of a batch, and what was computed of them.
+/// Some sequences of a batch, and their results.
 struct Part {
   size_t first = 0, last = 0;  ///< sequences
   TrainingBatch batch;

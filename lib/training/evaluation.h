@@ -9,13 +9,13 @@
 
 namespace bert::training {
 
-/// What a learner has learned so far, as the tools will see it: the encoder and the heads of
-/// inference over the learner's own parameters, computed in float whatever training computes in.
-/// Nothing is kept for a way back.
+/// A learner's model as the tools will run it: the encoder and heads of inference with the
+/// learner's parameters. It computes in float, also if training uses bf16, and keeps no
+/// activations.
 ///
-/// Sums and logits do not depend on the number of threads.
+/// Losses and logits do not depend on the number of threads.
 ///
-/// Thread rule: one owner, between two steps of the learner; it uses the learner's threads.
+/// Thread rule: one owner, between two steps of the learner, whose threads it uses.
 class BERT_API Evaluation {
  public:
   explicit Evaluation(Learner& learner, size_t head = 0);
@@ -23,14 +23,14 @@ class BERT_API Evaluation {
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;
 
-  /// With this head.
+  /// The model with this head.
   const Model& model() const;
 
-  /// Receives the logits of `part`, sequences [first, ..) of the batch.
+  /// Receives the logits of `part`, whose first sequence is sequence `first` of the batch.
   using Use = std::function<void(size_t first, const PackedBatch& part, ConstMatrix logits)>;
 
-  /// The losses of a batch. Calls `use` for its parts in order, from this thread, with logits
-  /// [S, labels] of texts, [T, labels] of tokens or [T, 2] of answers.
+  /// The losses of a batch. Calls `use` for its parts in order, in this thread, with logits [S,
+  /// labels] for texts, [T, labels] for tokens or [T, 2] for answers.
   Tally run(const TrainingBatch& batch, const Use& use = {});
 
  private:

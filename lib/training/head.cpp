@@ -13,7 +13,7 @@
 namespace bert::training {
 namespace {
 
-constexpr size_t kHeadSite = 8;  // of dropout
+constexpr size_t kHeadSite = 8;  // site of dropout
 constexpr size_t kDenseSite = 9;
 
 void copy(ConstMatrix from, Matrix to) {
@@ -220,8 +220,8 @@ void Head::learn_spans(const TrainingBatch& batch, ConstMatrix hidden, float sca
   if (gradient) linear_backward(weights_.spans, hidden, logits, gradient->spans, d_hidden);
 }
 
-// With m the mean of a sequence's n hidden states and t the unit vector wanted, the loss is
-// 1 - cos(m, t), and its slope in each hidden state (cos(m, t) m / |m| - t) / (n |m|).
+// m is the mean of a sequence's n hidden states, t is the wanted unit vector. The loss is 1 -
+// cos(m, t). Its gradient in each hidden state is (cos(m, t) m / |m| - t) / (n |m|).
 void Head::learn_vectors(const TrainingBatch& batch, ConstMatrix hidden, float scale,
                          const ModelWeights* gradient, Matrix d_hidden, Tally& tally) {
   const size_t h = hidden.cols;
@@ -244,7 +244,7 @@ void Head::learn_vectors(const TrainingBatch& batch, ConstMatrix hidden, float s
   }
 }
 
-/// Only masked rows go through the head, and only kDecoderRows of them through the decoder at once.
+/// Only masked rows go through the head, and at most kDecoderRows at once through the decoder.
 void Head::learn_masked(const TrainingBatch& batch, ConstMatrix hidden, float scale,
                         const ModelWeights* gradient, Matrix d_hidden, Tally& tally) {
   positions_.clear();

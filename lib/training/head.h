@@ -8,46 +8,47 @@
 
 namespace bert::training {
 
-/// What a classifier of texts is trained with, by the config's problem_type.
+/// The loss of a classifier of texts; problem_type in the config decides.
 enum class TextLoss { cross_entropy, binary_cross_entropy, squared_error };
 
-/// Sums over what passes have seen; added up in a fixed order.
+/// Sums over the passes of a step, added in a fixed order.
 struct BERT_API Tally {
-  double token_loss = 0;     ///< masked LM, token classes
-  double sequence_loss = 0;  ///< texts, next sentence, answers
-  double tokens = 0;         ///< labelled ones (their class weights, where there are some)
+  double token_loss = 0;     ///< of masked LM and token classes
+  double sequence_loss = 0;  ///< of texts, next sentence, answers and vectors
+  double tokens = 0;         ///< labelled tokens, or the sum of their class weights
   double sequences = 0;
-  double labelled = 0;  ///< tokens and sequences with a label, whatever their class weighs
+  double labelled = 0;  ///< labelled tokens and sequences, without class weights
   size_t tokens_right = 0;
   size_t sequences_right = 0;
   size_t input_tokens = 0;
 
   Tally& operator+=(const Tally& other);
-  /// The mean losses' sum: what training minimises.
+  /// The sum of the mean losses, which training minimises.
   double loss() const;
 };
 
-/// Factors that turn sums into the means of a whole step, whatever passes it is cut into.
+/// Factors that turn the sums of a pass into shares of the means over the whole step.
 struct LossScale {
   float token = 0;
   float sequence = 0;
 };
 
-/// The head(s) of an objective: hidden states to logits, losses, and back.
+/// The head or heads of an objective: from hidden states to logits and losses, and backward.
 ///
 /// Thread rule: one Head per thread.
 class Head {
  public:
-  static constexpr size_t kDecoderRows = 512;  ///< of masked LM's logits [M, V] held at once
+  static constexpr size_t kDecoderRows = 512;  ///< rows of the masked LM logits [M, V] in memory at
+                                               ///< once
 
   /// `plan` and `weights` are borrowed.
   Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16 = false);
 
-  /// How much of each kind `batch` holds, for LossScale: only tokens and sequences are set.
+  /// The tokens and sequences of `batch` that have a loss, for LossScale; losses are not set.
   Tally count(const TrainingBatch& batch) const;
 
-  /// Losses of a batch. With `gradient`: d_hidden [T, H] is written, and the head's gradients are
-  /// added to.
+  /// The losses of a batch. With `gradient`, also writes d_hidden [T, H] and adds to the head's
+  /// gradients.
   Tally learn(const TrainingBatch& batch, ConstMatrix hidden, LossScale scale,
               const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden);
 
@@ -82,7 +83,7 @@ class Head {
   std::vector<int32_t> labels_;
   std::vector<size_t> positions_;
   Bf16Products products_;
-  Bf16Products* const bf16_;  ///< for the masked LM's products, which are large
+  Bf16Products* const bf16_;  ///< for the large products of masked LM
 };
 
 }  // namespace bert::training

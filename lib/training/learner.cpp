@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kChunk = size_t{1} << 16;  // floats that one task of reduce and update handles
 
-/// What one thread owns.
+/// The memory of one thread.
 struct Lane {
   Encoder encoder;
   std::vector<std::unique_ptr<Head>> heads;
@@ -36,20 +36,21 @@ struct Lane {
   }
 };
 
-/// A run of floats of one parameter.
+/// A part of one parameter.
 struct Piece {
   const Parameter* parameter;
-  size_t begin, size;  // begin: from the start of all floats
+  size_t begin, size;  // begin: offset in all floats
 };
 
-/// Work of a sequence of n tokens: products grow with n, attention with n^2.
+/// The work for a sequence of n tokens: products grow with n, attention with n^2.
 double cost(size_t n, const Config& config) {
   const auto length = static_cast<double>(n);
   return length *
          (static_cast<double>(4 * config.hidden_size + 2 * config.intermediate_size) + 2 * length);
 }
 
-/// Sequences [bounds[i], bounds[i + 1]) are part i's: at most `parts`, and none without a sequence.
+/// Cuts a batch into at most `parts` parts of similar work. Part i has sequences [bounds[i],
+/// bounds[i + 1]), at least one.
 std::vector<size_t> share(const PackedBatch& batch, const Config& config, size_t parts) {
   double total = 0;
   for (size_t s = 0; s < batch.sequences(); ++s) total += cost(batch.length(s), config);
@@ -78,10 +79,10 @@ struct Learner::State {
   std::vector<std::unique_ptr<Lane>> lanes;
   Team team;
   uint64_t steps = 0;
-  std::vector<Piece> pieces;  // of all parameters but a sparse word table
+  std::vector<Piece> pieces;  // all parameters but a sparse word table
   std::vector<double> piece_squares;
-  bool sparse = false;             // only rows of the word table that were looked up change
-  std::vector<int32_t> rows;       // of this step, sorted
+  bool sparse = false;             // only looked-up rows of the word table have gradients
+  std::vector<int32_t> rows;       // looked up in this step, sorted
   std::vector<uint8_t> row_moves;  // rows whose moments are not zero
 
   State(std::vector<HeadPlan> h, const LearnerOptions& opt)
@@ -109,7 +110,7 @@ struct Learner::State {
     grow_lanes(1);
   }
 
-  /// A lane has a whole gradient: there are as many as the sequences of a step keep busy.
+  /// Each lane has a whole gradient, so there are only as many lanes as have had sequences.
   void grow_lanes(size_t count) {
     while (lanes.size() < count) {
       lanes.push_back(std::make_unique<Lane>(heads, weights, options.bf16));
@@ -177,7 +178,7 @@ struct Learner::State {
       while (last < end && cu[last + 1] - cu[first_s] <= options.max_pass_tokens) ++last;
       slice(batch, first_s, last, lane.part);
       const DropoutRates& rates = heads[batch.head].dropout;
-      // Batches of one step differ in their head.
+      // The batches of one step have different heads, hence different masks.
       const DropoutPlan dropout{rates.hidden,     rates.attention,
                                 rates.classifier, mix(options.seed, steps) + batch.head,
                                 cu[first_s],      first_s};
@@ -205,7 +206,7 @@ void Learner::State::zero_gradients() {
     float* gradient = lanes[static_cast<size_t>(part)]->gradient.data();
     const size_t table = sparse ? layout.parameters()[0].size : 0;
     const size_t width = config.embedding_size;
-    for (const int32_t row : rows) {  // of the step before
+    for (const int32_t row : rows) {  // the rows of the step before
       std::fill_n(gradient + static_cast<size_t>(row) * width, sparse ? width : 0, 0.f);
     }
     std::memset(gradient + table, 0, (layout.floats() - table) * sizeof(float));
@@ -222,7 +223,7 @@ void Learner::State::gather_rows(std::span<const TrainingBatch> batches) {
   for (const int32_t row : rows) row_moves[static_cast<size_t>(row)] = 1;
 }
 
-/// Adds one batch's gradients.
+/// Adds the gradients of one batch.
 Tally Learner::State::learn(const TrainingBatch& batch, int32_t lowest) {
   const Tally all = lanes[0]->heads[batch.head]->count(batch);
   const auto mean = [weight = static_cast<double>(heads[batch.head].weight)](double count) {
@@ -240,7 +241,7 @@ Tally Learner::State::learn(const TrainingBatch& batch, int32_t lowest) {
   return sum_tallies();
 }
 
-/// Adds the lanes' gradients into the first one's; returns the norm of the sum.
+/// Adds the gradients of all lanes to that of the first; returns the norm of the sum.
 double Learner::State::reduce() {
   const auto add_lanes = [&](size_t begin, size_t size) {
     float* sum = lanes[0]->gradient.data() + begin;
@@ -303,7 +304,7 @@ void Learner::State::update(double gradient_scale, double rate) {
       const AdamWTask a = task(words, row * width, width, used);
       if (row_moves[row]) {
         gradient_kernels().adamw(a);
-      } else if (a.keep != 1.f) {  // moments of zero move nothing
+      } else if (a.keep != 1.f) {  // zero moments: only weight decay
         for (size_t i = 0; i < width; ++i) a.value[i] *= a.keep;
       }
     }
@@ -312,7 +313,7 @@ void Learner::State::update(double gradient_scale, double rate) {
 
 Learner::Learner(std::vector<HeadPlan> heads, const LearnerOptions& options)
     : state_(std::make_unique<State>(std::move(heads), options)) {
-  // Views into config and weights were taken in place.
+  // State holds references into itself, so it is made in place.
 }
 Learner::~Learner() = default;
 
@@ -341,7 +342,7 @@ size_t Learner::bytes_to_come(const StepSize& size, bool evaluates) const {
             std::min(predicted, Head::kDecoderRows) * c.vocab_size;
   }
   size_t floats = lanes * lane + (lanes - s.lanes.size()) * s.layout.floats();
-  if (evaluates) {  // its matrices in kernel order, and a workspace for each thread
+  if (evaluates) {  // matrices in kernel order, and a workspace for each thread
     floats += layers * (4 * h * h + 2 * h * i);
     floats += threads * std::max<size_t>(512, size.longest) * (8 * h + i);
   }

@@ -17,34 +17,35 @@ struct LearnerOptions {
   OptimizerOptions optimizer;
   uint64_t seed = 1;
   int threads = 1;
-  size_t max_pass_tokens = 2048;  ///< that one thread keeps activations of; bounds the memory
+  size_t max_pass_tokens = 2048;  ///< tokens per pass of a thread, which keeps their activations;
+                                  ///< bounds the memory
   bool bf16 = false;              ///< products in bfloat16; weights stay float
 };
 
-/// How large a step's batch gets.
+/// The size of a step's batch.
 struct StepSize {
   size_t sequences = 0, tokens = 0;
-  size_t longest = 0;  ///< tokens of a sequence
+  size_t longest = 0;  ///< tokens of the longest sequence
 };
 
 struct StepResult {
   Tally tally;
-  double loss = 0;  ///< the heads' mean losses, weighted and summed: what is minimised
+  double loss = 0;  ///< the weighted sum of the heads' mean losses, which training minimises
   double gradient_norm = 0;
   double learning_rate = 0;
 };
 
-/// A model being trained: its parameters, their moments, and the steps that change them. One or
+/// A model in training: its parameters, their moments, and the steps that change them. One or
 /// several heads learn over one trunk.
 ///
-/// A step's sequences are shared out to the threads by their cost; each thread that has one adds
-/// its gradients to its own run of floats, and these are added in the order of the threads. So a
-/// step is the same to the last bit each time it is run with one number of threads.
+/// Each thread gets a share of a step's sequences by their cost, and adds their gradients to its
+/// own array. These arrays are then added in the order of the threads. So a step gives the same
+/// bits in each run with the same number of threads.
 ///
-/// Thread rule: one owner; it brings its own threads.
+/// Thread rule: one owner; a learner has its own threads.
 class BERT_API Learner {
  public:
-  /// The heads' configs are of one trunk.
+  /// The configs of all heads describe the same trunk.
   Learner(std::vector<HeadPlan> heads, const LearnerOptions& options);
   ~Learner();
   Learner(const Learner&) = delete;
@@ -56,23 +57,23 @@ class BERT_API Learner {
   float* values();   ///< layout().floats() floats each
   float* first_moments();
   float* second_moments();
-  uint64_t steps() const;         ///< done
-  void set_steps(uint64_t done);  ///< when resuming, after the three runs were filled
+  uint64_t steps() const;         ///< steps done
+  void set_steps(uint64_t done);  ///< when resuming, after values and moments were filled
 
-  /// One step of AdamW on the mean loss of `batch`. Throws Error(data) naming the step, before any
-  /// parameter changes, if loss or gradient is not finite.
+  /// One step of AdamW on the mean loss of `batch`. If the loss or the gradient is not finite,
+  /// throws Error(data) that names the step, and changes no parameter.
   StepResult step(const TrainingBatch& batch) { return step({&batch, 1}); }
-  /// The same on the sum of the heads' losses, each the mean of one batch times the head's weight.
+  /// The same on a sum of losses: the mean loss of each batch times the weight of its head.
   StepResult step(std::span<const TrainingBatch> batches);
-  /// An estimate of the memory that steps of this size, and evaluations between them, will take
-  /// beyond what the learner holds before its first step.
+  /// An estimate of the further memory that steps of this size, and evaluations between them, will
+  /// take after the learner was made.
   size_t bytes_to_come(const StepSize& size, bool evaluates) const;
-  /// How many threads have had sequences in one step; each of them holds a gradient.
+  /// The number of threads that have had sequences; each of them holds a gradient.
   size_t lanes() const;
   /// The threads, between two steps.
   Team& team();
-  /// The gradient of the last step before clipping, layout().floats() floats; for tests. Rows of
-  /// the word table that were not used are not set.
+  /// The gradient of the last step before clipping, layout().floats() floats, for tests. Rows of
+  /// the word table that the step did not use may be undefined.
   const float* gradient() const;
 
  private:

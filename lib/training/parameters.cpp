@@ -49,7 +49,7 @@ void Layout::add(std::string name, std::vector<size_t> shape, size_t depth) {
   p.name = std::move(name);
   p.shape = std::move(shape);
   p.depth = static_cast<int32_t>(depth);
-  // Query, key and value are one matrix to the product: nothing between them.
+  // Query, key and value are one matrix for the product, so there is no gap between them.
   const bool joined = p.name.find(".key.") != p.name.npos || p.name.find(".value.") != p.name.npos;
   if (!joined) floats_ = (floats_ + 15) / 16 * 16;
   p.offset = floats_;
@@ -78,7 +78,7 @@ void Layout::add_trunk(const Config& config) {
   if (e != h) add_linear("embeddings_project", h, e, 0);
   for (size_t l = 0; l < config.num_hidden_layers; ++l) {
     const std::string prefix = "encoder.layer." + std::to_string(l) + ".";
-    // The three lie side by side, so that one product computes them.
+    // The three are next to each other, so that one product computes them.
     for (const char* part : {"weight", "bias"}) {
       for (const char* name : {"query.", "key.", "value."}) {
         std::vector<size_t> shape{h};
@@ -194,7 +194,7 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
 
 namespace {
 
-/// Box and Muller's normal numbers, two from one key.
+/// Normal random numbers by Box and Muller, two at a time.
 void draw(const Parameter& p, uint64_t seed, float deviation, float* to) {
   if (is_bias(p.name) || is_norm_weight(p.name)) {
     std::fill_n(to, p.size, is_bias(p.name) ? 0.f : 1.f);
@@ -252,7 +252,7 @@ std::vector<std::string> load_parameters(const Layout& layout, const Weights& we
   std::vector<std::string> drawn;
   for (const Parameter& p : layout.parameters()) {
     const TensorView* tensor = weights.find(p.name);
-    // A classifier of other labels is another head.
+    // A classifier with other labels is a new head.
     const bool named_anew = std::any_of(relabelled.begin(), relabelled.end(), [&](const auto& own) {
       return p.name.starts_with(own + "classifier.");
     });

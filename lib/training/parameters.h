@@ -15,19 +15,19 @@
 
 namespace bert::training {
 
-/// What a model is trained for; says which heads it has.
+/// What a model is trained for. It decides which heads the model has.
 enum class Objective {
-  pretrain,   ///< masked LM, and next sentence if the layout has it
+  pretrain,   ///< masked LM, and next sentence if the family has that head
   masked_lm,  ///< masked LM alone
-  classify,   ///< one label a text (or regression, or several)
-  tokens,     ///< one label a token
-  spans,      ///< where an answer begins and ends
-  vectors,    ///< the mean of the hidden states, after another model's (distillation); no tensors
+  classify,   ///< texts: a label each, or several, or a number
+  tokens,     ///< a label for each token
+  spans,      ///< the begin and end of an answer
+  vectors,    ///< distillation: the mean hidden state follows another model's; no tensors
 };
 
-/// How much of what is dropped in training.
+/// The rates of dropout in training.
 struct DropoutRates {
-  float hidden = 0;      ///< embeddings, outputs of the blocks' two halves
+  float hidden = 0;      ///< embeddings, both dense outputs of a layer
   float attention = 0;   ///< probabilities
   float classifier = 0;  ///< a classifier's input
 
@@ -35,23 +35,24 @@ struct DropoutRates {
     const auto r = static_cast<float>(rate);
     return {r, r, r};
   }
-  /// As config.json has them. Throws Error(data) naming the value that is out of range.
+  /// The rates of config.json. Throws Error(data) that names a value out of range.
   static DropoutRates of(const Config& config, Objective objective);
 };
 
-/// The standard deviation that config.json wants of what is drawn. Throws Error(data).
+/// The standard deviation of new weights, from config.json. Throws Error(data) if it is out of
+/// range.
 float initializer_range(const Config& config);
 
-/// One thing that is learned over the trunk.
+/// A head to train over the trunk.
 struct HeadPlan {
   Objective objective = Objective::classify;
   Config config;     ///< the trunk's, with this head's labels and problem_type
-  std::string name;  ///< "": tensors have transformers' names; else they are `heads.NAME.` tensors
-  std::vector<float> class_weights = {};  ///< one a label, or none
-  float weight = 1;                       ///< of its loss in the sum of all
+  std::string name;  ///< "": tensors have transformers' names; else `heads.NAME.` and these
+  std::vector<float> class_weights = {};  ///< one for each label, or empty
+  float weight = 1;                       ///< of its loss in the sum of all losses
   DropoutRates dropout = {};
 
-  /// What stands before its own tensors' names.
+  /// The prefix of the names of its own tensors.
   std::string prefix() const { return name.empty() ? "" : prefix_of_head(name); }
 };
 
@@ -59,24 +60,24 @@ struct HeadPlan {
 struct Parameter {
   std::string name;  ///< canonical (checkpoint/weights.h)
   std::vector<size_t> shape;
-  size_t offset = 0;  ///< floats from the beginning
+  size_t offset = 0;  ///< in floats from the beginning
   size_t size = 0;
-  bool decays = true;    ///< weight decay: not for biases and norms
-  float rate_scale = 1;  ///< times the learning rate; 0: frozen
+  bool decays = true;    ///< has weight decay: all but biases and norms
+  float rate_scale = 1;  ///< factor of the learning rate; 0: frozen
   int32_t depth = 0;     ///< 0 embeddings, 1 .. L layers, L + 1 heads
 };
 
-/// Where each tensor of a model lies in one run of floats. Values, gradients and moments are four
-/// such runs, so that an optimiser walks memory once.
+/// The place of each tensor of a model in one array of floats. Values, gradients and the two
+/// moments are four such arrays, so that an optimiser goes through memory once.
 class Layout {
  public:
-  /// The tensors of the trunk, and those of the heads.
+  /// The tensors of the trunk and of all heads.
   static Layout make(const Config& config, std::span<const HeadPlan> heads);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::vector<Parameter>& parameters() { return parameters_; }
   size_t floats() const { return floats_; }
-  /// nullptr if there is none.
+  /// nullptr if there is no such tensor.
   const Parameter* find(std::string_view name) const;
 
  private:
@@ -90,7 +91,7 @@ class Layout {
   size_t floats_ = 0;
 };
 
-/// The matrices of one block; the parameters or their gradients, by what they point into.
+/// The matrices of one layer: parameters or gradients, depending on the array they point into.
 struct LayerWeights {
   LinearWeights qkv;               ///< [3H, H]: query, key, value
   LinearWeights attention_output;  ///< [H, H]
@@ -100,34 +101,34 @@ struct LayerWeights {
   NormWeights output_norm;
 };
 
-/// All tensors of a model in one of its runs of floats. What a model lacks has no data.
+/// All tensors of a model in one of its arrays. A tensor that the model lacks has no data.
 struct ModelWeights {
   Matrix word, position, token_type;  ///< [V, E] [P, E] [types, E]
   NormWeights embedding_norm;
-  LinearWeights projection;  ///< [H, E], ELECTRA's
+  LinearWeights projection;  ///< [H, E], in ELECTRA
   std::vector<LayerWeights> layers;
   LinearWeights pooler;     ///< [H, H]
-  LinearWeights transform;  ///< [E, H], of the masked LM head
+  LinearWeights transform;  ///< [E, H], in the masked LM head
   NormWeights transform_norm;
-  LinearWeights decoder;           ///< [V, E]; the word table where tied
+  LinearWeights decoder;           ///< [V, E]; the word table if tied
   LinearWeights next_sentence;     ///< [2, H]
-  LinearWeights classifier_dense;  ///< [H, H], ELECTRA's and DistilBERT's
-  LinearWeights classifier;        ///< [labels, H], of texts or of tokens
+  LinearWeights classifier_dense;  ///< [H, H], in ELECTRA and DistilBERT
+  LinearWeights classifier;        ///< [labels, H], for texts or tokens
   LinearWeights spans;             ///< [2, H]
 
-  /// `base`: a run of layout.floats() floats. Tensors with this prefix come before those without.
+  /// `base` has layout.floats() floats. A tensor with this prefix is preferred to the one without.
   static ModelWeights view(const Layout& layout, const Config& config, float* base,
                            const std::string& prefix = "");
 };
 
-/// Copies a model's tensors into `base`; those of heads that the model lacks (or a classifier of
-/// another number of labels, or of a head whose prefix is in `relabelled`) are drawn from
-/// N(0, initializer_range) by `seed` (norms 1, biases 0), and their names returned. Throws
-/// Error(data) naming the tensors of the trunk that the model lacks.
+/// Copies a model's tensors into `base`. Some are drawn from N(0, initializer_range) by `seed`
+/// instead (norms are 1, biases 0): tensors of heads that the model lacks, and a classifier with
+/// another number of labels or whose head's prefix is in `relabelled`. Returns their names. Throws
+/// Error(data) that names the tensors of the trunk that the model lacks.
 std::vector<std::string> load_parameters(const Layout& layout, const Weights& weights,
                                          uint64_t seed, float initializer_range, float* base,
                                          std::span<const std::string> relabelled = {});
-/// All of them drawn.
+/// Draws all tensors.
 void draw_parameters(const Layout& layout, uint64_t seed, float initializer_range, float* base);
 
 }  // namespace bert::training

@@ -19,7 +19,7 @@ namespace bert::training {
 
 namespace {
 
-/// Of the model that a run starts from: its tensors and the small files.
+/// A hash of the model that a run starts from: its tensors and small files.
 std::string hash_of_start(Learner& learner, const ModelFiles& files) {
   const auto* values = reinterpret_cast<const char*>(learner.values());
   uint64_t hash = xxh64({values, learner.layout().floats() * sizeof(float)});
@@ -31,8 +31,9 @@ std::string hash_of_start(Learner& learner, const ModelFiles& files) {
 
 constexpr std::string_view kStart = "starting model";
 
-/// What of `identity` a checkpoint's notes have otherwise; empty: nothing. Other seeds and labels
-/// begin with other tensors, so that these are named only where nothing else differs.
+/// A message about the entries of `identity` that differ from a checkpoint's notes; empty if none
+/// differ. A different seed also gives different starting tensors, so these are named only if
+/// nothing else differs.
 std::string difference(const std::map<std::string, std::string>& identity,
                        const std::map<std::string, std::string>& notes) {
   std::string text;
@@ -63,7 +64,7 @@ Run::Run(Learner& learner, ModelFiles files, RunOptions options)
       lock_(options_.directory + "/.lock") {
   const std::string& directory = options_.directory;
   const bool saved = !saved_steps(directory + "/checkpoints").empty();
-  // A run that was killed leaves its curve, and maybe a model, before the first checkpoint.
+  // A run that is killed before its first checkpoint leaves a curve, and maybe a model.
   const bool begun = saved || file_exists(directory + "/loss.tsv");
   const bool used = saved || holds_model(directory);
   if (used && !(options_.resume && begun) && !options_.overwrite) {
@@ -111,14 +112,15 @@ void Run::must_be(const std::string& key, const std::string& value) {
   }
 }
 
-/// What was here before goes only now, when a step was done: the input is sound.
+/// Old checkpoints are removed only now, after the first step: it has shown that the input is
+/// sound.
 void Run::begin_curve() {
   if (curve_ >= 0) return;
   if (!options_.resume) remove_directory(options_.directory + "/checkpoints");
   open_curve();
 }
 
-/// Cuts the curve after the step resumed from, and appends from there.
+/// Cuts the curve behind the last step of the checkpoint, and opens it to append.
 void Run::open_curve() {
   const std::string path = options_.directory + "/loss.tsv";
   std::string kept = "step\tloss\tlearning_rate\tgradient_norm\ttokens\tdev_loss\tdev_score\n";
@@ -147,7 +149,7 @@ void Run::append_row(const std::string& row) {
 
 void Run::dev_point(double loss, double score) {
   begin_curve();
-  if (dev_step_ == learner_.steps()) return;  // from before the interruption
+  if (dev_step_ == learner_.steps()) return;  // the curve has it from before the interruption
   dev_step_ = learner_.steps();
   append_row(fmt::format("{}\t\t\t\t\t{:.6g}\t{:.6g}\n", dev_step_, loss, score));
 }
@@ -283,7 +285,7 @@ std::string loss_svg(std::string_view text) {
         kMargin, y(loss), kWidth - kMargin, kMargin - 6, y(loss) + 4, loss, x(step),
         kHeight - kMargin + 18, step);
   }
-  // A thousand points are as many as one sees.
+  // More than about a thousand points cannot be seen.
   const size_t stride = points.size() / 1000 + 1;
   svg += "<polyline fill=\"none\" stroke=\"#1f5fbf\" stroke-width=\"1.5\" points=\"";
   for (size_t i = 0; i < points.size(); i += stride) {

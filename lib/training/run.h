@@ -15,7 +15,7 @@
 namespace bert::training {
 
 struct StepReport {
-  uint64_t step = 0;  ///< done
+  uint64_t step = 0;  ///< steps done
   uint64_t total = 0;
   StepResult result;
   double tokens_per_second = 0;
@@ -24,50 +24,51 @@ struct StepReport {
 
 struct RunOptions {
   std::string directory;
-  bool resume = false;     ///< go on from the newest checkpoint that is whole, if there is one
-  bool overwrite = false;  ///< begin anew where a model stands already
+  bool resume = false;     ///< continue from the newest intact checkpoint, if there is one
+  bool overwrite = false;  ///< start a new run also if the directory has a model
   uint64_t total_steps = 0;
-  uint64_t save_every = 0;  ///< steps; 0: only when the caller says, and on stop
-  size_t keep = 2;          ///< checkpoints; 0: one, and none when the run is finished
-  std::map<std::string, std::string> identity;  ///< what a checkpoint must agree in
-  const std::atomic<int>* stop = nullptr;       ///< not 0: save and end
+  uint64_t save_every = 0;  ///< steps; 0: only when the caller calls checkpoint()
+  size_t keep = 2;          ///< checkpoints; 0: one, which finish() removes
+  std::map<std::string, std::string> identity;  ///< settings that a resumed run must keep
+  const std::atomic<int>* stop = nullptr;       ///< not 0: the caller should save and end
   std::function<void(const StepReport&)> on_step;
   std::function<void(const std::string&)> on_notice;
 };
 
 /// A training run in a directory:
-///   DIRECTORY/{config.json, model.safetensors, ..}  the model, when export_model() was called
-///   DIRECTORY/checkpoints/step-N                    what it takes to go on
-///   DIRECTORY/loss.tsv                              step, loss, rate, gradient norm, tokens; dev
-///                                                   loss and score in rows of their own
-///   DIRECTORY/.lock                                 held by the one process that trains here,
-///   which
-///                                                   removes it
+///   DIRECTORY/{config.json, model.safetensors, ...}  the model, after export_model()
+///   DIRECTORY/checkpoints/step-N                     what a resumed run needs
+///   DIRECTORY/loss.tsv, loss.svg                     a row for each step: step, loss, rate,
+///                                                    gradient norm, tokens; rows of their own for
+///                                                    dev loss and score; the same as a picture
+///   DIRECTORY/.lock                                  held while a process trains here
 ///
-/// A resumed run continues to the last bit as if it had never stopped.
+/// A resumed run gives the same bits as a run that never stopped.
 class BERT_API Run {
  public:
-  /// Locks the directory; resumes, or refuses to overwrite a model. Throws Error.
+  /// Locks the directory, and resumes if asked to. Throws Error, also if the directory has a model
+  /// that the options do not allow to replace.
   Run(Learner& learner, ModelFiles files, RunOptions options);
   ~Run();
 
-  /// One step of all batches; calls `done` before anything is saved. False when it was asked to
-  /// stop: the caller saves a checkpoint and ends.
+  /// One step with all batches; calls `done` before it saves a checkpoint. False if `stop` was set:
+  /// the caller then saves a checkpoint and ends.
   bool step(std::span<const TrainingBatch> batches,
             const std::function<void(const StepResult&)>& done = {});
-  /// A point of the curve: loss and score of dev examples after the last step.
+  /// Adds a point to the curve: loss and score of the dev examples after the last step.
   void dev_point(double loss, double score);
-  /// Saves one now. A full disk is told and survived; finish() then throws if no later save worked.
+  /// Saves a checkpoint now. A full disk gives a notice and the run goes on; finish() throws if no
+  /// later checkpoint could be saved.
   void checkpoint();
-  /// Puts the model at its place.
+  /// Writes the model into the directory.
   void export_model();
-  /// Draws the curve; throws what kept the last checkpoint from being saved.
+  /// Draws loss.svg. Throws the error of the last checkpoint, if it could not be saved.
   void finish();
 
-  /// Words that checkpoints carry along: where the caller is in its data, the best result so far.
+  /// Notes of the caller in each checkpoint: its place in the data, the best result so far.
   std::map<std::string, std::string>& notes() { return state_.notes; }
   void note(const std::string& key, double value);
-  /// Of a resumed run: throws Error(data) if the checkpoint noted another value.
+  /// If the run was resumed, throws Error(data) if its checkpoint noted another value.
   void must_be(const std::string& key, const std::string& value);
   double noted(const std::string& key, double absent = 0) const;
 
@@ -88,15 +89,14 @@ class BERT_API Run {
   FileLock lock_;
   std::exception_ptr save_failure_;
   int curve_ = -1;
-  uint64_t dev_step_ = 0;  ///< of the last dev point in the curve
+  uint64_t dev_step_ = 0;  ///< step of the last dev point in the curve
   std::chrono::steady_clock::time_point begin_;
   uint64_t begin_step_ = 0;
   uint64_t tokens_ = 0;
   double recent_seconds_ = 0, recent_tokens_ = 0;
 };
 
-/// "step TAB loss .." lines drawn as an SVG picture, smoothed, and the dev losses among them as
-/// points.
+/// An SVG picture of a loss.tsv: the smoothed loss as a line, dev losses as points.
 std::string loss_svg(std::string_view curve);
 
 }  // namespace bert::training

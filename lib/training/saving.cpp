@@ -65,7 +65,7 @@ std::span<const float> values_of(const float* base, const Parameter& p) {
   return {base + p.offset, p.size};
 }
 
-/// The model that training began with, and what it has changed as one more head.
+/// Writes the model that training began with, and the trained tensors as one more head.
 void write_with_head(Learner& learner, const ModelFiles& files, const std::string& directory) {
   const std::string prefix = prefix_of_head(files.head_name);
   const Weights weights = Weights::open(files.source, Config::open(files.source));
@@ -91,7 +91,8 @@ void write_moments(Learner& learner, const std::string& path) {
   writer.write(path);
 }
 
-/// Finds damage, not malice. Read piece by piece: a mapping of the whole would count as memory.
+/// This hash finds damage, not forgery. The file is read piece by piece, since a mapping of the
+/// whole file would count as memory of the process.
 std::string file_hash(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::error_code error;
@@ -111,7 +112,7 @@ std::string file_hash(const std::string& path) {
   return fmt::format("{:016x}", hash);
 }
 
-/// Fills the runs of floats at `base` from a file whose tensors are called prefix + name(p).
+/// Fills the array at `base` from a file in which the tensor of parameter p is called name(p).
 template <typename Name>
 void read_tensors(const Layout& layout, const MappedFile& file, Name name, float* base) {
   std::map<std::string, const SafetensorsEntry*> by_name;
@@ -155,18 +156,18 @@ namespace {
 
 NamedHead named_head(const std::string& name, const Config& config, Objective objective) {
   NamedHead head{head_config(config, objective), name, std::string(task_of(objective))};
-  head.architectures.clear();  // they follow from the task
+  head.architectures.clear();  // the task tells them
   return head;
 }
 
-/// `heads`: of bertutils_heads; empty: none.
+/// `heads`: the value of bertutils_heads; empty: none.
 ModelFiles files_of(const std::string& directory, const Config& config, Objective objective,
                     std::string heads) {
   ModelFiles made;
   ConfigMembers members = head_members(head_config(config, objective));
   members.emplace_back("model_type", json_string(config.family->model_type));
   members.emplace_back("dtype", "\"float32\"");
-  // The last two name what a CrossEncoder's scores went through: the new head has its own loss.
+  // The last two name the activation of a CrossEncoder's scores, but the new head has its own loss.
   for (const char* gone : {"torch_dtype", "num_labels", "quantization_config",
                            "sentence_transformers", "sbert_ce_default_activation_function"}) {
     members.emplace_back(gone, "");
@@ -210,7 +211,7 @@ void save_model(Learner& learner, const ModelFiles& files, const std::string& di
   for (const Parameter& p : learner.layout().parameters()) {
     const auto values = values_of(learner.values(), p);
     writer.add(file_name(p.name, *learner.config().family), p.shape, values);
-    // A decoder of its own has its own bias, which transformers reads instead.
+    // If the decoder is not tied, transformers reads its own bias instead.
     if (p.name == "cls.predictions.bias" && learner.config().family->saves_decoder_bias &&
         !learner.config().tie_word_embeddings) {
       writer.add("cls.predictions.decoder.bias", p.shape, values);
@@ -321,7 +322,7 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
 
 namespace {
 
-/// "step-0000000100.tmp", or the temporary name of a file or directory: none that a user gives.
+/// Whether `name` is "step-0000000100.tmp" or a temporary name, which no user gives to a file.
 bool is_unfinished(const std::string& name) {
   const bool step = name.size() == 19 && name.starts_with("step-") && name.ends_with(".tmp");
   return step || is_temporary_name(name);

@@ -13,62 +13,63 @@
 
 namespace bert::training {
 
-/// The small files of a model directory: config.json of the model being made, and the tokenizer's
-/// files as they are.
+/// The small files of a model directory: config.json of the new model, and the tokenizer's files
+/// unchanged.
 struct ModelFiles {
   std::vector<std::pair<std::string, std::string>> files;  ///< name, content
-  /// Where the result is to be a head of this name beside those that `source` has: the files of
-  /// that directory. Empty: it is a model of its own.
+  /// If head_name is not empty, the result is this head added to a copy of the model `source`, and
+  /// head_files are the small files of that copy.
   std::string head_name, source;
   std::vector<std::pair<std::string, std::string>> head_files;
 
-  /// The tokenizer's files in `directory`, and its config.json with what training changes:
+  /// The tokenizer's files in `directory`, and its config.json with the changes of training:
   /// architectures for `objective`, labels and problem_type of `config`, float32.
   static ModelFiles make(const std::string& directory, const Config& config, Objective objective);
-  /// The same for several heads: the first without a name is the model transformers sees, those
-  /// with one are listed in `bertutils_heads` (bert-model(5)).
+  /// The same for several heads. The first head without a name becomes the head that transformers
+  /// sees. Heads with a name are listed in `bertutils_heads` (bert-model(5)).
   static ModelFiles make(const std::string& directory, std::span<const HeadPlan> heads);
   void add_head(const std::string& directory, const std::string& name, const Config& config,
                 Objective objective);
 };
 
-/// What a run must know to go on: steps done, and what the caller notes.
+/// The state of a run in a checkpoint: steps done, and notes of the caller.
 struct RunState {
   uint64_t step = 0;
   std::map<std::string, std::string> notes;
 };
 
-/// What config.json says of a head that is trained: architectures, labels, problem_type.
+/// The entries of config.json for a trained head: architectures, labels, problem_type.
 HeadConfig head_config(const Config& config, Objective objective);
 
-/// What transformers' pipelines call the task of a head: text-classification ..
+/// The name of a head's task in transformers' pipelines: text-classification ...
 std::string_view task_of(Objective objective);
 
-/// Writes the model as a Hugging Face directory, each file whole or not at all, the weights last:
-/// until they are there, no tool takes it for a model.
+/// Writes the model as a Hugging Face directory, each file whole or not at all. The weights come
+/// last: without them, no tool takes the directory for a model.
 BERT_API void save_model(Learner& learner, const ModelFiles& files, const std::string& directory);
 
-/// The same for the result of the training: with files.head_name a copy of files.source, its
-/// tensors as they are, to which this head is added, or replaced; what was trained is its own, what
-/// was frozen stays the trunk's.
+/// The same for the result of training. With files.head_name, writes a copy of the model
+/// files.source with its tensors unchanged, and adds or replaces this head. The head gets its own
+/// copy of all tensors that were trained, and shares the frozen ones with the trunk.
 BERT_API void export_model(Learner& learner, const ModelFiles& files, const std::string& directory);
 
-/// Saves model, moments and state as `directory`/step-N, whole or not at all; then removes all but
-/// the newest `keep` others. Nothing is removed when saving fails.
+/// Saves model, moments and state as `directory`/step-N, whole or not at all. Then keeps the newest
+/// `keep` checkpoints, and this one in any case, and removes the others. Removes nothing if saving
+/// fails.
 BERT_API void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& state,
                               const std::string& directory, size_t keep);
 
-/// Steps saved in `directory`, oldest first.
+/// The steps of the checkpoints in `directory`, oldest first.
 BERT_API std::vector<uint64_t> saved_steps(const std::string& directory);
 
-/// What step-N notes, before anything else of it is read. Throws Error(data).
+/// Reads only the state of step-N. Throws Error(data).
 BERT_API RunState read_state(const std::string& directory, uint64_t step);
 
-/// Loads step-N: parameters, moments and steps of the learner. Throws Error(data) if the content is
-/// damaged (it is hashed) or is of another model, naming the tensor or the note.
+/// Loads step-N into the learner: parameters, moments and steps. Throws Error(data) that names the
+/// file or tensor, if the content is damaged (its hash differs) or is of another model.
 BERT_API RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_t step);
 
-/// Removes what a killed run left unfinished. Only under its lock.
+/// Removes the unfinished files of a killed run. Call it only under the run's lock.
 BERT_API void remove_unfinished(const std::string& directory);
 
 }  // namespace bert::training

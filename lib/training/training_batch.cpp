@@ -5,7 +5,7 @@
 namespace bert::training {
 namespace {
 
-/// The part of `from`, which has `width` items a unit or is empty.
+/// Copies items [first, last) of `from`, which has `width` values per item or is empty.
 template <typename T>
 void copy_part(const std::vector<T>& from, size_t width, size_t first, size_t last,
                std::vector<T>& to) {

@@ -7,21 +7,21 @@
 
 namespace bert::training {
 
-/// Sequences with what the model should say of them; the objective decides which lists are filled.
+/// Sequences with their labels. The objective decides which lists are filled.
 struct TrainingBatch {
   PackedBatch batch;
-  std::vector<int32_t> token_labels;     ///< [T]: the true ids where masked, or token classes
+  std::vector<int32_t> token_labels;     ///< [T]: true ids of masked tokens, or token classes
   std::vector<int32_t> sequence_labels;  ///< [S]: classes, or 0 IsNext, 1 NotNext
-  std::vector<float> values;  ///< [S, labels]: regression, several labels a text; [S, H] vectors
-  std::vector<int32_t> starts, ends;  ///< [S]: token of the sequence, first and last of the answer
-  size_t head = 0;                    ///< which of the learner's heads learns it
+  std::vector<float> values;             ///< [S, labels] regression or multi-label; [S, H] vectors
+  std::vector<int32_t> starts, ends;  ///< [S]: first and last token of the answer in its sequence
+  size_t head = 0;                    ///< index of the learner's head that learns it
 
   void clear();
   size_t tokens() const { return batch.tokens(); }
   size_t sequences() const { return batch.sequences(); }
 };
 
-/// Sequences [first, last) of `from`.
+/// Copies sequences [first, last) of `from` to `to`.
 void slice(const TrainingBatch& from, size_t first, size_t last, TrainingBatch& to);
 
 }  // namespace bert::training
