@@ -1,13 +1,13 @@
 #!/bin/bash
-# grep for an answer: each answer found, with the whole line that holds it. A NULL_MARGIN below 0 is stricter: an
-# answer must be that much better than none.
+# Search files for answers to a question, as grep does for a pattern: each answer, with the whole line that holds it. A
+# NULL_MARGIN below 0 is stricter: the score of an answer must exceed the score of no answer by that much.
 # test model: tiny-qa
 # test expects: ^text.txt:[0-9]+: .+\t.+$
 # test arguments: who_sat? text.txt reviews.txt
 # usage: ask-files.sh QUESTION FILE...
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
-copies=$(mktemp -d) # of what cannot be read twice
+copies=$(mktemp -d) # copies of pipes, which cannot be read twice
 trap 'rm -rf "$copies"' EXIT
 question=$1 files=()
 for file in "${@:2}"; do

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Labels without a classifier: which of the words fills the mask best? The word, its share of the probability of all
-# of them, the line. Words may be of several pieces; --calibrate 'It was [MASK].' corrects for the frequent ones.
+# Labels lines without a classifier: which of the words fills the mask best? Writes the word, its share of the
+# probability of all the words, and the line. A word may have several pieces. --calibrate 'It was [MASK].' corrects for
+# words that are frequent anyway.
 # test expects: ^(good|bad)\t[01][.0-9]*\tnot so bad$
 # test arguments: good,bad {}_it_was_[MASK]. reviews.txt
 # usage: cloze-labels.sh WORD,WORD... 'PROMPT with {} and [MASK]' FILE [mlm-fill options]

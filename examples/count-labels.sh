@@ -1,5 +1,5 @@
 #!/bin/bash
-# How many lines of each label, and the five that the model is least sure of.
+# Counts the lines of each label, and shows the five lines that the model is least sure of.
 # test model: tiny-classifier
 # test arguments: reviews.txt
 # usage: count-labels.sh FILE

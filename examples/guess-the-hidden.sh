@@ -1,5 +1,5 @@
 #!/bin/bash
-# How often does the model guess a hidden token of a text? First guess, and among the first five.
+# How often does the model guess a hidden token of a text: with its first guess, and with its first five?
 # test arguments: corpus.txt
 # usage: guess-the-hidden.sh FILE
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Does the model know facts? The true object at the mask of "[X] was born in [Y].", relation by relation
-# (LAMA, Petroni et al. 2019; files as in S-TEST: relations.jsonl and P19.jsonl .., packed with xz or not).
+# Does the model know facts? Measures how well it guesses the true object at the mask of "[X] was born in [Y].", for
+# each relation (LAMA, Petroni et al. 2019; files as in S-TEST: relations.jsonl and P19.jsonl .., also packed with xz).
 # test arguments: lama
 # usage: lama.sh DIR
 set -euo pipefail

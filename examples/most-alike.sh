@@ -1,5 +1,5 @@
 #!/bin/bash
-# The lines of a file that are most like a sentence, best first: cosine, then the line.
+# The lines of a file that are most similar to a sentence, best first: cosine, then the line.
 # test model: st-mean
 # test arguments: the_cat_sat text.txt
 # usage: most-alike.sh SENTENCE FILE

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Which layer's vectors know names best? F1 of the entities that a linear classifier finds in frozen features: layers,
-# width, F1. (Devlin et al. 2019, table 7, get more by a BiLSTM and weighted sums.) Some thousand sentences are enough.
+# From which layer's vectors are names found best? A linear classifier finds entities in frozen features; each row has
+# the layers, the width of the vector and the F1. Some thousand sentences are enough. (Devlin et al. 2019, table 7, get
+# a higher F1 with a BiLSTM and weighted sums.)
 # test needs: liblinear-train
 # test model: layers-24
 # test arguments: train.conll train.conll
@@ -14,7 +15,7 @@ train=$1 dev=$2
 if [ ! -f "$train" ]; then cat "$1" >"$work/1" && train=$work/1; fi
 if [ ! -f "$dev" ]; then cat "$2" >"$work/2" && dev=$work/2; fi
 awk 'NF { print $NF }' "$train" "$dev" | sort -u >"$work/tags"
-# features LAYERS FILE: a line per word, the number of its tag, then the vector of its begin
+# features LAYERS FILE: a line for each word: the number of its tag, then the vector of the word's beginning
 features() {
   awk 'NF { printf "%s ", $1; n = 1 } !NF && n { print n = "" } END { if (n) print "" }' "$2" |
     embed -q --pool none --words --layers="$1" | awk '

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The sentences of a text that follow least from the one before: line number, P(next), sentence.
+# The three sentences that follow least from the sentence before them: line number, P(next), sentence.
 # test arguments: text.txt
 # usage: odd-sentence.sh FILE
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Vectors of a large file from pieces that may run on as many machines: the same bytes as one run.
+# Computes the vectors of a large file in pieces, each of which can run on another machine: the same bytes as one run.
 # test model: st-mean
 # test arguments: text.txt
 # usage: shards.sh FILE

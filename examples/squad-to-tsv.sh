@@ -1,5 +1,5 @@
 #!/bin/bash
-# SQuAD's JSON (1.1 or 2.0, packed or not) as the TSV that qa reads: question, context, true answers.
+# Turns SQuAD's JSON (1.1 or 2.0, packed or not) into the TSV that qa reads: question, context, true answers.
 # test needs: jq
 # test arguments: squad.json
 # usage: squad-to-tsv.sh dev-v2.0.json | qa --gold 3 --null-margin 0 >/dev/null
