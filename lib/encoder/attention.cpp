@@ -37,11 +37,47 @@ void project_kinds(const Linear& qkv, const AlikeTokens& alike, ConstMatrix hidd
   }
 }
 
+constexpr TraceMask kOfHeads = Traced::query | Traced::key | Traced::value | Traced::scores |
+                               Traced::probabilities | Traced::context;
+
+/// Shows what is wanted of each head: qkv [T, 3H], context [T, H].
+void show_heads(size_t heads, const PackedBatch& batch, ConstMatrix qkv, ConstMatrix context,
+                float scale, AttentionScratch& scratch, const LayerTrace& trace) {
+  const size_t width = context.cols, head_size = width / heads;  // H, D
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    const size_t begin = batch.begin(s), n = batch.length(s);
+    for (size_t head = 0; head < heads; ++head) {
+      if (!trace.wants_head(head)) continue;
+      const auto show = [&](Traced what, ConstMatrix values) {
+        trace.show({what, 0, values, s, head});
+      };
+      // The head's columns [n, D] of the part of qkv or context that begins at `column`.
+      const auto part = [&](ConstMatrix matrix, size_t column) {
+        return ConstMatrix(matrix.row(begin) + column + head * head_size, n, head_size,
+                           matrix.stride);
+      };
+      const ConstMatrix q = part(qkv, 0), k = part(qkv, width);
+      show(Traced::query, q);
+      show(Traced::key, k);
+      show(Traced::value, part(qkv, 2 * width));
+      if (trace.wants(Traced::scores | Traced::probabilities)) {
+        Matrix scores, probabilities;  // [n, n]
+        if (trace.wants(Traced::scores)) scores = scratch.scores.matrix(n, n);
+        if (trace.wants(Traced::probabilities)) probabilities = scratch.probabilities.matrix(n, n);
+        attention_head_weights(q, k, scale, scores, probabilities);
+        show(Traced::scores, scores);
+        show(Traced::probabilities, probabilities);
+      }
+      show(Traced::context, part(context, 0));
+    }
+  }
+}
+
 }  // namespace
 
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
-                    const AttentionObserver* observer, const AlikeTokens* alike) {
+                    const LayerTrace& trace, const AlikeTokens* alike) {
   const size_t width = hidden.cols;                              // H
   const size_t head_size = width / weights.num_attention_heads;  // D
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_size));
@@ -55,19 +91,8 @@ void self_attention(const AttentionWeights& weights, const PackedBatch& batch, C
 
   attention(qkv, batch.cu_seq_lens, weights.num_attention_heads, scale, context, scratch.head,
             linear_scratch.team, weights.narrow);
-  if (!observer) return;
-
-  for (size_t s = 0; s < batch.sequences(); ++s) {
-    const size_t begin = batch.begin(s), n = batch.length(s);
-    for (size_t head = 0; head < weights.num_attention_heads; ++head) {
-      // Strided views [n, D] into the packed projections.
-      const float* base = qkv.row(begin) + head * head_size;
-      const ConstMatrix q(base, n, head_size, qkv.stride);
-      const ConstMatrix k(base + width, n, head_size, qkv.stride);
-      const Matrix probabilities = scratch.probabilities.matrix(n, n);
-      attention_head_probabilities(q, k, scale, probabilities);
-      (*observer)(s, head, probabilities);
-    }
+  if (trace.wants(kOfHeads)) {
+    show_heads(weights.num_attention_heads, batch, qkv, context, scale, scratch, trace);
   }
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "checkpoint/weights.h"
 #include "encoder/alike.h"
 #include "encoder/packed_batch.h"
+#include "encoder/trace.h"
 #include "model/config.h"
 #include "ops/linear.h"
 #include "ops/matrix.h"
@@ -14,10 +14,10 @@ namespace bert {
 
 /// Buffers of one thread for self_attention.
 struct AttentionScratch {
-  Buffer qkv;    ///< [T, 3H]: query, key and value of every token side by side
-  Buffer kinds;  ///< [U, 3H]: those of each kind of token
-  Buffer head;   ///< one head of one sequence in kernel order
-  Buffer probabilities;
+  Buffer qkv;                    ///< [T, 3H]: query, key and value of every token side by side
+  Buffer kinds;                  ///< [U, 3H]: those of each kind of token
+  Buffer head;                   ///< one head of one sequence in kernel order
+  Buffer scores, probabilities;  ///< [n, n] of one head, for a trace
 };
 
 /// Query, key and value projections of one layer, as one product: rows [0, H) of the stacked matrix
@@ -33,10 +33,6 @@ struct AttentionWeights {
                                const std::string& prefix, Precision precision);
 };
 
-/// Called with the attention probabilities [n, n] of one head of one sequence.
-using AttentionObserver =
-    std::function<void(size_t sequence, size_t head, ConstMatrix probabilities)>;
-
 /// Query, key and value projections, then multi-head self-attention over a packed batch
 /// (Vaswani et al. 2017, 3.2).
 ///
@@ -45,11 +41,10 @@ using AttentionObserver =
 ///
 /// A token attends to its own sequence only (batch.cu_seq_lens), so there is no mask and no
 /// padding. Scores are scaled by 1 / sqrt(H / A), softmax in float. Nothing is thrown. One
-/// `scratch` per thread. `alike`, of rows of `hidden` that are known to be equal, saves their
-/// projections and changes no bit.
+/// `scratch` per thread. `trace` sees the heads. `alike`, of rows of `hidden` that are known to be
+/// equal, saves their projections and changes no bit.
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
-                    const AttentionObserver* observer = nullptr,
-                    const AlikeTokens* alike = nullptr);
+                    const LayerTrace& trace = {}, const AlikeTokens* alike = nullptr);
 
 }  // namespace bert

@@ -1,8 +1,9 @@
 #include "encoder/input_factors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "encoder/model.h"
@@ -54,26 +55,24 @@ Model open_floats(const std::string& directory, const std::string& head) {
 InputFactors input_factors(const std::string& directory, const std::string& head) {
   const Model model = open_floats(directory, head);
   const Config& config = model.config();
-  const size_t hidden = config.hidden_size;
   InputFactors factors;
-  std::unordered_map<const std::byte*, std::vector<float>*> by_matrix;
-  const auto want = [&](const std::string& name, size_t out) {
-    std::vector<float>& largest = factors[name];
-    largest.assign(hidden, 0);
-    by_matrix[model.weights().matrix(name, out, hidden).data] = &largest;
+  const auto note = [&](size_t layer, std::string_view matrix, ConstMatrix x) {
+    std::vector<float>& largest = factors[fmt::format("encoder.layer.{}.{}", layer, matrix)];
+    largest.resize(x.cols);
+    note_largest(x, largest);
   };
-  for (size_t i = 0; i < config.num_hidden_layers; ++i) {
-    const std::string layer = "encoder.layer." + std::to_string(i);
-    want(layer + ".attention.self.query.weight", hidden);
-    want(layer + ".intermediate.dense.weight", config.intermediate_size);
-  }
-  Workspace workspace;
-  workspace.linear.observer = [&](const std::byte* weights, ConstMatrix x) {
-    if (const auto found = by_matrix.find(weights); found != by_matrix.end()) {
-      note_largest(x, *found->second);
+  ForwardOptions options;
+  options.trace.request = Traced::hidden | Traced::attended;
+  options.trace.show = [&](const TraceView& view) {
+    // What a layer puts out, the next one's attention reads: layer n of a trace is tensor n - 1.
+    if (view.what == Traced::attended) {
+      note(view.layer - 1, "intermediate.dense.weight", view.values);
+    } else if (view.layer < config.num_hidden_layers) {
+      note(view.layer, "attention.self.query.weight", view.values);
     }
   };
-  model.forward(spread_tokens(config), workspace);
+  Workspace workspace;
+  model.forward(spread_tokens(config), workspace, options);
   for (auto& [name, largest] : factors) to_factors(largest);
   return factors;
 }

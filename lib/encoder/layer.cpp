@@ -42,27 +42,29 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
 }
 
 void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
-                    const AttentionObserver* observer, const AlikeTokens* alike) const {
+                    const LayerTrace& trace, const AlikeTokens* alike) const {
   const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
-  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear,
-                 observer, alike);
-  finish(context, hidden, workspace);
+  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear, trace,
+                 alike);
+  finish(context, hidden, workspace, trace);
+  trace.show(Traced::hidden, hidden);
 }
 
 Matrix Layer::forward_rows(const PackedBatch& batch, Matrix hidden, std::span<const size_t> rows,
                            Workspace& workspace) const {
   const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
-  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear,
-                 nullptr);
+  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear);
   const Matrix kept = keep_rows(hidden, rows);  // [M, H]
-  finish(keep_rows(context, rows), kept, workspace);
+  finish(keep_rows(context, rows), kept, workspace, {});
   return kept;
 }
 
-void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace) const {
+void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
+                   const LayerTrace& trace) const {
   const size_t tokens = hidden.rows;
   const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
   attention_output_(context, hidden, attended, workspace.linear);
+  trace.show(Traced::attended, attended);
 
   // In blocks of B rows, which bound [B, I].
   for (size_t begin = 0; begin < tokens; begin += kRowsAtOnce) {
@@ -71,6 +73,7 @@ void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace) con
         workspace.intermediate.matrix(rows, intermediate_.out_features());  // [B, I]
     const ConstMatrix input = attended.slice(begin, rows);                  // [B, H]
     intermediate_(input, intermediate, hidden_act_, workspace.linear);
+    trace.show({Traced::intermediate, 0, intermediate, 0, 0, begin});
     output_(intermediate, input, hidden.slice(begin, rows), workspace.linear);
   }
 }

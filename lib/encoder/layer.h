@@ -33,7 +33,7 @@ class Layer {
   /// hidden [T, H] -> hidden [T, H], in place. `alike`: rows that are known to be equal, or
   /// nullptr. Thread rule: one workspace per thread.
   void forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
-               const AttentionObserver* observer, const AlikeTokens* alike = nullptr) const;
+               const LayerTrace& trace = {}, const AlikeTokens* alike = nullptr) const;
   /// The rows of the same result that `rows` names (strictly ascending), bit-equal to those of
   /// forward: hidden [T, H] -> its first M rows, [M, H]. Only they pass through the add & norm and
   /// the feed-forward net, three quarters of a block's work.
@@ -42,7 +42,8 @@ class Layer {
 
  private:
   /// What follows attention, row by row: context [T, H], hidden [T, H] in place.
-  void finish(ConstMatrix context, Matrix hidden, Workspace& workspace) const;
+  void finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
+              const LayerTrace& trace) const;
 
   AttentionWeights attention_;
   AddNorm attention_output_;  ///< [H, H]

@@ -68,23 +68,16 @@ void Model::word_vector(int32_t id, std::span<float> out) const {
 }
 
 Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
-                      const Observers* observers) const {
+                      const ForwardOptions& options) const {
   check_batch(batch, state_->config);
   const Matrix hidden =
       workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
-  if (observers && observers->layer) observers->layer(0, hidden);
-  const size_t count = state_->layers.size();
-  const size_t last = observers ? std::min(observers->last_layer, count) : count;
+  const Trace* trace = options.trace.request.empty() ? nullptr : &options.trace;
+  LayerTrace(trace, 0).show(Traced::hidden, hidden);
+  const size_t last = std::min(options.last_layer, state_->layers.size());
   for (size_t i = 0; i < last; ++i) {
-    AttentionObserver attention;
-    if (observers && observers->attention) {
-      attention = [&, i](size_t sequence, size_t head, ConstMatrix probabilities) {
-        observers->attention(i + 1, sequence, head, probabilities);
-      };
-    }
-    state_->layers[i].forward(batch, hidden, workspace, attention ? &attention : nullptr);
-    if (observers && observers->layer) observers->layer(i + 1, hidden);
+    state_->layers[i].forward(batch, hidden, workspace, LayerTrace(trace, i + 1));
   }
   return hidden;
 }
@@ -99,8 +92,7 @@ Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> row
   workspace.alike.find(batch);
   for (size_t i = 0; i + 1 < state_->layers.size(); ++i) {
     const bool share = i == 0 && workspace.alike.many();
-    state_->layers[i].forward(batch, hidden, workspace, nullptr,
-                              share ? &workspace.alike : nullptr);
+    state_->layers[i].forward(batch, hidden, workspace, {}, share ? &workspace.alike : nullptr);
   }
   return state_->layers.back().forward_rows(batch, hidden, rows, workspace);
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -10,19 +9,15 @@
 #include "base/export.h"
 #include "checkpoint/checkpoint.h"
 #include "encoder/packed_batch.h"
+#include "encoder/trace.h"
 #include "encoder/workspace.h"
 
 namespace bert {
 
-/// Called with the hidden states [T, H] of layer 0 (the embeddings), then 1 .. L.
-using LayerObserver = std::function<void(size_t layer, ConstMatrix hidden)>;
-
-/// What a forward pass may tell besides its result, and how far it goes.
-struct Observers {
-  LayerObserver layer;
+/// What a forward pass shows besides its result, and how far it goes.
+struct ForwardOptions {
+  Trace trace;
   size_t last_layer = std::numeric_limits<size_t>::max();  ///< none after it is computed
-  std::function<void(size_t layer, size_t sequence, size_t head, ConstMatrix probabilities)>
-      attention;
 };
 
 /// BERT's encoder (Devlin et al. 2019): embeddings, L blocks, and the pooler if the file has one.
@@ -52,7 +47,7 @@ class BERT_API Model {
   /// Hidden states of the last layer computed, [T, H], in the workspace until the next call. Throws
   /// Error(data) if an id is outside the vocabulary or a sequence longer than the position table.
   Matrix forward(const PackedBatch& batch, Workspace& workspace,
-                 const Observers* observers = nullptr) const;
+                 const ForwardOptions& options = {}) const;
   /// Only the rows of that result that `rows` names (strictly ascending), [M, H], bit-equal to
   /// forward's and cheaper: a head that reads a few rows leaves the others out of the last layer,
   /// and sequences that are copies but for some tokens share what the first layer projects.

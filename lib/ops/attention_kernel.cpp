@@ -68,10 +68,13 @@ void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t head
   team->run([&](int part, int) { run(static_cast<size_t>(part)); });
 }
 
-void attention_head_probabilities(ConstMatrix q, ConstMatrix k, float scale, Matrix probabilities) {
+void attention_head_weights(ConstMatrix q, ConstMatrix k, float scale, Matrix scores,
+                            Matrix probabilities) {
   AttentionTask task = task_of(q, k, scale);
   Buffer scratch(attention_scratch(task.n, task.d));
   task.scratch = scratch.data();
+  task.scores = scores.data;
+  task.scores_stride = scores.stride;
   task.probabilities = probabilities.data;
   task.probabilities_stride = probabilities.stride;
   kernels().attention(task);

@@ -28,7 +28,9 @@ void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Ma
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
                Matrix out, Buffer& scratch, Team* team = nullptr, bool narrow = false);
 
-/// softmax(Q K^T * scale) [n, n] of one head, without V, for `attend` and for tests.
-void attention_head_probabilities(ConstMatrix q, ConstMatrix k, float scale, Matrix probabilities);
+/// What one head of one sequence has on the way to its output: the scores Q K^T * scale and their
+/// softmax, the probabilities. Both [n, n]; the one without data is not kept.
+void attention_head_weights(ConstMatrix q, ConstMatrix k, float scale, Matrix scores,
+                            Matrix probabilities);
 
 }  // namespace bert

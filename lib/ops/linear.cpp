@@ -61,7 +61,6 @@ void widen(GemmTask& part, bool to_floats, float* made) {
 
 struct Linear::State {
   BlockedWeights weights;
-  const std::byte* first;  ///< the first matrix
   Precision precision;
   std::vector<float> bias;          ///< [panels * kPanel], or empty
   std::vector<WeightRef> matrices;  ///< for BLAS: row-major floats; else empty
@@ -71,7 +70,6 @@ struct Linear::State {
         std::span<const float> factors)
       : weights(w, p == Precision::split ? Precision::f32 : p,
                 p == Precision::int8 ? factors : std::span<const float>()),
-        first(w[0].data),
         precision(p),
         bias(std::move(b)) {
     pad_bias();
@@ -79,7 +77,7 @@ struct Linear::State {
     if (precision == Precision::f32 && uses_blas()) store_for_blas(w);
   }
   State(const BlockedRef& blocked, std::vector<float> b)
-      : weights(blocked), first(blocked.data), precision(blocked.precision), bias(std::move(b)) {
+      : weights(blocked), precision(blocked.precision), bias(std::move(b)) {
     pad_bias();
   }
 
@@ -268,7 +266,6 @@ void Linear::operator()(ConstMatrix x, Matrix y, Activation act, LinearScratch& 
                         ConstMatrix residual) const {
   const State& s = *state_;
   if (x.rows == 0) return;
-  if (scratch.observer) scratch.observer(s.first, x);
   const size_t parts = scratch.team ? static_cast<size_t>(scratch.team->size()) : 1;
   if (!s.matrices.empty()) {
     float* floats = scratch.panel.reserve(parts * s.blas_floats());

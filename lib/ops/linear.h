@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -71,8 +70,6 @@ struct LinearScratch {
   Buffer quantized;      ///< activations as int8 or bf16
   Buffer scaled;         ///< a row of inputs times the factors
   Team* team = nullptr;  ///< the threads that share a product; nullptr: this thread alone
-  /// If set, called with the (first) matrix and the input [T, K] of each product.
-  std::function<void(const std::byte* weights, ConstMatrix x)> observer;
 };
 
 /// A fully connected layer, y = act(x W^T + b) (+ residual).

@@ -11,10 +11,6 @@
 namespace bert {
 namespace {
 
-bool contains(const std::vector<size_t>& numbers, size_t number) {
-  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
-}
-
 /// Whether each row is a distribution: scores that are not finite leave NaN, or zeros alone.
 bool is_sound(ConstMatrix weights) {
   for (size_t from = 0; from < weights.rows; ++from) {
@@ -45,17 +41,20 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
   for (size_t i = 0; i < records.size(); ++i) encode(records[i], false, i);
   size_t now = 0, mark = rows.bytes().size();
   bool sound = true;
-  Observers observers;
-  observers.last_layer = *std::max_element(attend_.layers.begin(), attend_.layers.end());
-  observers.attention = [&](size_t layer, size_t, size_t head, ConstMatrix weights) {
-    if (!contains(attend_.layers, layer) || !contains(attend_.heads, head + 1)) return;
+  ForwardOptions options;
+  options.last_layer = *std::max_element(attend_.layers.begin(), attend_.layers.end());
+  options.trace.request = Traced::probabilities;
+  options.trace.layers = attend_.layers;
+  for (const size_t head : attend_.heads) options.trace.heads.push_back(head - 1);
+  options.trace.show = [&](const TraceView& view) {
+    const ConstMatrix weights = view.values;  // [n, n]
     sound = sound && is_sound(weights);
     if (!options_.json) {
-      write_rows(records[now], encodings()[now], layer, head + 1, weights, rows);
+      write_rows(records[now], encodings()[now], view.layer, view.head + 1, weights, rows);
       return;
     }
     if (rows.bytes().size() == mark) write_tokens(records[now], encodings()[now], rows);
-    write_matrix(layer, head + 1, weights, rows);
+    write_matrix(view.layer, view.head + 1, weights, rows);
   };
   const auto end_record = [&](size_t, const PackedBatch&, Matrix) {
     if (!sound) note_non_finite(records[now]);
@@ -67,7 +66,7 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
     mark = rows.bytes().size();
     sound = true;
   };
-  for_each_batch(end_record, &observers);
+  for_each_batch(end_record, options);
 }
 
 /// The beginning of an object, up to its matrices.

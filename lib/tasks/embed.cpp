@@ -153,13 +153,14 @@ void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
 }
 
 /// Adds one layer's hidden states to features_ [T, W], as the layer expression says.
-void EmbedWorker::observe(size_t layer, ConstMatrix hidden) {
+void EmbedWorker::add_layer(size_t layer, ConstMatrix hidden) {
   const LayerExpression& e = plan_.layers;
   const bool concat = e.combine == LayerExpression::Combine::concat;
   const bool mean = e.combine == LayerExpression::Combine::mean;
   const float weight = mean ? 1.0f / static_cast<float>(e.layers.size()) : 1.0f;
   const Matrix features = features_.matrix(hidden.rows, e.width(model_->config()));
-  if (layer == 0) std::fill_n(features.data, features.rows * features.cols, 0.0f);
+  const bool first = layer == *std::min_element(e.layers.begin(), e.layers.end());
+  if (first) std::fill_n(features.data, features.rows * features.cols, 0.0f);
   for (size_t position = 0; position < e.layers.size(); ++position) {
     if (e.layers[position] != layer) continue;
     for (size_t t = 0; t < hidden.rows; ++t) {
@@ -188,10 +189,12 @@ void EmbedWorker::fill_static(const PackedBatch& batch) {
 /// Calls use(first, batch, hidden, features) for each batch of the encodings; features [T, W].
 template <typename Use>
 void EmbedWorker::for_each_features(Use use) {
-  Observers observers;
-  observers.last_layer = plan_.layers.last_layer();
+  ForwardOptions options;
+  options.last_layer = plan_.layers.last_layer();
   if (!plan_.layers.is_static()) {
-    observers.layer = [this](size_t layer, ConstMatrix hidden) { observe(layer, hidden); };
+    options.trace.request = Traced::hidden;
+    options.trace.layers = plan_.layers.layers;
+    options.trace.show = [this](const TraceView& view) { add_layer(view.layer, view.values); };
   }
   for_each_batch(
       [&](size_t first, const PackedBatch& batch, Matrix hidden) {
@@ -199,7 +202,7 @@ void EmbedWorker::for_each_features(Use use) {
         use(first, batch, hidden,
             Matrix(features_.data(), batch.tokens(), plan_.layers.width(model_->config())));
       },
-      &observers);
+      options);
 }
 
 void EmbedWorker::pool_sequence(ConstMatrix tokens, std::span<float> out) const {

@@ -66,7 +66,7 @@ class BERT_API EmbedWorker : public TaskWorker {
   void encode_all(std::span<const Record> records);
   void compute_vectors(size_t count);
   void compute_tokens(std::span<const Record> records, Rows& rows);
-  void observe(size_t layer, ConstMatrix hidden);
+  void add_layer(size_t layer, ConstMatrix hidden);
   void fill_static(const PackedBatch& batch);
   template <typename Use>
   void for_each_features(Use use);

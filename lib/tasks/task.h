@@ -60,11 +60,11 @@ class TaskWorker : public Worker {
   /// and calls
   ///   use(first, batch, hidden)   first: index of the batch's first encoding; hidden [T, H]
   template <typename Use>
-  void for_each_batch(Use use, const Observers* observers = nullptr) {
+  void for_each_batch(Use use, const ForwardOptions& options = {}) {
     size_t first = 0;
     while (first < encoding_count_) {
       const size_t last = pack(first);
-      use(first, batch_, model_->forward(batch_, workspace_, observers));
+      use(first, batch_, model_->forward(batch_, workspace_, options));
       first = last;
     }
   }

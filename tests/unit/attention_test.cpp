@@ -38,12 +38,12 @@ struct Trial {
   }
   ConstMatrix input() const { return {hidden.data(), batch.tokens(), width}; }
 
-  std::vector<float> run(const AttentionObserver* observer = nullptr) const {
+  std::vector<float> run(const Trace* trace = nullptr) const {
     AttentionScratch scratch;
     LinearScratch linear;
     std::vector<float> context(hidden.size());
     self_attention(load(), batch, input(), Matrix(context.data(), batch.tokens(), width), scratch,
-                   linear, observer);
+                   linear, LayerTrace(trace, 1));
     return context;
   }
 };
@@ -141,12 +141,16 @@ TEST_CASE("scores far apart give finite probabilities") {
   for (const float value : trial.run()) CHECK(std::isfinite(value));
 }
 
-TEST_CASE("the observer sees each head's probabilities and changes nothing") {
+TEST_CASE("a trace sees each head's probabilities and changes nothing") {
   const Trial trial(16, 3, {1, 4, 18}, 0.3f, 5);
   size_t calls = 0;
-  const AttentionObserver observer = [&](size_t sequence, size_t head, ConstMatrix probabilities) {
-    CHECK(head < 3);
-    CHECK(probabilities.rows == trial.batch.length(sequence));
+  Trace trace;
+  trace.request = Traced::probabilities;
+  trace.show = [&](const TraceView& view) {
+    const ConstMatrix probabilities = view.values;
+    CHECK(view.layer == 1);
+    CHECK(view.head < 3);
+    CHECK(probabilities.rows == trial.batch.length(view.sequence));
     CHECK(probabilities.cols == probabilities.rows);
     for (size_t i = 0; i < probabilities.rows; ++i) {
       double sum = 0;
@@ -155,7 +159,7 @@ TEST_CASE("the observer sees each head's probabilities and changes nothing") {
     }
     ++calls;
   };
-  const std::vector<float> observed = trial.run(&observer), plain = trial.run();
+  const std::vector<float> observed = trial.run(&trace), plain = trial.run();
   CHECK(calls == 9);
   CHECK(std::memcmp(observed.data(), plain.data(), plain.size() * sizeof(float)) == 0);
 }

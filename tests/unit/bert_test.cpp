@@ -58,7 +58,7 @@ TEST_CASE("an empty batch gives no rows") {
   CHECK(model.forward(PackedBatch(), workspace).rows == 0);
 }
 
-TEST_CASE("the observer sees the embeddings and every layer, the last being the result") {
+TEST_CASE("a trace sees the embeddings and every layer, the last being the result") {
   for (const std::string name :
        {"tiny-bert", "layers-0", "layers-24", "electra-mlm", "distilbert-mlm"}) {
     CAPTURE(name);
@@ -66,14 +66,16 @@ TEST_CASE("the observer sees the embeddings and every layer, the last being the 
     Workspace workspace;
     size_t expected_layer = 0;
     std::vector<float> last;
-    Observers observers;
-    observers.layer = [&](size_t layer, ConstMatrix hidden) {
-      CHECK(layer == expected_layer++);
+    ForwardOptions options;
+    options.trace.request = Traced::hidden;
+    options.trace.show = [&](const TraceView& view) {
+      const ConstMatrix hidden = view.values;
+      CHECK(view.layer == expected_layer++);
       CHECK(hidden.cols == model.config().hidden_size);
       last.assign(hidden.data, hidden.data + hidden.rows * hidden.cols);
     };
     const PackedBatch batch = batch_of({2, 20, 30, 3});
-    const Matrix hidden = model.forward(batch, workspace, &observers);
+    const Matrix hidden = model.forward(batch, workspace, options);
     CHECK(expected_layer == model.config().num_hidden_layers + 1);
     CHECK(std::memcmp(last.data(), hidden.data, last.size() * sizeof(float)) == 0);
     const std::vector<float> observed = last;
@@ -89,18 +91,20 @@ TEST_CASE("layers after the last that is wanted are not computed, and those befo
     Workspace workspace;
     const PackedBatch batch = batch_of({2, 20, 30, 3});
     std::vector<std::vector<float>> layers;
-    Observers observers;
-    observers.layer = [&](size_t layer, ConstMatrix hidden) {
-      CHECK(layer == layers.size());
+    ForwardOptions options;
+    options.trace.request = Traced::hidden;
+    options.trace.show = [&](const TraceView& view) {
+      const ConstMatrix hidden = view.values;
+      CHECK(view.layer == layers.size());
       layers.emplace_back(hidden.data, hidden.data + hidden.rows * hidden.cols);
     };
-    model.forward(batch, workspace, &observers);
+    model.forward(batch, workspace, options);
     const auto all = std::move(layers);
     for (size_t last = 0; last < all.size() + 2; ++last) {
       CAPTURE(last);
       layers.clear();
-      observers.last_layer = last;
-      const Matrix hidden = model.forward(batch, workspace, &observers);
+      options.last_layer = last;
+      const Matrix hidden = model.forward(batch, workspace, options);
       REQUIRE(layers.size() == std::min(last + 1, all.size()));
       CHECK(std::memcmp(hidden.data, all[layers.size() - 1].data(),
                         all[0].size() * sizeof(float)) == 0);

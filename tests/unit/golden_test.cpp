@@ -74,9 +74,9 @@ std::vector<size_t> all(const Golden& golden) {
 /// What every head of the model makes of `batch`: each output by name.
 std::map<std::string, std::vector<float>> run(const Golden& golden, const Model& model,
                                               const PackedBatch& batch, Workspace& workspace,
-                                              const Observers* observers = nullptr) {
+                                              const ForwardOptions& options = {}) {
   std::map<std::string, std::vector<float>> out;
-  const Matrix hidden = model.forward(batch, workspace, observers);
+  const Matrix hidden = model.forward(batch, workspace, options);
   out["hidden"] = copy(hidden);
   if (golden.has("pooled")) out["pooled"] = copy(model.pooled_output(batch, hidden, workspace));
   if (golden.has("nsp")) {
@@ -133,19 +133,17 @@ void compare_with_reference(const std::string& name, Precision precision) {
   Workspace workspace;
   std::vector<float> layers, attention;
   const size_t layer_rows = golden.has("layers") ? golden.shape("layers")[1] : 0;
-  Observers observers;
-  observers.layer = [&](size_t, ConstMatrix hidden) {
-    const std::vector<float> rows = copy(hidden.slice(0, layer_rows));
-    layers.insert(layers.end(), rows.begin(), rows.end());
+  ForwardOptions options;
+  options.trace.request = Traced::hidden | Traced::probabilities;
+  options.trace.show = [&](const TraceView& view) {
+    const bool is_hidden = view.what == Traced::hidden;
+    if (!is_hidden && (!golden.has("attention") || view.sequence != 2)) return;
+    const std::vector<float> rows =
+        copy(is_hidden ? view.values.slice(0, layer_rows) : view.values);
+    std::vector<float>& all_rows = is_hidden ? layers : attention;
+    all_rows.insert(all_rows.end(), rows.begin(), rows.end());
   };
-  if (golden.has("attention")) {
-    observers.attention = [&](size_t, size_t sequence, size_t, ConstMatrix probabilities) {
-      if (sequence != 2) return;
-      const std::vector<float> rows = copy(probabilities);
-      attention.insert(attention.end(), rows.begin(), rows.end());
-    };
-  }
-  auto out = run(golden, model, golden.batch(all(golden)), workspace, &observers);
+  auto out = run(golden, model, golden.batch(all(golden)), workspace, options);
   if (golden.has("mlm")) {
     out["mlm"] = chosen_rows(out["mlm"], golden.ints("mlm_rows"), model.config().vocab_size);
   }

@@ -74,6 +74,10 @@ void attention_impl(const AttentionTask& t) {
     product(t.q + first * t.q_stride, t.q_stride, rows, keys, t.d * kPanel, kPanel, n16 / kPanel,
             t.d, scores, n16);
     for (size_t r = 0; r < rows; ++r) {
+      if (t.scores) {
+        float* to = t.scores + (first + r) * t.scores_stride;
+        for (size_t j = 0; j < t.n; ++j) to[j] = scores[r * n16 + j] * t.scale;
+      }
       sums[r] = inverse_sum(exp_row(scores + r * n16, t.n, t.scale));
       if (t.probabilities) {
         float* to = t.probabilities + (first + r) * t.probabilities_stride;

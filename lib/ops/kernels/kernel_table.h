@@ -59,7 +59,9 @@ struct AttentionTask {
   size_t n = 0;
   size_t d = 0;
   float scale = 1;
-  float* scratch = nullptr;        ///< attention_scratch(n, d) floats, aligned to 64 bytes
+  float* scratch = nullptr;  ///< attention_scratch(n, d) floats, aligned to 64 bytes
+  float* scores = nullptr;   ///< [n, n] scaled, before the softmax, or nullptr
+  size_t scores_stride = 0;
   float* probabilities = nullptr;  ///< [n, n], or nullptr
   size_t probabilities_stride = 0;
 };
