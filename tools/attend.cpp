@@ -1,4 +1,4 @@
-// attend - what each token looks at. See man/attend.1.
+// attend - what each token attends to. See man/attend.1.
 #include "tasks/attend.h"
 
 #include "common/options.h"
@@ -8,7 +8,7 @@
 using namespace bert;
 
 int main(int argc, char** argv) {
-  CLI::App app{"What each token looks at: the attention weights of a text."};
+  CLI::App app{"Write the attention weights of a text: what each token attends to."};
   app.footer("echo 'the cat sat on the mat' | attend --from cat --heads 1 -k 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
@@ -17,9 +17,9 @@ int main(int argc, char** argv) {
   app.add_option("--layers", layers, "1, 1,3, 9-12, -1, ... (default: -1, the last)")
       ->type_name("LIST");
   app.add_option("--heads", heads, "1, 1,3, 9-12, -1, ... (default: all)")->type_name("LIST");
-  auto* from = app.add_option("--from", attend.from, "only what this token looks at");
+  auto* from = app.add_option("--from", attend.from, "only the attention of this token");
   from->type_name("TOKEN");
-  auto* most = app.add_option("-k", attend.most, "only the K tokens that are looked at most");
+  auto* most = app.add_option("-k", attend.most, "only the K tokens with the largest weights");
   most->check(CLI::PositiveNumber)->type_name("K");
   app.get_option("--json")->excludes(from)->excludes(most);
 
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
     models.fill(task, tokenizer, model);
     rows.several_rows();
     rows.fill(task);
-    rows.stream().chunk_records = 1;  // a record may be a million rows
+    rows.stream().chunk_records = 1;  // a record may give a million rows
     rows.stream().output_names = {"layer",  "head",       "from",    "to",
                                   "weight", "from_token", "to_token"};
     return rows.run([&] { return std::make_unique<AttendWorker>(tokenizer, model, attend, task); });

@@ -16,16 +16,17 @@ int main(int argc, char** argv) {
   tools::add_model(app, name);
   auto* what = app.add_option_group("what", "one of these instead of the summary");
   what->add_flag("--params", parameters, "a row for each tensor, and the total");
-  auto* shapes_flag = what->add_flag("--shapes", shapes, "what a text goes through, step by step");
-  what->add_flag("--tree", tree, "the modules inside each other");
+  auto* shapes_flag =
+      what->add_flag("--shapes", shapes, "the shapes of a text's tensors, step by step");
+  what->add_flag("--tree", tree, "the modules as a tree");
   what->add_flag("--cpu", cpu, "the kernels and threads of this machine; reads no model");
-  what->add_option("--check", patient, "look for what may go wrong; status 1 if there are errors")
+  what->add_option("--check", patient, "check a model directory; status 1 if there are errors")
       ->type_name("DIR");
   what->require_option(0, 1);
   app.add_option("--seq", tokens, "tokens of the text for --shapes (default: 128)")
       ->type_name("N")
       ->needs(shapes_flag);
-  app.add_option("DIR", name, "as -m");
+  app.add_option("DIR", name, "the same as -m");
 
   return tools::run(app, argc, argv, [&] {
     Rows rows;

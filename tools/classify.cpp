@@ -15,29 +15,28 @@ struct Options {
 };
 
 void add(CLI::App& app, Options& o) {
-  app.add_flag("--pair", o.classify.pair,
-               "read two texts, fields 1 and 2 unless -f says otherwise");
+  app.add_flag("--pair", o.classify.pair, "read a pair of texts (default: fields 1 and 2)");
   auto* all = app.add_flag("--all", o.classify.all, "one score per label, in the model's order");
   auto* top = app.add_option("-k,--top-k", o.classify.top_k, "the K best labels, with their scores")
                   ->check(CLI::PositiveNumber)
                   ->excludes(all)
                   ->type_name("K");
   auto* threshold = app.add_option("--threshold", o.classify.threshold,
-                                   "only labels of at least this probability, '-' if there is none")
+                                   "only labels with at least this probability, '-' for none")
                         ->check(CLI::Range(0.0, 1.0))
                         ->excludes(all)
                         ->excludes(top)
                         ->type_name("P");
-  app.add_flag("--logits", o.choice.logits, "the model's raw scores instead of probabilities")
+  app.add_flag("--logits", o.choice.logits, "write the model's raw scores instead of probabilities")
       ->excludes(threshold);
-  app.add_option("--rename", o.rename, "new names of the model's labels, in order")
+  app.add_option("--rename", o.rename, "new names for the model's labels, in their order")
       ->type_name("A,B,...");
-  app.add_option("--labels", o.labels, "candidates of zero-shot, with an inference model")
+  app.add_option("--labels", o.labels, "candidate labels for zero-shot, with an NLI model")
       ->type_name("A,B,...");
   app.add_option("--template", o.choice.hypothesis_template,
-                 "hypothesis of a candidate (default: 'This example is {}.')")
+                 "hypothesis for a candidate (default: 'This example is {}.')")
       ->type_name("TEXT");
-  app.add_flag("--multi-label", o.choice.independent, "any number of candidates may hold");
+  app.add_flag("--multi-label", o.choice.independent, "any number of candidates may be true");
   app.add_option("--gold", o.gold,
                  "field with the true label: report accuracy, precision, recall, F1 on stderr")
       ->type_name("N");
@@ -104,7 +103,7 @@ int main(int argc, char** argv) {
       if (plan.values && plan.labels.size() > 1)
         throw Error(Error::Kind::usage, "--gold", "wants a model with labels or with one value");
       rows.stream().want_truth("--gold", options.gold);
-      const bool whole = !classify.pair && fields->count() == 0;  // the line, label and all
+      const bool whole = !classify.pair && fields->count() == 0;  // the line has the label
       if (whole) rows.stream().fields = {options.gold == "1" ? "2" : "1"};
       if (plan.labels.size() == 1) classify.value_metrics = &value_metrics;
       if (plan.labels.size() > 1) classify.label_metrics = &label_metrics;

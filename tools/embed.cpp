@@ -23,20 +23,20 @@ void add(CLI::App& app, Options& o) {
   app.add_option("--layers", o.layers,
                  "0, 12, -2, sum:9-12, mean:9-12, concat:9-12, word or onehot (default: -1)")
       ->type_name("EXPR");
-  app.add_flag("--words", o.words, "one row per word, the mean of its pieces");
+  app.add_flag("--words", o.words, "write one row per word, the mean of its pieces");
   app.add_flag("--normalize", o.normalize, "scale each vector to length 1");
   app.add_option("--dims", o.dims, "keep the first N numbers")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  app.add_flag("--compare", o.compare, "cosine of the texts in two fields");
+  app.add_flag("--compare", o.compare, "write the cosine of the texts in two fields");
   app.add_option("--prompt", o.prompt, "text put before every record")->type_name("TEXT");
   app.add_option("--prompt-name", o.prompt_name, "one of the model's own prompts")
       ->type_name("NAME");
   tools::add_choice<VectorFormat>(
       app, "--format", o.format,
       {{"tsv", VectorFormat::tsv}, {"npy", VectorFormat::npy}, {"f32", VectorFormat::f32}},
-      "output");
-  app.add_option("--rows", o.rows, "number of rows of an npy file written to a pipe")
+      "output format");
+  app.add_option("--rows", o.rows, "number of rows, for npy written to a pipe")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
 }
@@ -48,7 +48,7 @@ EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Op
   plan.dims = o.dims;
   if (plan.compare && (plan.per_token || o.format != VectorFormat::tsv)) {
     throw Error(Error::Kind::usage, "--compare",
-                "gives one number a pair: not with --words, --pool none or --format");
+                "gives one number per pair: not with --words, --pool none or --format");
   }
   plan.normalize |= o.normalize;
   plan.format = o.format;
@@ -65,7 +65,7 @@ EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Op
   return plan;
 }
 
-/// Names for --header; binary formats have none.
+/// Column names for --header; binary formats have none.
 std::vector<std::string> column_names(const EmbedPlan& plan, const Model& model) {
   if (plan.format != VectorFormat::tsv) return {};
   if (plan.compare) return {"cosine"};

@@ -36,7 +36,7 @@ void add(CLI::App& app, Options& o) {
   tools::add_choice<FinetuneTask>(
       app, "--task", f.task,
       {{"classify", FinetuneTask::classify}, {"ner", FinetuneTask::ner}, {"qa", FinetuneTask::qa}},
-      "what it is trained for");
+      "the task to train for");
   app.add_option("--head", f.head, "add this head to a copy of the model")->type_name("NAME");
   app.add_option("--train", f.train.files, "files with examples to learn from")
       ->required()
@@ -45,31 +45,31 @@ void add(CLI::App& app, Options& o) {
       ->type_name("FILE");
   app.add_option("-f,--field", o.fields, "fields of the text or texts (default: 1, or 1,2)")
       ->type_name("N[,M]");
-  app.add_option("--label", f.train.label_field, "field of the label (default: the one after them)")
+  app.add_option("--label", f.train.label_field, "field of the label (default: after the texts)")
       ->type_name("N");
   app.add_flag("--pair", o.pair, "an example is a pair of texts");
   app.add_flag("--header", f.train.header, "the first line of each file names the columns");
   app.add_option("--labels", o.labels, "the labels in the order of their ids")->type_name("A,B,..");
-  app.add_flag("--multi-label", o.several, "any number of labels, separated by commas");
+  app.add_flag("--multi-label", o.several, "several labels per text, separated by commas");
   app.add_flag("--regression", o.regression, "the label is a number");
   app.add_option("--epochs", f.epochs,
-                 "times through the examples (default: 3, or as many as make 60 steps)")
+                 "passes over the examples (default: 3, or enough for 60 steps)")
       ->type_name("X");
-  app.add_option("--patience", f.patience, "end after so many epochs without a better one")
+  app.add_option("--patience", f.patience, "end after N epochs without a better score")
       ->type_name("N");
   app.add_option("--class-weights", o.class_weights, "'balanced', or a weight for each label")
       ->type_name("W,W,..");
-  app.add_option("--freeze-layers", f.freeze_layers, "the embeddings and lowest N layers stay")
+  app.add_option("--freeze-layers", f.freeze_layers, "do not train embeddings and lowest N layers")
       ->type_name("N");
-  app.add_flag("--freeze-embeddings", f.freeze_embeddings, "the embeddings stay as they are");
+  app.add_flag("--freeze-embeddings", f.freeze_embeddings, "do not train the embeddings");
   app.add_option("--layer-decay", f.layer_decay,
-                 "the learning rate of a layer over that of the next (default: 1)")
+                 "factor of the learning rate for each layer further down (default: 1)")
       ->check(CLI::Range(0., 1.))
       ->type_name("X");
   app.add_option("--max-seq-length", f.max_length,
                  "tokens per sequence (default: the model's, qa: at most 384)")
       ->type_name("N");
-  app.add_option("--stride", f.train.stride, "tokens that two windows share (128)")->type_name("N");
+  app.add_option("--stride", f.train.stride, "overlap of windows (default: 128)")->type_name("N");
 }
 
 void settle(Options& o) {

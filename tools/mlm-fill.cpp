@@ -16,35 +16,35 @@ struct Options {
 };
 
 void add(CLI::App& app, Options& o) {
-  app.add_option("-k,--top-k", o.fill.top_k, "write the K best candidates of each mask, one a row")
+  app.add_option("-k,--top-k", o.fill.top_k, "the K best candidates for each mask, one per row")
       ->check(CLI::PositiveNumber)
       ->type_name("K");
-  app.add_flag("--tokens", o.fill.tokens, "records are tokens as tokenize writes them, in and out");
+  app.add_flag("--tokens", o.fill.tokens, "read and write tokens, as tokenize writes them");
   app.add_flag("--joint", o.fill.joint, "fill the masks of a record together");
-  app.add_option("--beam", o.fill.beam, "solutions kept while filling together (default: 5)")
+  app.add_option("--beam", o.fill.beam, "solutions kept with --joint (default: 5)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   tools::add_choice<FillOrder>(app, "--order", o.fill.order,
                                {{"confidence", FillOrder::confidence}, {"left", FillOrder::left}},
                                "which mask is filled next");
-  app.add_option("--max-pieces", o.fill.max_pieces, "a gap may be a word of 1 to N pieces")
+  app.add_option("--max-pieces", o.fill.max_pieces, "fill a mask with a word of 1 to N pieces")
       ->check(CLI::Range(1, 16))
       ->type_name("N");
   app.add_option("--targets", o.fill.targets, "the only candidates, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("WORDS");
-  app.add_option("--gold", o.gold, "field with the truth: measure instead of filling")
+  app.add_option("--gold", o.gold, "field with the true text: measure instead of filling")
       ->type_name("N");
   app.add_option("--labels", o.labels, "as --gold, with the labels that mlm-mask --labels wrote")
       ->type_name("N");
   app.add_option("--prompt", o.fill.prompt, "a text with {} where the record belongs")
       ->type_name("TEXT");
   app.add_option("--calibrate", o.fill.calibration,
-                 "divide each probability by that in this prompt without content")
+                 "divide each probability by the one that this content-free prompt gives")
       ->type_name("TEXT");
   app.add_option("--verbalizer", o.verbalizers,
-                 "a label and the words that mean it; writes label and probability (repeat)")
+                 "a label and the words that mean it; writes label and probability (repeatable)")
       ->type_name("LABEL=WORDS")
       ->allow_extra_args(false);  // the next argument is a FILE
 }
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
     if (measured) {
       rows.stream().want_truth("--gold", options.gold);
       rows.stream().want_truth("--labels", options.labels);
-      // The truth must not be read as part of the text.
+      // The text must not include the true text.
       if (app.count("--fields") == 0) rows.stream().fields = {"1"};
     }
     rows.stream().output_names = plan.columns();

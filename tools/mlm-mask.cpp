@@ -20,28 +20,30 @@ void add(CLI::App& app, Options& o) {
                  "share of the tokens that are chosen (default: 0.15)")
       ->type_name("P");
   app.add_option("--mask-replace-prob", o.masking.mask_replace_prob,
-                 "share of those that become masks (default: 0.8)")
+                 "share of the chosen tokens that become masks (default: 0.8)")
       ->type_name("P");
   app.add_option("--random-replace-prob", o.masking.random_replace_prob,
-                 "share of those that become random tokens (default: 0.1)")
+                 "share of the chosen tokens that become random tokens (default: 0.1)")
       ->type_name("P");
-  app.add_flag("--whole-word", o.masking.whole_word, "one draw for all pieces of a word");
-  app.add_option("--seed", o.masking.seed, "the draws' seed (default: 12345)")
+  app.add_flag("--whole-word", o.masking.whole_word, "choose all pieces of a word together");
+  app.add_option("--seed", o.masking.seed, "seed of the random choices (default: 12345)")
       ->capture_default_str()
       ->type_name("N");
-  app.add_option("--key", o.key, "field whose value the draws belong to (default: the text)")
+  app.add_option("--key", o.key,
+                 "field that, with the seed, decides the random choices (default: the text)")
       ->type_name("N");
   app.add_flag("--each", o.each, "hide every word in turn, one row each: record text");
   app.add_option("--match", o.mask.pattern, "hide what a POSIX extended regular expression matches")
       ->type_name("REGEX");
   app.add_option("--spans", o.spans, "hide the byte spans in a field, as in 3-8 12-15")
       ->type_name("N");
-  app.add_flag("--tokens", o.mask.tokens, "records are tokens as tokenize writes them, in and out");
-  app.add_flag("--labels", o.mask.labels, "write the truth as a second column, index:token ...");
+  app.add_flag("--tokens", o.mask.tokens, "read and write tokens, as tokenize writes them");
+  app.add_flag("--labels", o.mask.labels,
+               "write the hidden tokens as a second column, index:token ...");
   app.add_flag("--show", o.mask.show, "write a row for each chosen token instead of the text");
 }
 
-/// Which one of the ways to choose was asked for.
+/// Sets the way in which tokens are chosen.
 void finish(CLI::App& app, Options& o) {
   const bool match = app.count("--match") > 0;
   if (int{o.each} + int{match} + int{!o.spans.empty()} > 1) {

@@ -24,9 +24,9 @@ void add(CLI::App& app, Options& o) {
   tools::add_choice<ScoreUnit>(
       app, "--normalize", o.score.normalize,
       {{"none", ScoreUnit::none}, {"tokens", ScoreUnit::tokens}, {"words", ScoreUnit::words}},
-      "divide each score by the number of");
-  app.add_flag("--per-token", o.per_token, "one row per token: record index token logprob");
-  app.add_flag("--per-word", o.per_word, "one row per word: record index word logprob");
+      "divide each score by the number of tokens or words");
+  app.add_flag("--per-token", o.per_token, "write one row per token: record index token logprob");
+  app.add_flag("--per-word", o.per_word, "write one row per word: record index word logprob");
   app.add_flag("--pair", o.pair, "score the texts of two fields and say which is better");
   app.add_option("--context", o.context, "field with a text that comes before and is not scored")
       ->type_name("N");
@@ -34,7 +34,7 @@ void add(CLI::App& app, Options& o) {
       ->type_name("N");
   app.add_flag("--summary", o.score.summary_only,
                "write accuracy (--pair) or pseudo-perplexity by group instead of rows");
-  app.add_flag("--tokens", o.score.tokens, "records are tokens as tokenize writes them");
+  app.add_flag("--tokens", o.score.tokens, "read tokens, as tokenize writes them");
 }
 
 void finish(Options& o) {
@@ -57,7 +57,7 @@ std::vector<std::string> column_names(const Options& o) {
   return {"pll", "tokens"};
 }
 
-/// By group to stdout with --summary; of pairs to stderr without.
+/// Writes the table of groups to stdout with --summary, else the accuracy of pairs to stderr.
 void report(const ScoreSummary& summary, const Options& o) {
   if (o.score.summary_only) {
     tools::print(summary.table(o.pair, o.score.group));
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     finish(options);
     const Tokenizer tokenizer = models.open_tokenizer();
-    // The copies of a sentence with one token masked each.
+    // Many rows: a copy of the sentence for each masked token.
     const Model model = models.open_model("fill-mask", /*many_rows=*/true);
     const MaskedLM head = MaskedLM::open(model);
     TaskOptions task;
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     rows.fill(task);
     StreamOptions& stream = rows.stream();
     stream.texts = options.pair ? 2 : 1;
-    stream.chunk_records = 16;  // a record is many sequences
+    stream.chunk_records = 16;  // a record has many sequences
     stream.want_field("--context", options.context);
     stream.want_field("--group", options.group);
     if (!stream.extra_fields.empty() && !options.pair && app.count("--fields") == 0) {

@@ -14,10 +14,10 @@ int main(int argc, char** argv) {
   MultitaskOptions options;
   options.save_every = 1000;
   std::string model;
-  app.add_option("tasks", options.tasks, "list of the tasks")->required()->type_name("FILE");
+  app.add_option("tasks", options.tasks, "table of the tasks")->required()->type_name("FILE");
   tools::add_model(app, model, "model to start from (else $BERT_MODEL, else the default)");
   app.add_option("--steps", options.steps, "steps of training (default: 10000)")->type_name("N");
-  app.add_option("--eval-steps", options.eval_every, "steps between rows (default: 500)")
+  app.add_option("--eval-steps", options.eval_every, "steps between output rows (default: 500)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   tools::TrainingOptions training(app, false);

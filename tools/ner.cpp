@@ -25,17 +25,17 @@ void add(CLI::App& app, Options& o) {
                                  "how the pieces of a word get one label (default: first)");
   auto* words = app.add_flag_callback(
       "--words", [&ner] { ner.input = NerInput::words; },
-      "the text is split into words already, by blanks");
+      "the words of the text are separated by blanks");
   auto* columns = app.add_flag_callback(
       "--columns", [&ner] { ner.input = NerInput::columns; },
-      "CoNLL columns: a word a line, an empty line after each sentence");
+      "read CoNLL columns: one word per line, an empty line after each sentence");
   auto* marked = app.add_flag_callback(
       "--inline", [&ner] { ner.output = NerOutput::marked; },
       "write the text with its entities marked");
   auto* conll = app.add_flag_callback(
       "--conll", [&ner] { ner.output = NerOutput::columns; },
-      "write one row per word with its label, an empty one after each record");
-  app.add_option("--threshold", ner.threshold, "only entities of at least this score")
+      "write one row per word with its label, an empty row after each record");
+  app.add_option("--threshold", ner.threshold, "write only entities with at least this score")
       ->type_name("X");
   app.add_flag("--chars", o.chars, "start and end count code points");
   app.add_flag("--gold", o.gold,

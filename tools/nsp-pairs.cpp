@@ -25,13 +25,13 @@ int main(int argc, char** argv) {
   app.footer("nsp-pairs corpus.txt | shuf -n 5");
   std::vector<std::string> files;
   uint64_t seed = 1;
-  app.add_option("FILE", files, "sentences, one a line; documents, an empty line between");
-  app.add_option("--seed", seed, "of the draws (default: 1)")->type_name("N");
+  app.add_option("FILE", files, "sentences, one per line, with an empty line between documents");
+  app.add_option("--seed", seed, "seed of the random choices (default: 1)")->type_name("N");
   app.add_flag_callback(
-      "-q,--quiet", [] { tools::set_quiet(true); }, "no notices");
+      "-q,--quiet", [] { tools::set_quiet(true); }, "show no notices");
 
   return tools::run(app, argc, argv, [&] {
-    constexpr size_t kBlockBytes = 8 << 20;  // negatives come from the documents of one block
+    constexpr size_t kBlockBytes = 8 << 20;  // negative pairs come from documents of the same block
     int status = 0;
     DocumentReader reader(files, kBlockBytes, [&](const Error& error) {
       tools::complain(error.what());

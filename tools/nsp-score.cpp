@@ -12,9 +12,11 @@ int main(int argc, char** argv) {
   tools::ModelOptions models(app, Overflow::cut);
   NspScoreOptions nsp;
   std::string gold;
-  app.add_flag("--adjacent", nsp.adjacent, "score each line as the one after the line before it");
+  app.add_flag("--adjacent", nsp.adjacent,
+               "score each line as the sentence after the line before it");
   app.add_flag("--logits", nsp.logits, "write the logits of IsNext and NotNext");
-  app.add_option("--gold", gold, "field with IsNext or NotNext: report how often that is right")
+  app.add_option("--gold", gold,
+                 "field with IsNext or NotNext: report accuracy, precision, recall, F1 on stderr")
       ->excludes("--adjacent")
       ->type_name("N");
 

@@ -11,34 +11,37 @@ namespace {
 
 void add(CLI::App& app, PretrainOptions& o, std::vector<std::string>& heads) {
   MaskingOptions& masking = o.data.masking;
-  app.add_option("FILE", o.data.files, "sentences, one a line; documents, an empty line between")
+  app.add_option("FILE", o.data.files,
+                 "sentences, one per line, with an empty line between documents")
       ->required();
   app.add_option("--init", o.model, "model directory or name to start from")->type_name("DIR");
-  app.add_option("--config", o.config, "config.json of a model from scratch")->type_name("FILE");
-  app.add_option("--vocab", o.vocab, "vocab.txt of a model from scratch")->type_name("FILE");
+  app.add_option("--config", o.config, "config.json for a model from scratch")->type_name("FILE");
+  app.add_option("--vocab", o.vocab, "vocab.txt for a model from scratch")->type_name("FILE");
   app.add_flag("--cased", o.cased, "the vocabulary has capitals and accents");
-  app.add_option("--add-head", heads, "draw a head that the model lacks: mlm, nsp")
+  app.add_option("--add-head", heads, "add a new head that the model lacks: mlm, nsp")
       ->check(CLI::IsMember({"mlm", "nsp"}))
       ->delimiter(',')
       ->type_name("NAME");
   app.add_flag_callback(
-      "--no-nsp", [&o] { o.data.next_sentence = false; }, "masked LM alone, on single segments");
+      "--no-nsp", [&o] { o.data.next_sentence = false; }, "only masked LM, on single segments");
   app.add_option("--dev", o.dev, "held-out text")->type_name("FILE");
-  app.add_option("--dev-sequences", o.dev_sequences, "sequences of it to use (default: 512)")
+  app.add_option("--dev-sequences", o.dev_sequences,
+                 "sequences of the held-out text to use (default: 512)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  app.add_option("--eval-steps", o.eval_every, "steps between rows (default: 500)")
+  app.add_option("--eval-steps", o.eval_every, "steps between output rows (default: 500)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  app.add_option("--steps", o.steps, "how many (default: 10000)")
+  app.add_option("--steps", o.steps, "steps of training (default: 10000)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   app.add_option("--max-seq-length", o.data.max_length,
                  "tokens per sequence (default: 128, or fewer)")
       ->type_name("N");
-  app.add_option("--mlm-probability", masking.mlm_probability, "tokens to predict (default: 0.15)")
+  app.add_option("--mlm-probability", masking.mlm_probability,
+                 "share of the tokens to predict (default: 0.15)")
       ->type_name("P");
-  app.add_flag("--whole-word", masking.whole_word, "one draw for all pieces of a word");
+  app.add_flag("--whole-word", masking.whole_word, "choose all pieces of a word together");
 }
 
 }  // namespace

@@ -19,37 +19,38 @@ struct Options {
 };
 
 void add(CLI::App& app, Options& o) {
-  app.remove_option(app.get_option("--quiet"));  // -q is the question, as the pattern is of grep -e
+  app.remove_option(app.get_option("--quiet"));  // -q is the question, like the pattern of grep -e
   app.add_flag_callback(
-      "--quiet", [] { tools::set_quiet(true); }, "errors only on stderr");
+      "--quiet", [] { tools::set_quiet(true); }, "write only errors to stderr");
   o.question = app.add_option("-q,--question", o.qa.question,
-                              "put this to every record, and rank the answers")
+                              "ask every record this question and rank the answers")
                    ->type_name("TEXT");
   o.top_k =
       app.add_option("-k,--top-k", o.qa.top_k,
-                     "the K best answers of each record, behind its number (default: 1); with -q, "
+                     "the K best answers of each record, after its number (default: 1); with -q, "
                      "of all records (default: 10)")
           ->check(CLI::Range(1, 1 << 20))
           ->type_name("K");
   app.add_option("--max-answer-length", o.qa.max_answer_length, "tokens of an answer (default: 30)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  app.add_option("--null-margin", o.qa.null_margin,
-                 "no answer where its logit exceeds the best's by more than X (with -q: 0)")
+  app.add_option(
+         "--null-margin", o.qa.null_margin,
+         "give no answer if its logit is above the best answer's by more than X (with -q: 0)")
       ->type_name("X");
-  app.add_option("--threshold", o.qa.threshold, "with -q: only answers of at least this score")
+  app.add_option("--threshold", o.qa.threshold, "with -q: only answers with at least this score")
       ->check(CLI::Range(0.0, 1.0))
       ->needs(o.question)
       ->type_name("P");
   app.add_flag("--chars", o.chars, "start and end count code points");
   app.add_option(
          "--gold", o.gold,
-         "field with the true answer, or a JSON array of them: report exact match and F1 on stderr")
+         "field with the true answer, or a JSON array of answers: report exact match and F1")
       ->excludes(o.question)
       ->type_name("N");
 }
 
-/// The answers of all records, best first: 0, or 1 if there is none.
+/// Writes the answers of all records, best first. Returns 0, or 1 if there is no answer.
 int search(tools::RowOptions& rows, AnswerRanking& ranking,
            const std::function<std::unique_ptr<Worker>()>& make_worker) {
   rows.stream().texts = 1;
@@ -65,7 +66,7 @@ int search(tools::RowOptions& rows, AnswerRanking& ranking,
     write();
     return status != 0 || found ? status : 1;
   } catch (const Error&) {
-    write();  // of the records before the bad one
+    write();  // answers of the records before the bad record
     throw;
   }
 }
@@ -85,7 +86,7 @@ int main(int argc, char** argv) {
     const Model model = models.open_model("question-answering");
     const QuestionAnswering head = QuestionAnswering::open(model);
     TaskOptions task;
-    models.fill(task, tokenizer, model, 384);  // the window of run_squad.py and of the pipeline
+    models.fill(task, tokenizer, model, 384);  // 384 as in run_squad.py and transformers' pipeline
     if (options.top_k->count() > 0) rows.several_rows();
     if (options.question->count() > 0) rows.drop_rows();
     rows.fill(task);

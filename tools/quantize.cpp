@@ -1,4 +1,5 @@
-// quantize - make a model directory smaller and faster, or a head one of its own. See quantize.1.
+// quantize - make a model smaller and faster, or a head into a model of its own. See
+// man/quantize.1.
 #include "inspect/quantize.h"
 
 #include <fmt/format.h>
@@ -25,13 +26,15 @@ int main(int argc, char** argv) {
   tools::add_choice<Precision>(
       app, "--dtype", options.precision,
       {{"int8", Precision::int8}, {"bf16", Precision::bf16}, {"f32", Precision::f32}},
-      "what its matrices become (default: int8)");
-  app.add_option("--head", options.head, "only this named head, as the directory's own")
+      "number type of the matrices (default: int8)");
+  app.add_option("--head", options.head,
+                 "write only this named head, as the main head of the new model")
       ->type_name("NAME");
-  app.add_flag("--overwrite", options.overwrite, "replace the model that stands there");
-  app.add_option("--check", compare.files, "then say how alike both answer to the lines of files")
+  app.add_flag("--overwrite", options.overwrite, "replace a model in the output directory");
+  app.add_option("--check", compare.files,
+                 "then compare the results of both models on the lines of files")
       ->type_name("FILE");
-  app.add_option("-j,--jobs", compare.threads, "threads of --check (default: the CPUs allowed)")
+  app.add_option("-j,--jobs", compare.threads, "threads of --check (default: the CPUs it may use)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
 

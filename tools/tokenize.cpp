@@ -1,4 +1,4 @@
-// tokenize - split each line of text in the tokens of a model. See man/tokenize.1.
+// tokenize - split each line of text into the tokens of a model. See man/tokenize.1.
 #include "tasks/tokenize.h"
 
 #include <fmt/format.h>
@@ -17,20 +17,21 @@ struct Options {
 };
 
 void add(CLI::App& app, Options& o) {
-  app.add_flag("--ids", o.ids, "write ids in place of tokens");
-  app.add_flag("--offsets", o.offsets, "one row per token: record index start end id token");
+  app.add_flag("--ids", o.ids, "write ids instead of tokens");
+  app.add_flag("--offsets", o.offsets, "write one row per token: record index start end id token");
   app.add_flag("--count", o.count, "write the number of tokens");
-  app.add_flag("--decode", o.decode, "read ids, write their text");
-  app.add_flag("--stats", o.stats, "write totals of all records: words, tokens, unknown ones");
-  app.add_flag("--specials", o.specials, "list the special tokens and their ids, read nothing");
-  app.add_flag("--special", o.special, "with [CLS] and [SEP]");
-  app.add_flag("--pair", o.pair, "a pair of texts from two fields, with [CLS] and [SEP]");
+  app.add_flag("--decode", o.decode, "read ids and write their text");
+  app.add_flag("--stats", o.stats, "write totals of all records: words, tokens, unknown tokens");
+  app.add_flag("--specials", o.specials,
+               "list the special tokens and their ids, and read no input");
+  app.add_flag("--special", o.special, "add [CLS] and [SEP]");
+  app.add_flag("--pair", o.pair, "read a pair of texts from two fields, and add [CLS] and [SEP]");
   app.add_flag("--chars", o.chars, "offsets count code points, not bytes");
   tools::add_choice<Truncation>(app, "--truncation", o.truncation,
                                 {{"longest_first", Truncation::longest_first},
                                  {"only_first", Truncation::only_first},
                                  {"only_second", Truncation::only_second}},
-                                "which text of a pair gives way");
+                                "which text of a pair is cut");
 }
 
 TokenizeOutput output_of(const Options& o) {
@@ -77,7 +78,7 @@ std::string report(const TokenizeTotals& t) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Split each line of text in the tokens of a model."};
+  CLI::App app{"Split each line of text into the tokens of a model."};
   app.footer("echo 'an unbelievable story' | tokenize");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);

@@ -9,18 +9,21 @@ int main(int argc, char** argv) {
   app.footer("train-vocab --size 300 corpus.txt >vocab.txt");
   TrainVocabOptions options;
   app.add_option("FILE", options.files, "text to learn from (default: standard input)");
-  app.add_option("--size", options.vocab_size, "tokens, the five special ones included (30522)")
+  app.add_option("--size", options.vocab_size,
+                 "number of tokens with the five special ones (default: 30522)")
       ->check(CLI::Range(5, 1 << 24))
       ->type_name("N");
-  app.add_option("--min-frequency", options.min_frequency, "a piece must occur so often (2)")
+  app.add_option("--min-frequency", options.min_frequency,
+                 "least number of times that a piece occurs (default: 2)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  app.add_option("--alphabet", options.limit_alphabet, "at most so many characters (1000)")
+  app.add_option("--alphabet", options.limit_alphabet,
+                 "most characters in the alphabet (default: 1000)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   app.add_flag("--cased", options.cased, "keep case and accents");
   app.add_flag_callback(
-      "-q,--quiet", [] { tools::set_quiet(true); }, "no notices");
+      "-q,--quiet", [] { tools::set_quiet(true); }, "show no notices");
 
   return tools::run(app, argc, argv, [&] {
     const std::vector<std::string> tokens = train_vocab(options);

@@ -92,7 +92,7 @@ bool file_exists(const std::string& path) {
   const int reason = errno;
   if (reason == EACCES || reason == ELOOP) throw Error::from_errno(path, "cannot open", reason);
   if (::lstat(path.c_str(), &status) != 0) return false;
-  throw Error(Error::Kind::no_input, path, "is a link to nothing");
+  throw Error(Error::Kind::no_input, path, "is a broken symbolic link");
 }
 
 }  // namespace bert

@@ -103,7 +103,7 @@ void OutputFile::write_now(std::span<const std::byte> bytes) {
 
 void OutputFile::finish() {
   flush();
-  if (fsync(fd_) != 0) fail(path_, "cannot bring to the disk", Error::Kind::io);
+  if (fsync(fd_) != 0) fail(path_, "cannot sync to the disk", Error::Kind::io);
   finished_ = true;
 }
 
@@ -147,7 +147,7 @@ void sync_directory(const std::string& path) {
   close(fd);
   errno = number;
   // Some file systems cannot sync a directory.
-  if (result != 0 && errno != EINVAL) fail(path, "cannot bring to the disk", Error::Kind::io);
+  if (result != 0 && errno != EINVAL) fail(path, "cannot sync to the disk", Error::Kind::io);
 }
 
 void commit_directory(const std::string& temporary, const std::string& path) {

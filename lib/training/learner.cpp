@@ -96,7 +96,7 @@ struct Learner::State {
         weights(views(values.data())),
         team(options.threads) {
     if (blas_state() == BlasState::missing) {
-      throw Error(Error::Kind::no_input, "", "training needs OpenBLAS, and there is none to load");
+      throw Error(Error::Kind::no_input, "", "training needs OpenBLAS, which cannot be loaded");
     }
     if (options.bf16 && !Bf16Products::available()) {
       throw Error(Error::Kind::unsupported, "",

@@ -42,7 +42,7 @@ std::string difference(const std::map<std::string, std::string>& identity,
     if (found != notes.end() && found->second == wanted) return;
     text += text.empty() ? "the checkpoint was made with " : "; ";
     text += found == notes.end()
-                ? fmt::format("a version that does not tell the {}", key)
+                ? fmt::format("a version that does not record the {}", key)
                 : fmt::format("{} {}, now it is {}", key, printable(found->second, 200),
                               printable(wanted, 200));
   };
@@ -71,7 +71,7 @@ Run::Run(Learner& learner, ModelFiles files, RunOptions options)
     throw Error(Error::Kind::cannot_create, directory,
                 begun ? "a model or its checkpoints are here already; --resume goes on, "
                         "--overwrite begins anew"
-                      : "a model of another making is here already; --overwrite begins anew");
+                      : "another model is here already; --overwrite replaces it");
   }
   remove_unfinished(directory);
   options_.identity[std::string(kStart)] = hash_of_start(learner_, files_);

@@ -15,9 +15,9 @@ struct Flag {
   std::vector<std::string> spellings;  ///< "-k", "--top-k"
   std::string description;
   bool takes_value;
-  std::string choices;  ///< "cut window error", or "" if any value may follow
+  std::string choices;  ///< "cut window error", or "" if any value is allowed
   bool directory;       ///< the value is a directory
-  bool model;           ///< or the name of an installed model
+  bool model;           ///< the value may also be the name of an installed model
 };
 
 bool names_model(const CLI::Option& option) {
@@ -32,7 +32,7 @@ std::vector<Flag> flags_of(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty() || option->get_positional()) continue;
     std::string type = option->get_type_name();
-    type = type.substr(0, type.find(':'));  // a check is described after it
+    type = type.substr(0, type.find(':'));  // the checks of the value follow it
     const bool listed = type.find('|') != std::string::npos;
     std::replace(type.begin(), type.end(), '|', ' ');
     Flag flag{{},
@@ -62,7 +62,8 @@ std::string joined(const std::vector<std::string>& words, const char* separator)
   return fmt::format("{}", fmt::join(words, separator));
 }
 
-/// Installed models, one a line; those whose names mean something to a shell are left out.
+/// The installed models, one per line, without those whose names have characters special to a
+/// shell.
 std::string models() {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.@/";
@@ -73,12 +74,12 @@ std::string models() {
   return names;
 }
 
-/// What makes the words that may follow.
+/// The shell command that lists the values of this option.
 std::string bash_values(const Flag& flag) {
   if (!flag.directory) return "compgen -W '" + flag.choices + "' -- \"$cur\"";
   std::string command = "compgen -d -- \"$cur\"";
   if (flag.model) {
-    // In quotes: the names are not expanded again.
+    // The single quotes keep the shell from expanding the names again.
     command += "; compgen -W '$(\"${COMP_WORDS[0]}\" --completion models 2>/dev/null)' -- \"$cur\"";
   }
   return command;

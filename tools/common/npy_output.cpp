@@ -12,7 +12,8 @@ namespace bert::tools {
 
 namespace {
 
-/// Where standard output stands; -1 if nothing before that can be written again.
+/// The position of standard output in its file; -1 if bytes already written cannot be changed
+/// later.
 off_t place() {
   const int flags = fcntl(STDOUT_FILENO, F_GETFL);
   return flags >= 0 && (flags & O_APPEND) ? -1 : lseek(STDOUT_FILENO, 0, SEEK_CUR);
@@ -23,9 +24,9 @@ off_t place() {
 NpyOutput::NpyOutput(size_t rows, size_t columns)
     : rows_(rows), columns_(columns), begin_(place()) {
   if (begin_ < 0 && rows_ == 0) {
-    throw Error(
-        Error::Kind::usage, "--format npy",
-        "wants --rows N, as the number cannot be written later into a pipe or behind a file");
+    throw Error(Error::Kind::usage, "--format npy",
+                "wants --rows N: the number of rows cannot be written later into a pipe or an "
+                "appended file");
   }
   print(npy_header(rows_, columns_));
 }

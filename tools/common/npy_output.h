@@ -7,18 +7,18 @@
 
 namespace bert::tools {
 
-/// The header of an npy file on standard output. It says how many rows follow: known beforehand, or
-/// patched at the end when the output is a file.
+/// The header of an npy file on standard output. It has the number of rows: given by the user, or
+/// patched at the end if the output is a file.
 class NpyOutput {
  public:
-  /// Writes the header. `rows` 0: not known. Throws Error(usage) if then the output is a pipe, or a
-  /// file that is appended to.
+  /// Writes the header; `rows` 0 means unknown. Throws Error(usage) if it is unknown and the output
+  /// is a pipe, or a file that is appended to.
   NpyOutput(size_t rows, size_t columns);
-  /// After an error: the rows before it are there, and the header should say so.
+  /// After an error, patches the header with the number of rows written before it.
   ~NpyOutput();
   NpyOutput(const NpyOutput&) = delete;
   NpyOutput& operator=(const NpyOutput&) = delete;
-  /// Throws Error(data) if `rows` is not what the header says and that cannot be mended.
+  /// Patches the number of rows. Throws Error(data) if the user gave another number.
   void finish(uint64_t rows);
 
  private:

@@ -18,13 +18,13 @@
 namespace bert::tools {
 namespace {
 
-/// Options that change no row, or of which the line says more: hashes of the model's files, the
-/// precision in effect.
+/// Options that --meta leaves out: they change no row, or the line has a better value, such as
+/// hashes of the model's files.
 const std::set<std::string_view> kNoMatter = {
     "help",    "version",  "model", "jobs",  "max-batch-tokens", "dtype",
     "no-mmap", "progress", "meta",  "quiet", "verbose"};
 
-/// As a shell would read it, on one line.
+/// The value quoted for a shell, on one line.
 std::string quoted(const std::string& value) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:/@%";
@@ -65,8 +65,8 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
                  "tokens that two windows share (default: 128, or half a window)")
       ->type_name("N");
   app.add_flag("--strict", strict_,
-               "a cut text, invalid UTF-8 or a value that is no number is an error");
-  app.add_flag("--literal", literal_, "a special token typed in the text stays text");
+               "fail on a cut text, invalid UTF-8 or a value that is not a number");
+  app.add_flag("--literal", literal_, "read special tokens in the text as plain text");
   add_choice<std::optional<Precision>>(app, "--dtype", precision_,
                                        {{"auto", std::nullopt},
                                         {"f32", Precision::f32},
@@ -77,7 +77,7 @@ ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_
                  "tokens computed at once (default: 512; never changes a row)")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N");
-  app.add_flag("--no-mmap", no_mmap_, "copy the weights in memory: their files may change");
+  app.add_flag("--no-mmap", no_mmap_, "copy the weights to memory, so that their files may change");
 }
 
 const std::string& ModelOptions::directory() const {
@@ -163,28 +163,28 @@ RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : app_(app), kind
                      texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"
                                 : "the field that holds the text (default: the whole line)");
   fields_option_->type_name("N");
-  app.add_flag("-0,--null", nul_, "records end with NUL, in and out");
-  app.add_flag("--header", stream_.header, "the first line names the fields");
+  app.add_flag("-0,--null", nul_, "records end with NUL, in input and output");
+  app.add_flag("--header", stream_.header, "the first line of each file names the fields");
   app.add_flag("-n,--number", number_, "write the record number first");
   const bool annotator = kind == Kind::annotator;
   auto* only = app.add_flag("-o,--only", drop_line_,
                             annotator ? "write the results only, without the input line"
                                       : "write the results only (the default)");
   app.add_flag("--keep", keep_line_,
-               annotator ? "the input line behind the results (the default)"
-                         : "append the input line to the result")
+               annotator ? "write the input line after the results (the default)"
+                         : "write the input line after the result")
       ->excludes(only);
   app.add_flag("--json", json_, "write one JSON object per record");
   app.add_flag("--skip-bad", stream_.skip_bad,
-               "a bad record gives an empty row, is counted, and the run goes on (status 65)");
-  app.add_option("-j,--jobs", stream_.jobs, "threads (default: the CPUs allowed)")
+               "write an empty row for a bad record, count it and go on (status 65)");
+  app.add_option("-j,--jobs", stream_.jobs, "threads (default: the CPUs it may use)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
-  app.add_flag("--progress", progress_, "show progress on stderr, also where it is no terminal");
+  app.add_flag("--progress", progress_, "show progress on stderr, also if it is not a terminal");
   app.add_flag("--meta", meta_, "begin with a '#' line: version, hashes of the model, options");
   app.add_flag_callback(
-      "-q,--quiet", [] { set_quiet(true); }, "errors only on stderr");
-  app.add_flag("-v,--verbose", verbose_, "say more on stderr");
+      "-q,--quiet", [] { set_quiet(true); }, "write only errors to stderr");
+  app.add_flag("-v,--verbose", verbose_, "report the speed on stderr");
   stream_.jobs = allowed_cpus();
 }
 
@@ -206,7 +206,7 @@ void RowOptions::fill(TaskOptions& options) {
   options.json = json_;
 }
 
-/// "2,5" to {"2", "5"}
+/// "2,5" becomes {"2", "5"}.
 void RowOptions::split_fields() {
   if (fields_option_->count() == 0) return;
   for (size_t begin = 0; begin <= fields_.size();) {
@@ -217,7 +217,7 @@ void RowOptions::split_fields() {
 }
 
 /// "mlm-fill (bertutils) 0.2.0 config.json=0123456789abcdef ... kernels=avx2 dtype=int8
-/// products=int8 --seed=12345": what decides the rows, and nothing else.
+/// products=int8 --seed=12345": all that decides the rows, and nothing else.
 std::string RowOptions::meta() const {
   std::string line = app_.get_name() + " (bertutils) " BERT_VERSION;
   const CLI::Option* model = app_.get_option("--model");
@@ -245,7 +245,7 @@ std::string RowOptions::meta() const {
 
 namespace {
 
-/// A file that grows while it is read has no end.
+/// Refuses an input file that is also the output: it would grow while it is read and never end.
 void refuse_output(const std::vector<std::string>& files) {
   struct stat output {};
   if (fstat(STDOUT_FILENO, &output) != 0 || !S_ISREG(output.st_mode) || output.st_size == 0) return;
@@ -260,7 +260,8 @@ void refuse_output(const std::vector<std::string>& files) {
 
 }  // namespace
 
-/// A row with the number, if rows have it, and no results; the line, if rows have it.
+/// Writes the row of a record that is left out: empty results, with the number and the line if rows
+/// have them.
 void RowOptions::write_place(const Record& record, const Error& error, Rows& rows) const {
   if (json_) {
     rows.raw() += fmt::format("{{\"record\":{},\"error\":", record.number);

@@ -15,12 +15,13 @@
 
 namespace bert::tools {
 
-/// -m, --model. An empty name, as of a variable that is not set, is an error, not the default.
+/// Adds -m, --model. An empty name is an error and not the default: it may come from an unset
+/// variable.
 void add_model(CLI::App& app, std::string& name,
                const std::string& description =
                    "model directory or name (else $BERT_MODEL, else the default)");
 
-/// Options of tools that read a model: one spelling for all.
+/// The common options of all tools that read a model:
 ///   -m --model, --head, --max-seq-length, --overflow, --stride, --strict, --literal, --dtype,
 ///   --max-batch-tokens, --no-mmap
 class ModelOptions {
@@ -30,19 +31,20 @@ class ModelOptions {
   /// The model directory that -m, $BERT_MODEL or the default names.
   const std::string& directory() const;
   Tokenizer open_tokenizer() const;
-  /// With the head that --head names, else the model's for this task (HeadChoice::task).
+  /// Opens the model with the head that --head names, else with its head for this task
+  /// (HeadChoice::task).
   Model open_model(const std::string& task = "", bool many_rows = false) const;
-  /// What every weight that is opened goes through: --no-mmap.
+  /// Applies --no-mmap to weights. Call it for all weights that a tool opens.
   void settle(const Weights& weights) const {
     if (no_mmap_) weights.hold();
   }
-  /// The options of a task; max_length is the least of what user, tokenizer and position table
-  /// allow. `module_limit`: the sentence module's max_seq_length, if the tool heeds it.
+  /// Sets the options of a task. max_length is the smallest limit of user, tokenizer, position
+  /// table and `module_limit`, the max_seq_length of a sentence module.
   void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
             std::optional<size_t> module_limit = {}) const;
 
-  /// The options of a task that only tokenizes: no limit but the user's. `special`: whether special
-  /// tokens are added.
+  /// Sets the options of a task that only tokenizes; only the user limits max_length. `special`:
+  /// whether special tokens are added.
   void fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special, bool pair) const;
 
  private:
@@ -59,40 +61,40 @@ class ModelOptions {
   bool no_mmap_ = false;
 };
 
-/// Options of tools that turn records into rows:
+/// The common options of all tools that turn records into rows:
 ///   FILE..., -f, -0, --header, -n, -o, --keep, --json, --skip-bad, -j, --progress, --meta, -q, -v
 class RowOptions {
  public:
-  /// An annotator writes results, then the input line (-o drops it); a transformer only its result
-  /// (--keep appends the line). Each takes the other's option too, which changes nothing.
+  /// An annotator writes results, then the input line (-o drops it). A transformer writes only its
+  /// result (--keep appends the line). Both accept -o and --keep.
   enum class Kind { annotator, transformer };
   RowOptions(CLI::App& app, Kind kind, size_t texts = 1);
 
-  /// Sets what the row options say of a task; call it after ModelOptions::fill.
+  /// Sets the options of a task that these options decide. Call it after ModelOptions::fill.
   void fill(TaskOptions& options);
-  /// Runs the stream and reports what was cut or not UTF-8 in one line on stderr. Returns the exit
+  /// Runs the stream, then reports texts that were cut or not UTF-8 on stderr. Returns the exit
   /// status.
   int run(const std::function<std::unique_ptr<Worker>()>& make_worker);
-  /// The stream's options: for what a tool adds (texts, extra fields, output names, chunk size).
+  /// The stream's options, to which a tool adds texts, extra fields, output names or chunk size.
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
-  /// For records of several rows, or none: each begins with the record's number. A bad record has
-  /// none.
+  /// For tools that write any number of rows for a record. Each row begins with the record's
+  /// number. A bad record gets no row.
   void several_rows() { several_rows_ = number_ = true; }
-  /// For records of several lines. Throws Error(usage) for --keep.
+  /// For tools whose records have several lines. Throws Error(usage) for --keep.
   void drop_line();
-  /// For rows that are not of records: neither number nor line.
+  /// For rows that do not belong to records: they have neither number nor line.
   void drop_number_and_line() {
     number_ = false;
     drop_line();
   }
-  /// For output that is no rows of records: no number, no line, and nothing for a bad record.
+  /// For output that is not rows of records: no number, no line, nothing for a bad record.
   void drop_rows() {
     drop_number_and_line();
     no_rows_ = true;
   }
-  /// For rows of so many floats in binary, where a line has no place: that of a bad record is NaN.
-  /// Throws Error(usage) for --meta.
+  /// For binary rows of `width` floats. A bad record gets a row of NaN. Throws Error(usage) for
+  /// --meta.
   void binary_rows(size_t width);
   const Counts& counts() const { return counts_; }
 
@@ -106,7 +108,7 @@ class RowOptions {
   StreamOptions stream_;
   CLI::Option* fields_option_;
   std::string fields_;
-  size_t max_length_ = 0;  ///< tokens, for the report of what was cut
+  size_t max_length_ = 0;  ///< tokens, for the report of texts that were cut
   std::optional<Precision> precision_;
   bool nul_ = false;
   bool number_ = false;
@@ -123,7 +125,7 @@ class RowOptions {
   Counts counts_;
 };
 
-/// An option whose value is one of a few names; completions offer them.
+/// Adds an option whose value is one of a few names, which completions offer.
 template <typename Enum>
 CLI::Option* add_choice(CLI::App& app, const std::string& names, Enum& value,
                         const std::vector<std::pair<std::string, Enum>>& choices,

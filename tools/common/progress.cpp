@@ -16,7 +16,7 @@ std::function<void()> explain;  // see explain_non_finite
 }  // namespace
 namespace {
 
-/// 0 unless every input is a regular file.
+/// The size of all input; 0 unless every input is a regular file.
 uint64_t input_bytes(const std::vector<std::string>& files) {
   uint64_t total = 0;
   const auto add = [&](bool found, const struct stat& status) {

@@ -10,9 +10,9 @@
 
 namespace bert::tools {
 
-/// A bar on stderr with rate and time left, drawn at most five times a second; only on a terminal
-/// (or when forced), not when quiet, and not before a second has passed. The time left needs the
-/// size of the input, so a pipe has none.
+/// A progress bar on stderr with rate and time left. It appears after one second, at most five
+/// times per second, only on a terminal (or if forced), and not with -q. The time left needs the
+/// size of the input, so it is not shown for a pipe.
 class Progress {
  public:
   Progress(bool forced, const std::vector<std::string>& files);
@@ -22,9 +22,9 @@ class Progress {
 
   bool shown() const { return shown_; }
   void update(uint64_t records, uint64_t bytes);
-  /// Leaves the bar's line.
+  /// Ends the line of the bar.
   void finish();
-  /// Since the object was made.
+  /// Seconds since the object was made.
   double seconds() const;
 
  private:
@@ -36,14 +36,14 @@ class Progress {
   Clock::time_point last_ = begin_;
 };
 
-/// What report() calls when results were no numbers, to name the weights that are none. Scanning
-/// them all before each run would cost more than opening the model.
+/// Sets the function that report() calls if results were nan or infinite, to name the weights that
+/// are. To scan all weights before each run would cost more than opening the model.
 void explain_non_finite(std::function<void()> explain);
 
-/// One notice for each thing that the run counted: "3 of 1000 records cut at 512 tokens (first:
-/// record 17)".
+/// Writes a notice for each count of the run: "3 of 1000 records cut at 512 tokens (first: record
+/// 17)".
 void report(const Counts& counts, size_t max_length);
-/// "1000 records in 0.5 s, 2000 records/s, -j 4"
+/// Writes "1000 records in 0.50 s, 2000 records/s, -j 4".
 void report_speed(const Counts& counts, double seconds, int jobs);
 
 }  // namespace bert::tools

@@ -26,8 +26,9 @@ namespace {
 std::string tool_name = "bert";
 bool quiet_notices = false;
 
-/// Descriptors closed by the parent are held by /dev/null, opened so that using them still fails:
-/// else the model would be opened as descriptor 1 and rows written into it.
+/// If the parent closed a standard descriptor, opens /dev/null there, in a mode in which its use
+/// still fails. Otherwise a model file could become descriptor 1, and rows would be written into
+/// it.
 void hold_standard_descriptors() {
   for (const int fd : {0, 1, 2}) {
     if (fcntl(fd, F_GETFD) != -1) continue;
@@ -39,8 +40,8 @@ void hold_standard_descriptors() {
   }
 }
 
-/// Nothing here can go on without memory, and to unwind and say so would take more of it. Set
-/// before main, whose options need memory too.
+/// No tool can go on without memory, and to unwind the stack for a message would take more memory.
+/// Set before main, since its options need memory too.
 [[noreturn]] void out_of_memory() {
   static const char message[] = ": out of memory\n";
   [[maybe_unused]] ssize_t n =
@@ -50,8 +51,7 @@ void hold_standard_descriptors() {
 }
 [[maybe_unused]] const std::new_handler no_handler = std::set_new_handler(out_of_memory);
 
-/// A mapped file that shrinks under us raises SIGBUS; only async-signal-safe calls are allowed
-/// here.
+/// SIGBUS means that a mapped file has shrunk. Only async-signal-safe calls are allowed here.
 extern "C" void on_sigbus(int) {
   static const char message[] = ": a mapped model file was changed while in use\n";
   [[maybe_unused]] ssize_t n = ::write(2, tool_name.data(), tool_name.size());
@@ -59,7 +59,7 @@ extern "C" void on_sigbus(int) {
   _exit(static_cast<int>(Error::Kind::io));
 }
 
-/// The long options of `app` and of its groups.
+/// Adds the long options of `app` and of its groups.
 void add_long_names(const CLI::App& app, std::vector<std::string>& names) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -83,7 +83,7 @@ std::string unexpected(const CLI::App& app) {
          (near.empty() ? "" : "; did you mean '" + near + "'?");
 }
 
-/// What stands between `before` and `after` in `text`; nullopt unless both are there.
+/// The part of `text` between `before` and `after`; nullopt unless `text` has both.
 std::optional<std::string> between(const std::string& text, std::string_view before,
                                    std::string_view after) {
   const size_t begin = text.find(before);
@@ -93,9 +93,9 @@ std::optional<std::string> between(const std::string& text, std::string_view bef
   return text.substr(begin + before.size(), end - begin - before.size());
 }
 
-/// What is wrong with the command line: the parser's words in ours.
+/// A message in our style for an error of the parser.
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
-  // A required option that is missing may stand there misspelt.
+  // A missing required option may be there, but misspelt.
   const bool required = dynamic_cast<const CLI::RequiredError*>(&error);
   const std::vector<std::string> extras = app.remaining();
   const bool unknown = !extras.empty() && extras.front().starts_with('-');
@@ -122,7 +122,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   return text;
 }
 
-/// Help without the parser's notes on types ("N:INT in [1 - 1024]").
+/// Prints help without the parser's type notes ("N:INT in [1 - 1024]").
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -132,8 +132,9 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-/// What is wrong with a number that the parser would take: nan and inf, also for one in every
-/// range; -1 and 2^64, which it wraps and cuts. A text that is no number is not looked at.
+/// What a number option wants instead, if `value` is a number that the parser would accept by
+/// mistake; else nullptr. The parser accepts nan and inf in every range, and turns -1 and 2^64 into
+/// other integers. It refuses a text that is not a number itself.
 const char* number_fault(char type, const std::string& value) {
   if (type == 'X' || type == 'P') {
     return std::isfinite(std::strtod(value.c_str(), nullptr)) ? nullptr : "a number";
@@ -148,19 +149,19 @@ const char* number_fault(char type, const std::string& value) {
   return negative ? "a number from 0 up" : nullptr;
 }
 
-/// Options whose N is a field's number or name.
+/// Options whose N is the number or name of a field.
 constexpr std::string_view kFields[] = {"--fields", "--gold",  "--label", "--labels",
                                         "--key",    "--spans", "--group", "--context"};
 
-/// Has the values of numbers looked at before they are converted, and 010 taken for ten. A range
-/// that is asked for speaks for itself, but for nan.
+/// Checks the values of number options before the parser converts them, and makes 010 mean ten. If
+/// an integer option has a range, the parser's range check is enough.
 void guard_numbers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
     const char kind = type.empty() ? ' ' : type[0];
     const bool real = kind == 'X' || kind == 'P';
     if (!real && kind != 'N' && kind != 'K') continue;
-    const bool ranged = type.size() > 1;  // "N:INT in [1 - 1024]"; "NAME" is no number
+    const bool ranged = type.size() > 1;  // "N:INT in [1 - 1024]"; "NAME" is not a number
     if (ranged && type[1] != ':') continue;
     const bool field =
         std::find(std::begin(kFields), std::end(kFields), option->get_name()) != std::end(kFields);
@@ -179,9 +180,9 @@ void guard_numbers(CLI::App& app) {
   for (CLI::App* group : app.get_subcommands(every)) guard_numbers(*group);
 }
 
-/// The arguments, last first as the parser wants them, which has ideas of its own: a file named
-/// "[a,b]" would be a list of two, so it gets a "./"; "--option=" would take the next argument for
-/// its value; "-1" would be a file.
+/// The arguments in the order that the parser wants, the last first. Prevents three mistakes of the
+/// parser: a file named "[a,b]" would be a list of two files, so it gets a "./"; "--option=" would
+/// take the next argument as its value; "-1" would be a file.
 std::vector<std::string> arguments(const CLI::App& app, int argc, char** argv) {
   const auto wants_value = [&](const std::string& name) {
     const CLI::Option* option = app.get_option_no_throw(name);
@@ -222,18 +223,18 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     complain(explain(app, error) + " (see " + tool_name + " --help)");
     return static_cast<int>(Error::Kind::usage);
   }
-  cpu_isa();  // throws of a BERT_ISA that asks for what there is not
+  cpu_isa();  // throws if BERT_ISA names a set that this CPU lacks
   return body();
 }
 
-/// Closes standard output: a disk that is full, or a file server that is gone, may tell only now.
+/// Closes standard output. The error of a full disk or a lost file server may come only now.
 int close_output(int status) {
   if (::close(STDOUT_FILENO) == 0 || errno == EINTR) return status;
   complain("stdout: write error: " + std::generic_category().message(errno));
   return static_cast<int>(Error::Kind::io);
 }
 
-/// Turns what `body` throws into one line and a status.
+/// Turns an exception of `body` into a line on stderr and a status.
 int guarded(const std::function<int()>& body) {
   try {
     return body();
@@ -256,7 +257,7 @@ int guarded(const std::function<int()>& body) {
 
 void complain(const std::string& message) {
   const std::string line = tool_name + ": " + printable(message, 0) + "\n";
-  // Nothing can be done about a stderr that cannot be written.
+  // If stderr cannot be written, nothing can be done.
   [[maybe_unused]] const ssize_t n = ::write(2, line.data(), line.size());
 }
 
@@ -266,7 +267,7 @@ void notice(const std::string& message) {
 
 void print_report(const std::string& text) {
   if (quiet_notices) return;
-  std::string shown;  // labels may hold what disturbs a terminal
+  std::string shown;  // labels may have bytes that disturb a terminal
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find_first_of("\t\n", begin), text.size());
     shown += printable(std::string_view(text).substr(begin, end - begin), 0);
@@ -296,7 +297,7 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) 
   app.set_version_flag("--version", tool_name + " (bertutils) " BERT_VERSION,
                        "print name and version");
   const int status = guarded([&] {
-    // Before parsing, which would miss the options that are required.
+    // Before parsing, which would complain about missing required options.
     if (argc == 3 && std::string_view(argv[1]) == "--completion") {
       print(completion(app, tool_name, argv[2]));
       return 0;
@@ -304,8 +305,8 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) 
     return parse_and_run(app, argc, argv, body);
   });
   const int closed = close_output(status);
-#ifndef __SANITIZE_ADDRESS__  // its leak check runs at exit
-  // OpenBLAS joins its idle threads at exit, which never ends where they could not get memory.
+#ifndef __SANITIZE_ADDRESS__  // the leak check runs at exit
+  // At exit OpenBLAS joins its idle threads. That never ends if they could not get memory.
   _exit(closed);
 #endif
   return closed;

@@ -8,16 +8,16 @@
 
 namespace bert::tools {
 
-/// Parses the command line, calls `body`, and turns what it throws into one line on stderr and an
-/// exit status (design: sysexits). `body` returns the status of a run without faults: 0, or 1 where
-/// a tool may answer "no". Also --version and --completion. Standard output is checked at the end:
-/// a full disk is status 74. The footer of `app` is one command line, the example of --help.
+/// Parses the command line and calls `body`. Turns an exception into one line on stderr and an exit
+/// status (sysexits.h). `body` returns the status of a run without faults: 0, or 1 if a tool may
+/// answer "no". Also adds --version and --completion. An error of standard output at its close
+/// gives status 74. The footer of `app` is one command line, the example of --help.
 int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
-/// One line "TOOL: message" on stderr. `notice` is for what -q silences.
+/// Writes one line "TOOL: message" to stderr. -q silences notice().
 void complain(const std::string& message);
 void notice(const std::string& message);
-/// Text of several lines for stderr, such as a table of metrics, that -q silences.
+/// Writes a text of several lines, such as a table of metrics, to stderr. -q silences it.
 void print_report(const std::string& text);
 /// -q
 void set_quiet(bool quiet);

@@ -35,43 +35,44 @@ TrainingOptions::TrainingOptions(CLI::App& app, bool batches, bool chosen) {
   if (batches) {
     batch_option_ = app.add_option("--batch-size", batch_size_,
                                    std::string("sequences in a step (default: ") +
-                                       (chosen ? "32, or 16 or 8 of few examples)" : "32)"))
+                                       (chosen ? "32, or 16 or 8 for few examples)" : "32)"))
                         ->check(CLI::Range(1, 1 << 20))
                         ->type_name("N");
   }
   rate_option_ =
       app.add_option("--lr", optimizer_.learning_rate,
                      std::string("highest learning rate (default: ") +
-                         (chosen ? "by the width: 5e-5 for 768, 1e-4 for 384)" : "5e-5)"))
+                         (chosen ? "by the hidden size: 5e-5 for 768, 1e-4 for 384)" : "5e-5)"))
           ->type_name("X");
   add_choice<training::Schedule>(app, "--schedule", optimizer_.schedule,
                                  {{"linear", training::Schedule::linear},
                                   {"cosine", training::Schedule::cosine},
                                   {"constant", training::Schedule::constant}},
-                                 "how the learning rate falls");
-  app.add_option("--warmup", warmup_, "part of the steps in which it rises (default: 0.1)")
+                                 "how the learning rate changes after the warm-up");
+  app.add_option("--warmup", warmup_,
+                 "share of the steps in which the learning rate rises (default: 0.1)")
       ->check(CLI::Range(0., 1.))
       ->type_name("X");
-  app.add_option("--weight-decay", optimizer_.weight_decay, "of AdamW (default: 0.01)")
+  app.add_option("--weight-decay", optimizer_.weight_decay, "weight decay of AdamW (default: 0.01)")
       ->check(CLI::Range(0., 1.))
       ->type_name("X");
   app.add_option("--max-grad-norm", optimizer_.max_grad_norm,
-                 "longer gradients are cut to this; 0: none are (default: 1)")
+                 "clip gradients to this norm; 0: do not clip (default: 1)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("X");
   app.add_option("--dropout", dropout_, "rate of dropout (default: the config's)")
       ->check(CLI::Range(0., 0.9))
       ->type_name("X");
-  app.add_option("--seed", seed_, "of everything that is drawn (default: 1)")->type_name("N");
+  app.add_option("--seed", seed_, "seed of all random numbers (default: 1)")->type_name("N");
   add_choice<bool>(app, "--dtype", bf16_, {{"f32", false}, {"bf16", true}},
-                   "precision of the products with weights");
+                   "precision of the matrix products");
   app.add_option("--save-steps", save_every_, "steps between checkpoints")->type_name("N");
   app.add_option("--keep-checkpoints", keep_checkpoints_,
-                 "newest checkpoints that stay; 0: none when it is done (default: 2)")
+                 "newest checkpoints to keep; 0: none after the run (default: 2)")
       ->check(CLI::Range(0, 1 << 20))
       ->type_name("N");
-  app.add_flag("--resume", resume_, "go on from the newest checkpoint");
-  app.add_flag("--overwrite", overwrite_, "begin anew where a model stands");
+  app.add_flag("--resume", resume_, "continue from the newest checkpoint");
+  app.add_flag("--overwrite", overwrite_, "start again, also if the directory has a model");
   app.add_option("--max-batch-tokens", pass_tokens_,
                  "tokens a thread computes at once; bounds the memory (default: 2048)")
       ->check(CLI::Range(1, 1 << 20))
@@ -79,9 +80,9 @@ TrainingOptions::TrainingOptions(CLI::App& app, bool batches, bool chosen) {
   app.add_option("-j,--jobs", jobs_, "threads (default: the CPUs it may use)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
-  app.add_flag("--progress", progress_, "the bar even if stderr is no terminal");
+  app.add_flag("--progress", progress_, "show the bar also if stderr is not a terminal");
   app.add_flag_callback(
-      "-q,--quiet", [] { set_quiet(true); }, "no notices and no bar");
+      "-q,--quiet", [] { set_quiet(true); }, "show no notices and no bar");
 }
 
 void TrainingOptions::fill(TrainingJob& job) {
@@ -117,7 +118,7 @@ training::LearnerOptions TrainingOptions::learner() const {
   options.seed = seed_;
   options.bf16 = bf16_ && products_in(Precision::bf16) == "bf16";
   if (bf16_ && !options.bf16) {
-    notice("--dtype bf16: on this CPU products of bf16 are no faster than those of f32: it is f32");
+    notice("--dtype bf16: on this CPU bf16 is not faster than f32, so f32 is used");
   }
   options.threads = jobs_ > 0 ? jobs_ : allowed_cpus();
   options.max_pass_tokens = pass_tokens_;
@@ -127,7 +128,7 @@ training::LearnerOptions TrainingOptions::learner() const {
 const std::atomic<int>& TrainingOptions::stop_signal() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second one ends it at once
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second signal ends the process at once
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   return signal_number;

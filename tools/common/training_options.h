@@ -10,19 +10,19 @@
 
 namespace bert::tools {
 
-/// Options of the tools that train:
+/// The common options of the tools that train:
 ///   --output, --batch-size, --lr, --schedule, --warmup, --weight-decay, --max-grad-norm,
 ///   --dropout,
 ///   --seed, --dtype, --save-steps, --keep-checkpoints, --resume, --overwrite, --max-batch-tokens,
 ///   -j, --progress, -q
 class TrainingOptions {
  public:
-  /// `batches`: with --batch-size. `chosen`: the tool chooses a size and a rate where none is
-  /// given.
+  /// `batches`: adds --batch-size. `chosen`: the tool chooses batch size and learning rate if the
+  /// user gives none.
   explicit TrainingOptions(CLI::App& app, bool batches = true, bool chosen = false);
 
-  /// Sets what all kinds of training share, trains, and reports speed and memory on stderr. Ends
-  /// the process by the signal (SIGTERM, SIGINT) that asked it to stop, once a checkpoint is saved.
+  /// Sets the options that all tools share, trains, and reports speed and memory on stderr. After
+  /// SIGTERM or SIGINT, `train` saves a checkpoint, and then the process ends by this signal.
   template <typename Options>
   int train(Options& options, bool (*train)(const Options&)) {
     fill(options);
@@ -34,11 +34,11 @@ class TrainingOptions {
   void fill(TrainingJob& job);
   void end(bool done);
   training::LearnerOptions learner() const;
-  /// Becomes the number of the signal that asks the run to save and end.
+  /// Holds the number of the signal that asks the run to save and end; 0: none.
   static const std::atomic<int>& stop_signal();
-  /// Ends this process by that signal, as if nobody had caught it.
+  /// Ends this process by that signal, as if it had not been caught.
   [[noreturn]] static void end_by_signal();
-  /// The bar: step, loss, rate, time left.
+  /// Draws the bar: step, loss, rate, time left.
   void show(const training::StepReport& report);
   void report_end();
 
@@ -46,7 +46,7 @@ class TrainingOptions {
   size_t batch_size_ = 32, keep_checkpoints_ = 2;
   CLI::Option* batch_option_ = nullptr;
   CLI::Option* rate_option_ = nullptr;
-  double warmup_ = 0.1;  ///< part of the steps
+  double warmup_ = 0.1;  ///< share of the steps
   std::optional<double> dropout_;
   uint64_t save_every_ = 0;
   bool resume_ = false, overwrite_ = false;
