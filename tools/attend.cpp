@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   app.add_option("--heads", heads, "1, 1,3, 9-12, -1, ... (default: all)")->type_name("LIST");
   auto* from = app.add_option("--from", attend.from, "only the attention of this token");
   from->type_name("TOKEN");
-  auto* most = app.add_option("-k", attend.most, "only the K tokens with the largest weights");
+  auto* most = app.add_option("-k", attend.most, "for each token, only the K largest weights");
   most->check(CLI::PositiveNumber)->type_name("K");
   app.get_option("--json")->excludes(from)->excludes(most);
 
