@@ -1,5 +1,4 @@
-// quantize - make a model smaller and faster, or a head into a model of its own. See
-// man/quantize.1.
+// quantize - make a model smaller and faster, or a head a model of its own. See man/quantize.1.
 #include "inspect/quantize.h"
 
 #include <fmt/format.h>

@@ -22,7 +22,7 @@ struct Lane {
   Encoder encoder;
   std::vector<std::unique_ptr<Head>> heads;
   Buffer gradient;
-  std::vector<ModelWeights> gradient_views;  ///< one a head
+  std::vector<ModelWeights> gradient_views;  ///< one for each head
   TrainingBatch part;
   Buffer d_hidden;
   Tally tally;
@@ -75,7 +75,7 @@ struct Learner::State {
   LearnerOptions options;
   Layout layout;
   Buffer values, first, second;
-  std::vector<ModelWeights> weights;  // one a head
+  std::vector<ModelWeights> weights;  // one for each head
   std::vector<std::unique_ptr<Lane>> lanes;
   Team team;
   uint64_t steps = 0;
