@@ -1,6 +1,6 @@
 // train-vocab - learn a WordPiece vocabulary from text. See man/train-vocab.1.
 #include "common/run.h"
-#include "trainers/train_vocab.h"
+#include "tokenizer/train/train_vocab.h"
 
 using namespace bert;
 

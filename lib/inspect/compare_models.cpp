@@ -137,7 +137,7 @@ class Comparison {
     if (!has_plain_head(checkpoint.config, checkpoint.weights, "fill-mask")) return;
     std::vector<Encoding> masked;
     for (const Encoding& line : lines_) {
-      if (line.size() < 3) continue;
+      if (line.range(0).size() == 0) continue;
       masked.push_back(line);
       masked.back().input_ids[line.size() / 2] = tokenizer_.mask_id();
     }

@@ -68,8 +68,7 @@ Masking::Masking(const Tokenizer& tokenizer, const MaskingOptions& options)
 
 bool Masking::eligible(const Encoding& encoding, size_t position) const {
   const int32_t id = encoding.input_ids[position];
-  return !encoding.special_tokens_mask[position] &&
-         (!tokenizer_.is_special(id) || id == tokenizer_.unk_id());
+  return !encoding.is_added(position) && (!tokenizer_.is_special(id) || id == tokenizer_.unk_id());
 }
 
 std::array<uint32_t, 4> Masking::draw(uint64_t record, size_t position) const {

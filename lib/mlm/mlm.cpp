@@ -134,33 +134,6 @@ double entropy_of(std::span<const float> logits, double log_sum_exp) {
   return sum;
 }
 
-std::vector<TokenWindow> token_windows(size_t count, size_t room, size_t stride) {
-  std::vector<TokenWindow> windows;
-  const size_t step = room > stride ? room - stride : 1;
-  size_t begin = 0;
-  for (; begin + room < count; begin += step) windows.push_back({begin, begin + room});
-  windows.push_back({begin, count});
-  return windows;
-}
-
-size_t best_window(std::span<const TokenWindow> windows, size_t t) {
-  size_t best = 0, best_context = 0;
-  bool found = false;
-  for (size_t w = 0; w < windows.size(); ++w) {
-    if (t < windows[w].begin || t >= windows[w].end) continue;
-    // The ends of the text are no loss of context.
-    const size_t left = w == 0 ? SIZE_MAX : t - windows[w].begin;
-    const size_t right = w + 1 == windows.size() ? SIZE_MAX : windows[w].end - 1 - t;
-    const size_t context = std::min(left, right);
-    if (!found || context > best_context) {
-      best = w;
-      best_context = context;
-      found = true;
-    }
-  }
-  return best;
-}
-
 void OrderFreeSum::add(double value) {
   if (std::isfinite(value)) units_ += std::llround(value * kUnits);
 }
@@ -169,7 +142,7 @@ void TokenizedText::ids_of(const TokenWindow& window, std::vector<int32_t>& out)
   const auto ids = encoding.input_ids.begin();
   const auto at = [&](size_t i) { return ids + static_cast<ptrdiff_t>(i); };
   out.assign(ids, at(front));
-  out.insert(out.end(), at(front + window.begin), at(front + window.end));
+  out.insert(out.end(), at(front + window.first), at(front + window.end()));
   out.insert(out.end(), at(encoding.size() - back), encoding.input_ids.end());
 }
 
@@ -182,13 +155,8 @@ void MlmWorker::tokenize(const Record& record, std::string_view text, TokenizedT
     if (options_.overflow == Overflow::window) encode.max_length = 0;
     tokenizer_.encode(text, encode, out.encoding, scratch_);
   }
-  const auto& added = out.encoding.special_tokens_mask;
-  const auto is_text = [](uint8_t special) { return special == 0; };
-  const auto first = std::find_if(added.begin(), added.end(), is_text);
-  const auto last = std::find_if(added.rbegin(), added.rend(), is_text);
-  out.front = first == added.end() ? added.size() / 2 : static_cast<size_t>(first - added.begin());
-  out.back =
-      first == added.end() ? added.size() - out.front : static_cast<size_t>(last - added.rbegin());
+  out.front = tokenizer_.frame().before.size();
+  out.back = tokenizer_.frame().after.size();
   note(record, out.encoding);
 }
 
@@ -196,7 +164,8 @@ void MlmWorker::split_tokens(const Record& record, std::string_view text, Encodi
   const bool cut = options_.overflow != Overflow::window && options_.encode.max_length > 0;
   const size_t room =
       cut ? options_.encode.max_length - tokenizer_.added_tokens_single() : SIZE_MAX;
-  out.push(tokenizer_.cls_id(), 0, {}, true, -1);
+  FramedText framed(tokenizer_.frame(), out);
+  size_t count = 0;
   int32_t word = -1;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(' ', begin), text.size());
@@ -209,22 +178,24 @@ void MlmWorker::split_tokens(const Record& record, std::string_view text, Encodi
                                 "writes",
                                 printable(token)));
       }
-      if (word < 0 || !tokenizer_.is_continuation(*id)) ++word;
-      if (out.size() - 1 < room) {
-        out.push(*id, 0, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, false, word);
+      if (word < 0 || !tokenizer_.continues_word(*id)) ++word;
+      if (count++ < room) {
+        framed.push(*id, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, word);
       } else {
         ++out.dropped;
       }
     }
     begin = end + 1;
   }
-  out.push(tokenizer_.sep_id(), 0, {}, true, -1);
+  framed.finish();
 }
 
 std::vector<TokenWindow> MlmWorker::windows_of(const TokenizedText& text) const {
   const size_t count = text.count();
   if (options_.overflow != Overflow::window) return {{0, count}};
-  return token_windows(count, options_.encode.max_length - text.front - text.back, options_.stride);
+  std::vector<TokenWindow> windows;
+  cut_windows(count, options_.encode.max_length - text.front - text.back, options_.stride, windows);
+  return windows;
 }
 
 std::vector<std::pair<size_t, int32_t>> MlmWorker::parse_labels(const Record& record,
@@ -253,12 +224,18 @@ bool words_meet(std::string_view left, std::string_view right) {
   return !right.empty() && spaced(last_char(left)) && spaced(decode_utf8(right, 0).code_point);
 }
 
-void append_piece(std::string& out, std::string_view piece, bool continuation, bool beside) {
-  if (continuation) {
+size_t mask_window(std::span<const TokenWindow> windows, size_t token) {
+  size_t near = 0;
+  while (token >= windows[near].end()) ++near;
+  return owning_window(windows, near, token, ContextRule::open_ends);
+}
+
+void append_piece(std::string& out, std::string_view piece, bool continues, bool beside) {
+  if (continues) {
     size_t end = out.size();
     while (end > 0 && is_blank(out[end - 1])) --end;
     if (end > 0) out.resize(end);
-    out += piece.substr(2);
+    out += piece;
     return;
   }
   if (beside && words_meet(out, piece)) out += ' ';

@@ -10,6 +10,7 @@
 #include "base/export.h"
 #include "heads/masked_lm.h"
 #include "tasks/task.h"
+#include "tokenizer/windows.h"
 
 namespace bert {
 
@@ -77,17 +78,6 @@ BERT_API size_t rank_of(std::span<const float> values, int32_t id, const Fillabl
 /// -sum p ln p in nats, p = softmax(logits), from logits and their log_sum_exp.
 BERT_API double entropy_of(std::span<const float> logits, double log_sum_exp);
 
-/// Tokens [begin, end) of an encoding's text that the model sees at once, between [CLS] and [SEP].
-struct TokenWindow {
-  size_t begin = 0;
-  size_t end = 0;
-};
-
-/// Windows over `count` tokens, `room` at once, `stride` of them shared with the next.
-BERT_API std::vector<TokenWindow> token_windows(size_t count, size_t room, size_t stride);
-/// Index of the window in which token `t` has the most context on the side where it has less.
-BERT_API size_t best_window(std::span<const TokenWindow> windows, size_t t);
-
 /// A sum that is the same in whatever order it is added up (in units of 2^-24).
 class OrderFreeSum {
  public:
@@ -102,7 +92,7 @@ class OrderFreeSum {
 
 /// A text as tokens: the record's text, or with --tokens its pieces as `tokenize` prints them.
 struct TokenizedText {
-  Encoding encoding;  ///< with [CLS] and [SEP]
+  Encoding encoding;  ///< in its frame
   size_t front = 0;   ///< added tokens before the text
   size_t back = 0;    ///< and after it
 
@@ -111,7 +101,7 @@ struct TokenizedText {
   size_t index(size_t t) const { return front + t; }  ///< in the sequence that the model sees
   const Offset& offset(size_t t) const { return encoding.offsets[front + t]; }
   int32_t word(size_t t) const { return encoding.word_ids[front + t]; }
-  /// [CLS], the tokens of `window`, [SEP].
+  /// The tokens of `window` in their frame.
   void ids_of(const TokenWindow& window, std::vector<int32_t>& out) const;
 };
 
@@ -141,11 +131,13 @@ class MlmWorker : public TaskWorker {
 /// letters of scripts that set words off by blanks.
 BERT_API bool words_meet(std::string_view left, std::string_view right);
 
-/// Appends a piece to text that is being filled. A continuation ("##ing") loses its mark and the
-/// blanks before it; `beside`: the byte before comes from a piece too, so that two words want a
-/// blank between them, which Chinese does not.
-BERT_API void append_piece(std::string& out, std::string_view piece, bool continuation,
-                           bool beside);
+/// The window where a mask in token `token` is filled.
+size_t mask_window(std::span<const TokenWindow> windows, size_t token);
+
+/// Appends a piece, Tokenizer::piece_text(), to text that is being filled. One that continues a
+/// word takes the place of the blanks before it; `beside`: the byte before comes from a piece too,
+/// so that two words want a blank between them, which Chinese does not.
+BERT_API void append_piece(std::string& out, std::string_view piece, bool continues, bool beside);
 
 /// A log probability with nine significant digits.
 BERT_API std::string score_text(double value);

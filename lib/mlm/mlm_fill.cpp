@@ -22,9 +22,10 @@ FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer
   encode.add_special_tokens = false;
   Encoding encoding;
   tokenizer.encode(text, encode, encoding, scratch);
-  if (encoding.size() == 0 || encoding.size() + 2 > max_length) {
-    refuse("target", fmt::format("'{}' is {} tokens, wants 1 to {}", printable(text),
-                                 encoding.size(), max_length - 2));
+  const size_t room = max_length - tokenizer.added_tokens_single();
+  if (encoding.size() == 0 || encoding.size() > room) {
+    refuse("target",
+           fmt::format("'{}' is {} tokens, wants 1 to {}", printable(text), encoding.size(), room));
   }
   return {text, encoding.input_ids};
 }
@@ -49,9 +50,9 @@ void check(const MlmFillOptions& o) {
 FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenizer,
                         size_t max_length) {
   check(options);
-  if (options.max_pieces > 1 && options.max_pieces + 2 > max_length) {
-    refuse("--max-pieces",
-           fmt::format("found {}, wants at most {}", options.max_pieces, max_length - 2));
+  const size_t room = max_length - tokenizer.added_tokens_single();
+  if (options.max_pieces > 1 && options.max_pieces > room) {
+    refuse("--max-pieces", fmt::format("found {}, wants at most {}", options.max_pieces, room));
   }
   FillPlan plan;
   plan.options = options;
@@ -173,7 +174,8 @@ void MlmFillWorker::read_truth(const Item& item) {
     encode.add_special_tokens = false;
     Encoding truth;
     tokenizer_.encode(record.extra[0], encode, truth, scratch_);
-    if (gaps.size() == 1 && truth.size() > 0 && truth.size() + 2 <= options_.encode.max_length) {
+    const size_t room = options_.encode.max_length - tokenizer_.added_tokens_single();
+    if (gaps.size() == 1 && truth.size() > 0 && truth.size() <= room) {
       gaps[0].candidates.push_back({truth.input_ids, 0, kNoTarget});
     } else if (gaps.size() == truth.size()) {
       for (size_t i = 0; i < gaps.size(); ++i) {
@@ -193,10 +195,10 @@ void MlmFillWorker::add_puzzles(const Item& item) {
   for (size_t w = 0; w < windows.size(); ++w) {
     Puzzle puzzle;
     for (size_t g = 0; g < gaps.size(); ++g) {
-      if (best_window(windows, gaps[g].token) != w) continue;
+      if (mask_window(windows, gaps[g].token) != w) continue;
       gaps[g].puzzle = puzzles_.size();
       gaps[g].slot = puzzle.positions.size();
-      puzzle.positions.push_back(item.tokens.front + gaps[g].token - windows[w].begin);
+      puzzle.positions.push_back(item.tokens.front + gaps[g].token - windows[w].first);
       puzzle.gaps.push_back(item.first_gap + g);
     }
     if (puzzle.gaps.empty()) continue;

@@ -107,7 +107,7 @@ void MlmFillWorker::append_filling(std::string& out, const Candidate& candidate,
     append_piece(out, plan_.targets[candidate.target].text, false, beside);
   } else {
     for (const int32_t piece : candidate.pieces) {
-      append_piece(out, tokenizer_.token(piece), tokenizer_.is_continuation(piece), beside);
+      append_piece(out, tokenizer_.piece_text(piece), tokenizer_.continues_word(piece), beside);
       beside = true;
     }
   }

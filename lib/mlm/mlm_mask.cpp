@@ -155,19 +155,20 @@ MlmMaskWorker::Row MlmMaskWorker::append_masked(const Record& record, std::strin
   return row;
 }
 
-/// Appends a random piece without its "##", with a blank where it would run into another word of
-/// the text. Returns where the piece begins.
+/// Appends a random piece, with a blank where it would run into another word of the text. Returns
+/// where the piece begins.
 size_t MlmMaskWorker::append_random(std::string& text, const MaskedToken& token,
                                     std::string_view rest) const {
   const std::vector<int32_t>& words = text_.encoding.word_ids;
-  const auto same_word = [&](size_t a, size_t b) { return words[a] >= 0 && words[a] == words[b]; };
-  std::string_view piece = tokenizer_.token(token.corrupted);
-  if (tokenizer_.is_continuation(token.corrupted)) piece.remove_prefix(2);
+  const auto goes_on = [&](size_t i) {  // with the word of the token before
+    return i > 0 && i < words.size() && words[i] >= 0 && words[i] == words[i - 1];
+  };
+  const std::string_view piece = tokenizer_.piece_text(token.corrupted);
   const size_t i = token.position;
-  if (!same_word(i - 1, i) && words_meet(text, piece)) text += ' ';
+  if (!goes_on(i) && words_meet(text, piece)) text += ' ';
   const size_t start = text.size();
   text += piece;
-  if (!same_word(i, i + 1) && words_meet(text, rest)) text += ' ';
+  if (!goes_on(i + 1) && words_meet(text, rest)) text += ' ';
   return start;
 }
 

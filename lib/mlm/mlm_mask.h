@@ -40,7 +40,7 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   struct Row {
     std::string_view text;        ///< masked
     std::vector<size_t> starts;   ///< [chosen]: where in text the token stands
-    std::vector<size_t> indices;  ///< [chosen]: which token of text it is, [CLS] being 0
+    std::vector<size_t> indices;  ///< [chosen]: which token of text it is, as Encoding::index
   };
 
   void choose(const Record& record);

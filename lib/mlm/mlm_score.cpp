@@ -139,14 +139,14 @@ void MlmScoreWorker::list_tokens(Item& item) {
 /// context. With whole_word the tokens of a word share a copy.
 void MlmScoreWorker::ask(const Item& item) {
   const std::vector<TokenWindow> windows = windows_of(item.tokens);
-  const auto window_of = [&](size_t s) { return best_window(windows, scores_[s].token); };
+  const auto window_of = [&](size_t s) { return mask_window(windows, scores_[s].token); };
   const size_t end = item.first_score + item.scores;
   size_t loaded = SIZE_MAX;
   for (size_t s = item.first_score; s < end;) {
     const size_t w = window_of(s);
     if (w != loaded) item.tokens.ids_of(windows[w], ids_);
     loaded = w;
-    const size_t shift = item.tokens.front - windows[w].begin;
+    const size_t shift = item.tokens.front - windows[w].first;
     const int32_t word = item.tokens.word(scores_[s].token);
     wanted_.clear();
     size_t first = scores_[s].token;
@@ -158,10 +158,10 @@ void MlmScoreWorker::ask(const Item& item) {
     size_t last = first + 1;
     const auto same_word = [&](size_t t) { return word >= 0 && item.tokens.word(t) == word; };
     if (score_.metric != PllMetric::original) {
-      while (last < windows[w].end && same_word(last)) ++last;
+      while (last < windows[w].end() && same_word(last)) ++last;
     }
     if (score_.metric == PllMetric::whole_word) {
-      while (first > windows[w].begin && same_word(first - 1)) --first;
+      while (first > windows[w].first && same_word(first - 1)) --first;
     }
     for (size_t t = first; t < last; ++t) ids_[t + shift] = tokenizer_.mask_id();
     queries_.ask(ids_, wanted_);

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "ops/kernels.h"
-#include "tasks/windows.h"
 #include "text/unicode.h"
+#include "tokenizer/windows.h"
 
 namespace bert {
 namespace {
@@ -40,15 +40,10 @@ void AnswerFinder::split(std::span<const Encoding> windows, size_t step,
   windows_.clear();
   for (size_t w = 0, token = 0; w < windows.size(); token += windows[w].size(), ++w) {
     const Encoding& e = windows[w];
-    size_t first = 0;
-    while (first < e.size() && (e.token_type_ids[first] != 1 || e.special_tokens_mask[first])) {
-      ++first;
-    }
-    size_t last = first;
-    while (last < e.size() && !e.special_tokens_mask[last]) ++last;
-    const size_t count = last - first;
-    windows_.push_back({&e, first, count, w * step, start.subspan(token + first, count),
-                        end.subspan(token + first, count)});
+    const Encoding::Range context = e.range(1);
+    const size_t first = token + context.begin, count = context.size();
+    windows_.push_back({&e, context.begin, count, w * step, start.subspan(first, count),
+                        end.subspan(first, count)});
     if (w == 0 || start[token] + end[token] < null_start_ + null_end_) {
       null_start_ = start[token];
       null_end_ = end[token];

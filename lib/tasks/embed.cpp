@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "ops/kernels.h"
-#include "tasks/windows.h"
 
 namespace bert {
 namespace {
@@ -131,7 +130,8 @@ void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
   if (!plan_.prompt.empty() && prompt_tokens_ == 0) {
     Encoding prompt;
     tokenizer_.encode(plan_.prompt, options_.encode, prompt, scratch_);
-    prompt_tokens_ = prompt.size() - 1;  // [CLS] counts, [SEP] does not
+    // [CLS] counts, [SEP] does not.
+    prompt_tokens_ = prompt.size() - tokenizer_.frame().after.size();
     for (const int32_t word : prompt.word_ids) prompt_words_ = std::max(prompt_words_, word + 1);
   }
   encode_all(records);
@@ -329,10 +329,11 @@ void EmbedWorker::begin_tokens(size_t sequence) {
   for (size_t& end = tokens_of_.end; end < owners_.size(); ++end) {
     if (owners_[end] != owners_[sequence]) break;
     const Encoding& encoding = encodings()[end];
-    tokens_of_.windows.push_back({encoding.before, encoding.size() - 2});
-    for (size_t t = 1; t + 1 < encoding.size(); ++t) {
+    const Encoding::Range text = encoding.range(0);
+    tokens_of_.windows.push_back({encoding.before, text.size()});
+    for (size_t t = text.begin; t < text.end; ++t) {
       if (encoding.offsets[t].end > plan_.prompt.size()) break;
-      tokens_of_.prompt = encoding.index(t);
+      tokens_of_.prompt = encoding.before + t - text.begin + 1;
     }
   }
 }
@@ -342,16 +343,16 @@ void EmbedWorker::begin_tokens(size_t sequence) {
 void EmbedWorker::write_tokens(const Record& record, size_t sequence, ConstMatrix tokens,
                                Rows& rows) {
   const Encoding& encoding = encodings()[sequence];
-  const size_t window = sequence - tokens_of_.begin;
+  const size_t window = sequence - tokens_of_.begin, front = tokenizer_.frame().before.size();
   for (size_t t = 0; t < tokens.rows; ++t) {
     const size_t index = encoding.index(t);
-    const bool cls = t == 0, sep = t + 1 == tokens.rows;
-    if (cls   ? window > 0
-        : sep ? sequence + 1 < tokens_of_.end
-              : index <= tokens_of_.prompt || !owns_token(tokens_of_.windows, window, index - 1)) {
+    if (encoding.is_added(t)) {  // once: [CLS] of the first window, [SEP] of the last
+      if (t < front ? window > 0 : sequence + 1 < tokens_of_.end) continue;
+    } else if (index < front + tokens_of_.prompt ||
+               !owns_token(tokens_of_.windows, window, index - front)) {
       continue;
     }
-    write_token(record, cls ? 0 : index - tokens_of_.prompt,
+    write_token(record, t < front ? index : index - tokens_of_.prompt,
                 tokenizer_.token(encoding.input_ids[t]), {tokens.row(t), tokens.cols}, rows);
   }
 }

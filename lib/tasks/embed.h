@@ -7,6 +7,7 @@
 #include "heads/pooling.h"
 #include "tasks/layers.h"
 #include "tasks/task.h"
+#include "tokenizer/windows.h"
 
 namespace bert {
 
@@ -93,14 +94,11 @@ class BERT_API EmbedWorker : public TaskWorker {
     std::vector<float> pieces;  ///< [pieces, W]
     std::vector<float> mean;    ///< [W]
   } word_;
-  struct Window {
-    size_t first, count;  ///< tokens of the prompt and the text
-  };
   /// The record whose tokens come in, with --pool none.
   struct {
-    size_t begin = 0, end = 0;  ///< its encodings
-    std::vector<Window> windows;
-    size_t prompt = 0;  ///< tokens of the prompt in it
+    size_t begin = 0, end = 0;         ///< its encodings
+    std::vector<TokenWindow> windows;  ///< of the prompt and the text
+    size_t prompt = 0;                 ///< tokens of the prompt in it
   } tokens_of_;
   size_t prompt_tokens_ = 0;
   int32_t prompt_words_ = 0;

@@ -88,6 +88,7 @@ void NerWorker::split_columns(const Record& record, Sentence& s) const {
 void NerWorker::encode_words(Sentence& s) {
   EncodeOptions alone = encode_;
   alone.max_length = 0;
+  FramedText words(tokenizer_.frame(), s.tokens, false);
   for (size_t w = 0; w < s.words.size(); ++w) {
     const Offset at = s.words[w];
     tokenizer_.encode(s.text.substr(at.begin, at.end - at.begin), alone, word_, scratch_);
@@ -98,8 +99,8 @@ void NerWorker::encode_words(Sentence& s) {
         continue;
       }
       const Offset in_word = word_.offsets[t];
-      s.tokens.push(word_.input_ids[t], 0, {at.begin + in_word.begin, at.begin + in_word.end},
-                    false, static_cast<int32_t>(w));
+      words.push(word_.input_ids[t], {at.begin + in_word.begin, at.begin + in_word.end},
+                 static_cast<int32_t>(w));
     }
   }
 }
@@ -108,18 +109,17 @@ void NerWorker::add_windows(Sentence& s, size_t owner) {
   s.first_encoding = encodings().size();
   cut_windows(s.tokens.size(), room_, window_stride(room_, options_.stride), s.windows);
   for (const TokenWindow& window : s.windows) {
-    Encoding& e = next_encoding(owner);
-    e.push(tokenizer_.cls_id(), 0, {}, true, -1);
-    for (size_t t = window.first; t < window.first + window.count; ++t) {
-      e.push(s.tokens.input_ids[t], 0, s.tokens.offsets[t], false, s.tokens.word_ids[t]);
+    FramedText framed(tokenizer_.frame(), next_encoding(owner));
+    for (size_t t = window.first; t < window.end(); ++t) {
+      framed.push(s.tokens.input_ids[t], s.tokens.offsets[t], s.tokens.word_ids[t]);
     }
-    e.push(tokenizer_.sep_id(), 0, {}, true, -1);
+    framed.finish();
   }
 }
 
 /// scores [tokens, labels] of each sentence
 void NerWorker::compute_scores() {
-  const size_t labels = head_.labels().size();
+  const size_t labels = head_.labels().size(), before = tokenizer_.frame().before.size();
   for (Sentence& s : sentences_) s.scores.resize(s.tokens.size() * labels);
   for_each_batch([&](size_t first, const PackedBatch& batch, Matrix hidden) {
     const Matrix logits = head_.logits(hidden, workspace_);  // [T, labels]
@@ -130,7 +130,7 @@ void NerWorker::compute_scores() {
         const size_t token = s.windows[w].first + t;
         if (!owns_token(s.windows, w, token)) continue;
         const std::span<float> scores(&s.scores[token * labels], labels);
-        std::copy_n(logits.row(batch.begin(i) + 1 + t), labels, scores.data());  // after [CLS]
+        std::copy_n(logits.row(batch.begin(i) + before + t), labels, scores.data());
         softmax(scores);
       }
     }

@@ -8,7 +8,7 @@
 #include "metrics/entities.h"
 #include "tasks/aggregation.h"
 #include "tasks/task.h"
-#include "tasks/windows.h"
+#include "tokenizer/windows.h"
 
 namespace bert {
 

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "io/json.h"
-#include "tasks/windows.h"
 #include "text/unicode.h"
+#include "tokenizer/windows.h"
 
 namespace bert {
 namespace {

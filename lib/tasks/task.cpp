@@ -99,8 +99,8 @@ void TaskWorker::note(const Record& record, const Encoding& encoding) {
   }
   size_t tokens[2] = {}, unknown[2] = {};  // of each text, special tokens around it left out
   for (size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.special_tokens_mask[i] != 0) continue;
-    const size_t text = encoding.token_type_ids[i] == 0 ? 0 : 1;
+    if (encoding.is_added(i)) continue;
+    const auto text = static_cast<size_t>(encoding.sequence_ids[i]);
     ++tokens[text];
     unknown[text] += encoding.input_ids[i] == tokenizer_.unk_id();
   }

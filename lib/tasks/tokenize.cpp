@@ -70,7 +70,7 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
         } else if (output == TokenizeOutput::ids) {
           append_ids(pieces, rows.raw());
         } else if (output == TokenizeOutput::offsets) {
-          size_t index = tokens + 1;  // [CLS] is 0
+          size_t index = tokens + tokenizer_.frame().before.size();
           for (const Piece& piece : pieces) {
             write_offset(record, index++, piece.id, piece.offset, chars, rows);
           }
@@ -112,9 +112,9 @@ void TokenizeWorker::whole(const Record& record, Rows& rows) {
   for (const Encoding& encoding : encodings()) {
     write(record, encoding, rows);
     for (size_t i = 0; i < encoding.size(); ++i) {
-      if (encoding.special_tokens_mask[i]) continue;
-      const bool same_word = i > 0 && !encoding.special_tokens_mask[i - 1] &&
-                             encoding.word_ids[i] == encoding.word_ids[i - 1];
+      if (encoding.is_added(i)) continue;
+      const bool same_word =
+          i > 0 && !encoding.is_added(i - 1) && encoding.word_ids[i] == encoding.word_ids[i - 1];
       words += same_word ? 0 : 1;
       unknown += encoding.input_ids[i] == tokenizer_.unk_id() ? 1 : 0;
       ++tokens;
@@ -167,7 +167,7 @@ void TokenizeWorker::write(const Record& record, const Encoding& encoding, Rows&
       CharCounter first(record.text);
       CharCounter second(record.text_pair);
       for (size_t i = 0; i < encoding.size(); ++i) {
-        CharCounter* chars = &(tokenize_.pair && encoding.token_type_ids[i] == 1 ? second : first);
+        CharCounter* chars = &(encoding.sequence_ids[i] == 1 ? second : first);
         write_offset(record, encoding.index(i), encoding.input_ids[i], encoding.offsets[i],
                      options_.chars ? chars : nullptr, rows);
       }
@@ -198,7 +198,7 @@ void TokenizeWorker::write_json(const Record& record, const Encoding& encoding, 
        [&](size_t i) { append_json_string(out, tokenizer_.token(encoding.input_ids[i])); });
   list("ids", [&](size_t i) { out += fmt::format("{}", encoding.input_ids[i]); });
   list("type_ids", [&](size_t i) { out += fmt::format("{}", encoding.token_type_ids[i]); });
-  list("special", [&](size_t i) { out += encoding.special_tokens_mask[i] ? '1' : '0'; });
+  list("special", [&](size_t i) { out += encoding.is_added(i) ? '1' : '0'; });
   list("words", [&](size_t i) {
     out += encoding.word_ids[i] < 0 ? "null" : fmt::format("{}", encoding.word_ids[i]);
   });
@@ -208,7 +208,7 @@ void TokenizeWorker::write_json(const Record& record, const Encoding& encoding, 
     size_t begin = encoding.offsets[i].begin;
     size_t end = encoding.offsets[i].end;
     if (options_.chars) {
-      CharCounter& chars = tokenize_.pair && encoding.token_type_ids[i] == 1 ? second : first;
+      CharCounter& chars = encoding.sequence_ids[i] == 1 ? second : first;
       begin = chars.before(begin);
       end = chars.before(end);
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tokenizer/encoding.h"
@@ -15,9 +16,12 @@ class PieceBuffer {
  public:
   /// Receives the next pieces of the text; false: no more are wanted.
   using Sink = std::function<bool(std::span<const Piece>)>;
+  /// Changes pieces before the sink gets them.
+  using Edit = std::function<void(std::span<Piece>)>;
 
-  void start(const Sink* sink, size_t portion) {
+  void start(const Sink* sink, size_t portion, Edit edit = {}) {
     sink_ = sink;
+    edit_ = std::move(edit);
     portion_ = portion;
     size_ = 0;
     stopped_ = false;
@@ -42,7 +46,10 @@ class PieceBuffer {
     if (size_ >= portion_) flush();
   }
   void flush() {
-    if (size_ > 0 && !stopped_) stopped_ = !(*sink_)({pieces_.data(), size_});
+    if (size_ > 0 && !stopped_) {
+      if (edit_) edit_({pieces_.data(), size_});
+      stopped_ = !(*sink_)({pieces_.data(), size_});
+    }
     size_ = 0;
   }
   bool stopped() const { return stopped_; }
@@ -51,6 +58,7 @@ class PieceBuffer {
   static constexpr size_t kSlack = 64;
 
   const Sink* sink_ = nullptr;
+  Edit edit_;
   std::vector<Piece> pieces_;
   size_t portion_ = 0;
   size_t size_ = 0;

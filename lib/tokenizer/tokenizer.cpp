@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/clean_up.h"
+#include "tokenizer/offset_trimmer.h"
 #include "tokenizer/tokenizer_files.h"
 #include "tokenizer/truncation.h"
 #include "tokenizer/wordpiece.h"
@@ -31,7 +32,8 @@ struct Tokenizer::State {
   WordPiece wordpiece;
   AddedTokenMatcher raw;         ///< added tokens of the text as it is
   AddedTokenMatcher normalized;  ///< of the normalised text
-  std::vector<bool> special;     ///< [vocab_size]
+  OffsetTrimmer trimmer;
+  std::vector<bool> special;  ///< [vocab_size]
   /// Tokens of `normalized` whose normalised text, which is how the reference spells them, is
   /// another.
   std::unordered_map<int32_t, std::string> respelled;
@@ -87,6 +89,9 @@ Tokenizer::State::State(TokenizerFiles read)
   }
   raw.finish();
   normalized.finish();
+  if (files.trim_offsets) {
+    trimmer = OffsetTrimmer(files.vocab, files.added_tokens, files.add_prefix_space);
+  }
   cls_id = files.vocab.find(files.cls_token);
   sep_id = files.vocab.find(files.sep_token);
   pad_id = files.vocab.find(files.pad_token);
@@ -176,7 +181,14 @@ size_t Tokenizer::run(std::string_view text, bool literal, size_t portion, Scrat
   }
   PieceBuffer& out = scratch.buffer;
   WordPiece::Scratch& words = scratch.wordpiece;
-  out.start(&sink, std::min(portion, kPortion));
+  PieceBuffer::Edit trim;
+  if (!state_->trimmer.empty()) {
+    trim = [&, first = true](std::span<Piece> pieces) mutable {
+      state_->trimmer.trim(text, pieces, first);
+      first = false;
+    };
+  }
+  out.start(&sink, std::min(portion, kPortion), std::move(trim));
   state_->wordpiece.start(words);
   size_t begin = 0;
   size_t from = 0;
@@ -212,39 +224,23 @@ size_t Tokenizer::collect(std::string_view text, bool literal, size_t limit,
   });
 }
 
-void Tokenizer::assemble(std::span<const Piece> first, const std::span<const Piece>* second,
-                         bool add_special_tokens, Encoding& out) const {
-  const auto special = [&](int32_t id, int32_t type) {
-    if (add_special_tokens) out.push(id, type, {}, true, -1);
-  };
-  special(state_->cls_id, 0);
-  for (const Piece& piece : first) out.push(piece.id, 0, piece.offset, false, piece.word);
-  special(state_->sep_id, 0);
-  if (second == nullptr) return;
-  for (const Piece& piece : *second) out.push(piece.id, 1, piece.offset, false, piece.word);
-  special(state_->sep_id, 1);
-}
-
 void Tokenizer::encode(std::string_view text, const EncodeOptions& options, Encoding& out,
                        Scratch& scratch) const {
   Scratch::State& buffers = prepare(scratch);
   out.clear();
   size_t room = content_limit(options, added_tokens_single());
+  FramedText framed(frame(), out, options.add_special_tokens);
   // Pieces go straight to the encoding: a text may have many millions.
   const auto append = [&](std::span<const Piece> portion) {
     const size_t kept = std::min(portion.size(), room);
-    for (const Piece& piece : portion.first(kept)) {
-      out.push(piece.id, 0, piece.offset, false, piece.word);
-    }
+    for (const Piece& piece : portion.first(kept)) framed.push(piece);
     room -= kept;
     out.dropped = portion.size() - kept;
     return out.dropped == 0;
   };
   const size_t portion = room < kNoLimit ? room + 1 : kNoLimit;
-  if (options.add_special_tokens) out.push(state_->cls_id, 0, {}, true, -1);
-  const size_t replaced = run(text, options.literal, portion, buffers, append);
-  if (options.add_special_tokens) out.push(state_->sep_id, 0, {}, true, -1);
-  out.replaced_bytes = replaced;
+  out.replaced_bytes = run(text, options.literal, portion, buffers, append);
+  framed.finish();
   if (out.dropped > 0 && options.truncation == Truncation::only_second) throw_no_second_text();
 }
 
@@ -264,9 +260,11 @@ void Tokenizer::encode_pair(std::string_view text, std::string_view text_pair,
   const Kept kept =
       truncate_pair(buffers.first.size(), buffers.second.size(), limit, options.truncation);
   out.dropped = buffers.first.size() - kept.first + buffers.second.size() - kept.second;
-  const auto second = std::span<const Piece>(buffers.second).first(kept.second);
-  assemble(std::span<const Piece>(buffers.first).first(kept.first), &second,
-           options.add_special_tokens, out);
+  FramedText framed(pair_frame(), out, options.add_special_tokens);
+  for (size_t i = 0; i < kept.first; ++i) framed.push(buffers.first[i]);
+  framed.next();
+  for (size_t i = 0; i < kept.second; ++i) framed.push(buffers.second[i]);
+  framed.finish();
 }
 
 void Tokenizer::encode_windows(std::string_view text, const EncodeOptions& options, size_t stride,
@@ -281,8 +279,10 @@ void Tokenizer::encode_windows(std::string_view text, const EncodeOptions& optio
     windows[w].clear();
     windows[w].replaced_bytes = replaced;
     const size_t begin = windows[w].before = w * (limit - stride);
-    assemble(pieces.subspan(begin, std::min(limit, pieces.size() - begin)), nullptr,
-             options.add_special_tokens, windows[w]);
+    FramedText framed(frame(), windows[w], options.add_special_tokens);
+    const auto part = pieces.subspan(begin, std::min(limit, pieces.size() - begin));
+    for (const Piece& piece : part) framed.push(piece);
+    framed.finish();
   }
 }
 
@@ -303,8 +303,12 @@ void Tokenizer::encode_pair_windows(std::string_view question, std::string_view 
     windows[w].clear();
     windows[w].replaced_bytes = replaced;
     const size_t begin = windows[w].before = w == 0 ? 0 : w * (room - stride);
+    FramedText framed(pair_frame(), windows[w], options.add_special_tokens);
+    for (const Piece& piece : buffers.first) framed.push(piece);
+    framed.next();
     const auto part = pieces.subspan(begin, std::min(room, pieces.size() - begin));
-    assemble(buffers.first, &part, options.add_special_tokens, windows[w]);
+    for (const Piece& piece : part) framed.push(piece);
+    framed.finish();
   }
 }
 
@@ -350,8 +354,12 @@ std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
   return id < 0 ? std::nullopt : std::optional(id);
 }
 
-bool Tokenizer::is_continuation(int32_t id) const {
+bool Tokenizer::continues_word(int32_t id) const {
   return token(id).starts_with(state_->files.vocab.continuing_prefix()) && !is_special(id);
+}
+
+std::string_view Tokenizer::piece_text(int32_t id) const {
+  return token(id).substr(continues_word(id) ? state_->files.vocab.continuing_prefix().size() : 0);
 }
 
 bool Tokenizer::is_special(int32_t id) const {
@@ -377,8 +385,10 @@ int32_t Tokenizer::mask_id() const { return state_->mask_id; }
 std::string_view Tokenizer::mask_token() const { return state_->files.mask_token; }
 bool Tokenizer::lowercase() const { return state_->files.wordpiece.normalizer.lowercase; }
 const std::string& Tokenizer::case_fault() const { return state_->files.case_fault; }
-size_t Tokenizer::added_tokens_single() const { return 2; }
-size_t Tokenizer::added_tokens_pair() const { return 3; }
+const Frame& Tokenizer::frame() const { return state_->files.frames.single; }
+const Frame& Tokenizer::pair_frame() const { return state_->files.frames.pair; }
+size_t Tokenizer::added_tokens_single() const { return frame().added(); }
+size_t Tokenizer::added_tokens_pair() const { return pair_frame().added(); }
 std::optional<size_t> Tokenizer::model_max_length() const { return state_->files.model_max_length; }
 const std::vector<std::string>& Tokenizer::warnings() const { return state_->files.warnings; }
 

@@ -11,6 +11,7 @@
 
 #include "base/export.h"
 #include "tokenizer/encoding.h"
+#include "tokenizer/frame.h"
 
 namespace bert {
 
@@ -18,15 +19,15 @@ namespace bert {
 enum class Truncation { longest_first, only_first, only_second };
 
 struct EncodeOptions {
-  bool add_special_tokens = true;  ///< [CLS] a [SEP] (b [SEP])
+  bool add_special_tokens = true;  ///< those of the frame: [CLS] a [SEP] (b [SEP])
   size_t max_length = 0;           ///< tokens, special ones included; 0: no limit
   Truncation truncation = Truncation::longest_first;
   bool literal = false;  ///< a special token typed in the text stays text ([, mask, ])
 };
 
-/// WordPiece of BERT (Devlin et al. 2019; Wu et al. 2016), equal in ids, type ids and offsets to
-/// Hugging Face tokenizers 0.23: added tokens, clean-up, CJK spacing, lower-casing, accent
-/// stripping, punctuation split, greedy longest-match-first pieces. Unicode tables are the
+/// WordPiece of BERT (Devlin et al. 2019; Wu et al. 2016) and MPNet, equal in ids, type ids and
+/// offsets to Hugging Face tokenizers 0.23: added tokens, clean-up, CJK spacing, lower-casing,
+/// accent stripping, punctuation split, greedy longest-match-first pieces. Unicode tables are the
 /// reference's, not this year's.
 ///
 /// Thread rule: const after open(); each thread brings its own Scratch.
@@ -87,8 +88,10 @@ class BERT_API Tokenizer {
   /// Appends the texts of `pieces` to `out`, a blank after each.
   void append_tokens(std::span<const Piece> pieces, std::string& out) const;
   std::optional<int32_t> token_to_id(std::string_view token) const;
-  /// Whether the piece continues a word ("##...").
-  bool is_continuation(int32_t id) const;
+  /// Whether the token is a piece that goes on with a word, as "##ing" in BERT.
+  bool continues_word(int32_t id) const;
+  /// The token as it stands in a text: "ing" for "##ing".
+  std::string_view piece_text(int32_t id) const;
   /// Whether the id is that of a special token ([PAD] [UNK] [CLS] [SEP] [MASK] and added special
   /// ones).
   bool is_special(int32_t id) const;
@@ -96,16 +99,19 @@ class BERT_API Tokenizer {
   std::vector<std::pair<std::string, int32_t>> special_tokens() const;
 
   int32_t unk_id() const;
-  int32_t cls_id() const;
-  int32_t sep_id() const;
+  int32_t cls_id() const;               ///< -1 if the vocabulary has none
+  int32_t sep_id() const;               ///< -1 if the vocabulary has none
   int32_t pad_id() const;               ///< -1 if the vocabulary has none
   int32_t mask_id() const;              ///< -1 if the vocabulary has none
   std::string_view mask_token() const;  ///< "[MASK]" as this vocabulary spells it
   bool lowercase() const;
   /// How lower-casing contradicts the vocabulary, which is one of warnings() too; "": it does not.
   const std::string& case_fault() const;
-  size_t added_tokens_single() const;  ///< special tokens added to one text: 2
-  size_t added_tokens_pair() const;    ///< to a pair: 3
+  /// The special tokens around one text, and around a pair.
+  const Frame& frame() const;
+  const Frame& pair_frame() const;
+  size_t added_tokens_single() const;  ///< special tokens added to one text: 2 in BERT
+  size_t added_tokens_pair() const;    ///< to a pair: 3 in BERT
   /// model_max_length of tokenizer_config.json; nullopt if absent or the 1e30 that transformers
   /// writes.
   std::optional<size_t> model_max_length() const;
@@ -119,8 +125,6 @@ class BERT_API Tokenizer {
              const std::function<bool(std::span<const Piece>)>& sink) const;
   size_t collect(std::string_view text, bool literal, size_t limit, Scratch::State& scratch,
                  std::vector<Piece>& pieces) const;
-  void assemble(std::span<const Piece> first, const std::span<const Piece>* second,
-                bool add_special_tokens, Encoding& out) const;
   struct State;
   std::unique_ptr<const State> state_;
 };

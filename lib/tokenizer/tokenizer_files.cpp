@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -35,7 +36,8 @@ class Reader {
   std::optional<JsonDocument> open_json(std::string_view name) const;
 
   void read_config();
-  void read_class(Json config);
+  void choose_class(Json config);
+  void take_names_of_mpnet();
   void read_flags(Json config);
   void read_named_tokens(Json source);
   void read_config_tokens(Json config);
@@ -43,11 +45,13 @@ class Reader {
 
   void use_vocab_txt();
   void use_tokenizer_json();
-  void use_frame(const TokenizerJson& json);
+  void use_frame(TokenizerJson& json);
   void merge_flags(const TokenizerJson& json);
 
   void add_token(AddedToken token, std::optional<int64_t> wanted_id, const std::string& where);
   void settle_special_tokens();
+  void settle_frames();
+  [[noreturn]] void no_token(const std::string& name) const;
   void check_case();
 
   std::string directory_;
@@ -66,7 +70,11 @@ class Reader {
     std::optional<bool> strip_accents;
   } flags_;
   bool config_names_tokens_ = false;
-  bool bert_class_ = true;
+  /// What transformers builds: the tokenizer of BERT or MPNet, or what tokenizer.json says.
+  enum class Class { bert, mpnet, as_written };
+  Class class_ = Class::bert;
+  bool class_named_ = false;
+  std::set<const std::string*> named_;  ///< which of files_'s names the configuration says
   bool bare_ = false;  ///< a tokenizer.json that no model and no class is with: it says all
 };
 
@@ -82,7 +90,7 @@ TokenizerFiles Reader::read() {
     throw Error(Error::Kind::no_input, directory_, "has no tokenizer.json and no vocab.txt");
   }
   bare_ = json && !file_exists(path("tokenizer_config.json")) && !file_exists(path("config.json"));
-  bert_class_ = !bare_;
+  if (bare_) class_ = Class::as_written;
   read_config();
   if (json) {
     use_tokenizer_json();
@@ -90,6 +98,7 @@ TokenizerFiles Reader::read() {
     use_vocab_txt();
   }
   settle_special_tokens();
+  settle_frames();
   check_case();
   return std::move(files_);
 }
@@ -109,10 +118,10 @@ void Reader::read_config() {
   }
 }
 
-/// transformers builds the tokenizers of BERT anew from the vocabulary and the flags, whatever else
-/// tokenizer.json says; those without a class of their own are what tokenizer.json says; all others
-/// have rules of their own.
-void Reader::read_class(Json config) {
+/// transformers builds the tokenizers of BERT and MPNet anew from the vocabulary and the flags,
+/// whatever else tokenizer.json says; those without a class of their own are what tokenizer.json
+/// says; all others have rules of their own.
+void Reader::choose_class(Json config) {
   static constexpr std::array kOfBert = {"BertTokenizer",
                                          "DistilBertTokenizer",
                                          "ElectraTokenizer",
@@ -130,23 +139,36 @@ void Reader::read_class(Json config) {
   if (!name || name->is_null()) return;
   std::string_view text = name->as_string();
   if (text.ends_with("Fast")) text.remove_suffix(4);
+  class_named_ = true;
   if (std::find(kOfBert.begin(), kOfBert.end(), text) != kOfBert.end()) return;
-  bert_class_ = false;
+  class_ = text == "MPNetTokenizer" ? Class::mpnet : Class::as_written;
+  if (class_ == Class::mpnet) return take_names_of_mpnet();
   if (std::find(kOfAny.begin(), kOfAny.end(), text) != kOfAny.end()) return;
   throw Error(Error::Kind::unsupported, name->where(),
-              fmt::format("the tokenizer {} is not supported, wants BertTokenizer, or "
-                          "PreTrainedTokenizerFast for what tokenizer.json says",
+              fmt::format("the tokenizer {} is not supported, wants BertTokenizer or "
+                          "MPNetTokenizer, or PreTrainedTokenizerFast for what tokenizer.json says",
                           printable(text)));
 }
 
+/// The special tokens of MPNet, where the configuration does not say otherwise.
+void Reader::take_names_of_mpnet() {
+  const std::pair<std::string*, const char*> names[] = {{&files_.sep_token, "</s>"},
+                                                        {&files_.pad_token, "<pad>"},
+                                                        {&files_.cls_token, "<s>"},
+                                                        {&files_.mask_token, "<mask>"}};
+  for (const auto& [name, default_name] : names) {
+    if (!named_.contains(name)) *name = default_name;
+  }
+}
+
 void Reader::read_flags(Json config) {
-  read_class(config);
+  choose_class(config);
   const auto get = [&](std::string_view key) -> std::optional<bool> {
     const auto value = config.find(key);
     if (!value || value->is_null()) return std::nullopt;
     return value->as_bool();
   };
-  if (bert_class_) {
+  if (class_ != Class::as_written) {
     flags_.lowercase = get("do_lower_case");
     flags_.handle_chinese_chars = get("tokenize_chinese_chars");
     flags_.strip_accents = get("strip_accents");
@@ -171,6 +193,7 @@ void Reader::read_named_tokens(Json source) {
     const AddedToken token = read_added_token(*value, true);
     if (token.content.empty()) bad(value->where(), "is empty");
     *name = token.content;
+    named_.insert(name);
     if (!value->is_string()) wanted_.push_back({token, std::nullopt, value->where()});
   }
   for (const std::string_view key : {"additional_special_tokens", "extra_special_tokens"}) {
@@ -245,7 +268,11 @@ void Reader::use_tokenizer_json() {
   source_ = path("tokenizer.json");
   TokenizerJson json = read_tokenizer_json(source_);
   files_.vocab = std::move(json.vocab);
-  if (!bert_class_) use_frame(json);
+  if (json.of_roberta && class_ == Class::bert && !class_named_) {
+    class_ = Class::mpnet;
+    take_names_of_mpnet();
+  }
+  if (class_ == Class::as_written) use_frame(json);
   files_.decoder_cleanup = json.decoder_cleanup;
   merge_flags(json);
   std::vector<Wanted> tokens;
@@ -262,29 +289,27 @@ void Reader::use_tokenizer_json() {
   }
 }
 
-/// The special tokens of tokenizer.json, which count where no class of BERT has its own.
-void Reader::use_frame(const TokenizerJson& json) {
+/// The special tokens of tokenizer.json, which count where no class has its own.
+void Reader::use_frame(TokenizerJson& json) {
   files_.unk_token = json.unk_token.value_or(files_.unk_token);
-  if (!json.cls || !json.sep) {
+  if (!json.frames) {
     if (bare_) return;
     throw Error(Error::Kind::unsupported, source_,
                 "post_processor is null: no [CLS] and [SEP] around a text is not supported, unless "
                 "tokenizer_class is BertTokenizer, which has them");
   }
-  files_.cls_token = json.cls->content;
-  files_.sep_token = json.sep->content;
-  for (const auto& token : {*json.cls, *json.sep}) {
-    const int32_t id = files_.vocab.find(token.content);
-    if (id < 0 || !token.id || *token.id == id) continue;
-    throw Error(Error::Kind::unsupported, source_,
-                fmt::format("post_processor gives {} the id {}, the vocabulary {}",
-                            printable(token.content), *token.id, id));
-  }
+  files_.frames = std::move(*json.frames);
+  const Frame& single = files_.frames.single;
+  if (!single.before.empty()) files_.cls_token = single.before.front().token;
+  if (!single.after.empty()) files_.sep_token = single.after.back().token;
+  files_.trim_offsets = json.trim_offsets;
+  files_.add_prefix_space = json.add_prefix_space;
 }
 
-/// A class of BERT takes the flags of the configuration or their defaults, as in transformers.
+/// A class of BERT or MPNet takes the flags of the configuration or their defaults, as in
+/// transformers.
 void Reader::merge_flags(const TokenizerJson& json) {
-  if (!bert_class_) {
+  if (class_ == Class::as_written) {
     files_.wordpiece.max_input_chars_per_word = json.max_input_chars_per_word;
     files_.wordpiece.normalizer = {json.clean_text, json.handle_chinese_chars,
                                    json.strip_accents.value_or(json.lowercase), json.lowercase};
@@ -294,7 +319,7 @@ void Reader::merge_flags(const TokenizerJson& json) {
       files_.vocab.continuing_prefix() != "##") {
     throw Error(Error::Kind::unsupported, source_,
                 "max_input_chars_per_word other than 100 or continuing_subword_prefix other than "
-                "## is not supported with a tokenizer_class of BERT, which has these");
+                "## is not supported with a tokenizer_class of BERT or MPNet, which has these");
   }
   const bool lowercase = flags_.lowercase.value_or(true);
   if (lowercase != json.lowercase) {
@@ -331,23 +356,47 @@ void Reader::add_token(AddedToken token, std::optional<int64_t> wanted_id,
 }
 
 void Reader::settle_special_tokens() {
+  if (class_ == Class::mpnet) {
+    files_.frames = Frames::of_roberta(files_.cls_token, files_.sep_token);
+    files_.trim_offsets = true;
+  } else if (files_.frames.pair.added() == 0) {
+    files_.frames = Frames::of_bert(files_.cls_token, files_.sep_token);
+  }
   for (Wanted& wanted : wanted_) add_token(std::move(wanted.token), wanted.id, wanted.where);
   for (const std::string* name : {&files_.unk_token, &files_.sep_token, &files_.pad_token,
                                   &files_.cls_token, &files_.mask_token}) {
-    const bool optional = name == &files_.pad_token || name == &files_.mask_token;
-    // transformers invents a row past the model's last one for a missing token; nothing could be
-    // computed with it.
     if (files_.vocab.find(*name) < 0) {
-      if (optional) continue;
-      bad(source_, fmt::format("has no token {}", printable(*name)));
+      if (name == &files_.unk_token) no_token(*name);
+      continue;
     }
     AddedToken token;
     token.content = *name;
     token.special = true;
     token.normalized = false;
+    token.lstrip = class_ == Class::mpnet && name == &files_.mask_token;
     add_token(std::move(token), std::nullopt, source_);
   }
   files_.wordpiece.unk_id = files_.vocab.find(files_.unk_token);
+}
+
+/// transformers invents a row past the model's last one for a missing token; nothing could be
+/// computed with it.
+void Reader::no_token(const std::string& name) const {
+  bad(source_, fmt::format("has no token {}", printable(name)));
+}
+
+/// Gives the frames' tokens their ids.
+void Reader::settle_frames() {
+  files_.frames.for_each([&](FrameToken& token) {
+    const int32_t id = files_.vocab.find(token.token);
+    if (id < 0) no_token(token.token);
+    if (token.id >= 0 && token.id != id) {
+      throw Error(Error::Kind::unsupported, source_,
+                  fmt::format("post_processor gives {} the id {}, the vocabulary {}",
+                              printable(token.token), token.id, id));
+    }
+    token.id = id;
+  });
 }
 
 /// Capitals in pieces tell what the vocabulary was made for; special tokens are always in capitals.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/frame.h"
 #include "tokenizer/vocab.h"
 #include "tokenizer/wordpiece.h"
 
@@ -22,6 +23,9 @@ struct TokenizerFiles {
   std::string sep_token = "[SEP]";
   std::string pad_token = "[PAD]";
   std::string mask_token = "[MASK]";
+  Frames frames;
+  bool trim_offsets = false;      ///< of RobertaProcessing
+  bool add_prefix_space = false;  ///< of RobertaProcessing; matters to trim_offsets alone
   std::optional<size_t> model_max_length;
   bool decoder_cleanup = true;  ///< of the WordPiece decoder, piece by piece
   bool text_cleanup = false;    ///< clean_up_tokenization_spaces: of the whole text once more

@@ -143,68 +143,99 @@ std::string spell(Json items) {
   return text;
 }
 
-void read_template(Json processor, TokenizerJson& out) {
-  std::string cls;
-  std::string sep;
-  size_t index = 0;
-  processor.at("single").for_each_element([&](Json item) {
-    if (const auto special = item.find("SpecialToken")) {
-      (index == 0 ? cls : sep) = special->at("id").as_string();
-    }
-    ++index;
-  });
-  const std::string single = spell(processor.at("single"));
-  const std::string pair = spell(processor.at("pair"));
-  if (single != fmt::format("{}:0 A:0 {}:0", cls, sep) ||
-      pair != fmt::format("{}:0 A:0 {}:0 B:1 {}:1", cls, sep, sep)) {
-    bad(processor.where(),
-        fmt::format("the template {} and {} is not supported, wants that of BERT: [CLS]:0 A:0 "
-                    "[SEP]:0 B:1 [SEP]:1",
-                    printable(single), printable(pair)));
-  }
-  const Json specials = processor.at("special_tokens");
-  const auto token = [&](const std::string& name) {
-    const auto found = specials.find(name);
-    if (!found)
-      bad(specials.where(), fmt::format("the template's token {} is missing", printable(name)));
-    TokenizerJson::FrameToken result{name, std::nullopt};
-    if (const auto ids = found->find("ids")) {
-      if (ids->size() != 1) bad(ids->where(), "wants one id");
-      ids->for_each_element([&](Json id) { result.id = id.as_int(); });
-    }
-    return result;
-  };
-  out.cls = token(cls);
-  out.sep = token(sep);
+int32_t type_of(Json part) {
+  const int64_t type = part.at("type_id").as_int();
+  if (type < 0 || type > INT32_MAX) bad(part.where(), fmt::format("{} is no type id", type));
+  return static_cast<int32_t>(type);
 }
 
-/// The template of BERT, written as TemplateProcessing or BertProcessing; nothing else is
-/// supported.
+/// An id that a post-processor names; that the vocabulary has it is checked later.
+int32_t frame_id(Json value) {
+  const int64_t id = value.as_int();
+  if (id < 0 || id > INT32_MAX) bad(value.where(), fmt::format("{} is no token id", id));
+  return static_cast<int32_t>(id);
+}
+
+/// The special tokens of `items`, a template with the sequences `names` in this order; false if it
+/// is another.
+bool read_frame(Json items, std::string_view names, Frame& frame) {
+  size_t texts = 0;
+  bool known = true;
+  items.for_each_element([&](Json item) {
+    if (const auto special = item.find("SpecialToken")) {
+      auto& place = texts == 0 ? frame.before : texts == names.size() ? frame.after : frame.between;
+      place.push_back({std::string(special->at("id").as_string()), type_of(*special)});
+    } else {
+      const Json sequence = item.at("Sequence");
+      known =
+          known && texts < names.size() && sequence.at("id").as_string() == names.substr(texts, 1);
+      if (known) frame.type_ids[texts++] = type_of(sequence);
+    }
+  });
+  return known && texts == names.size() && frame.added() > 0;
+}
+
+void read_template(Json processor, Frames& frames) {
+  const Json single = processor.at("single"), pair = processor.at("pair");
+  if (!read_frame(single, "A", frames.single) || !read_frame(pair, "AB", frames.pair)) {
+    bad(processor.where(),
+        fmt::format("the template {} and {} is not supported, wants special tokens around A, and "
+                    "around A and B, as [CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1",
+                    printable(spell(single)), printable(spell(pair))));
+  }
+  const Json specials = processor.at("special_tokens");
+  frames.for_each([&](FrameToken& token) {
+    const auto found = specials.find(token.token);
+    if (!found) {
+      bad(specials.where(),
+          fmt::format("the template's token {} is missing", printable(token.token)));
+    }
+    const auto ids = found->find("ids");
+    if (!ids) return;
+    if (ids->size() != 1) bad(ids->where(), "wants one id");
+    ids->for_each_element([&](Json id) { token.id = frame_id(id); });
+  });
+}
+
+/// The frame of BertProcessing and RobertaProcessing, which name their tokens.
+Frames read_named_frame(Json processor, bool of_roberta) {
+  const auto token = [&](std::string_view key) {
+    FrameToken result;
+    processor.at(key).for_each_element([&](Json item) {
+      if (item.is_string()) {
+        result.token = item.as_string();
+      } else {
+        result.id = frame_id(item);
+      }
+    });
+    return result;
+  };
+  const FrameToken cls = token("cls"), sep = token("sep");
+  Frames frames =
+      of_roberta ? Frames::of_roberta(cls.token, sep.token) : Frames::of_bert(cls.token, sep.token);
+  frames.for_each([&](FrameToken& t) { t.id = t.token == cls.token ? cls.id : sep.id; });
+  return frames;
+}
+
 void read_post_processor(Json root, TokenizerJson& out) {
   const auto processor = root.find("post_processor");
   if (!processor || processor->is_null()) return;
   const Json type = processor->at("type");
-  if (type.as_string() == "BertProcessing") {
-    const auto token = [&](std::string_view key) {
-      TokenizerJson::FrameToken result;
-      processor->at(key).for_each_element([&](Json item) {
-        if (item.is_string()) {
-          result.content = item.as_string();
-        } else {
-          result.id = item.as_int();
-        }
-      });
-      return result;
-    };
-    out.cls = token("cls");
-    out.sep = token("sep");
+  if (type.as_string() == "TemplateProcessing") {
+    read_template(*processor, out.frames.emplace());
     return;
   }
-  if (type.as_string() != "TemplateProcessing") {
+  out.of_roberta = type.as_string() == "RobertaProcessing";
+  if (!out.of_roberta && type.as_string() != "BertProcessing") {
     bad(type.where(),
-        fmt::format("{} is not supported, wants TemplateProcessing", type.describe()));
+        fmt::format("{} is not supported, wants TemplateProcessing, BertProcessing or "
+                    "RobertaProcessing",
+                    type.describe()));
   }
-  read_template(*processor, out);
+  out.frames = read_named_frame(*processor, out.of_roberta);
+  if (!out.of_roberta) return;
+  out.trim_offsets = flag(*processor, "trim_offsets", true);
+  out.add_prefix_space = flag(*processor, "add_prefix_space", true);
 }
 
 void check_truncation(Json root) {

@@ -7,11 +7,12 @@
 
 #include "io/json.h"
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/frame.h"
 #include "tokenizer/vocab.h"
 
 namespace bert {
 
-/// What a tokenizer.json says, where it is one of BERT.
+/// What a tokenizer.json says, where it is a WordPiece as in BERT.
 struct TokenizerJson {
   struct Added {
     AddedToken token;
@@ -22,11 +23,10 @@ struct TokenizerJson {
   Vocab vocab{"##", 0};  ///< closed
   size_t max_input_chars_per_word = 100;
   std::optional<std::string> unk_token;
-  struct FrameToken {
-    std::string content;
-    std::optional<int64_t> id;
-  };
-  std::optional<FrameToken> cls, sep;  ///< of the post-processor; nullopt: there is none
+  std::optional<Frames> frames;  ///< of the post-processor, ids as it says; nullopt: there is none
+  bool of_roberta = false;       ///< the post-processor is RobertaProcessing
+  bool trim_offsets = false;     ///< of RobertaProcessing, as is the next
+  bool add_prefix_space = false;
   bool clean_text = true;
   bool handle_chinese_chars = true;
   bool lowercase = true;

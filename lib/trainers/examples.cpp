@@ -19,7 +19,7 @@
 #include "nn/loss.h"
 #include "pipeline/columns.h"
 #include "tasks/qa.h"
-#include "tasks/windows.h"
+#include "tokenizer/windows.h"
 
 namespace bert {
 namespace {
@@ -253,8 +253,8 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
       tokenizer.encode(record.text, options.encode, encoding, scratch);
     }
     set.cut += encoding.dropped > 0;
-    set.empty += std::count(encoding.special_tokens_mask.begin(),
-                            encoding.special_tokens_mask.end(), 0) == 0;
+    set.empty += std::count(encoding.sequence_ids.begin(), encoding.sequence_ids.end(),
+                            kSpecialToken) == static_cast<ptrdiff_t>(encoding.size());
     example.input_ids = encoding.input_ids;
     example.token_type_ids = encoding.token_type_ids;
     example.origin = set.origins++;
@@ -316,18 +316,19 @@ class SentenceBuilder {
  private:
   void add_window(size_t w) {
     Example e;
-    const auto push = [&](int32_t id, int32_t label) {
-      e.input_ids.push_back(id);
-      e.token_labels.push_back(label);
-    };
-    push(tokenizer_.cls_id(), kIgnored);
-    for (size_t t = windows_[w].first; t < windows_[w].first + windows_[w].count; ++t) {
+    encoding_.clear();
+    FramedText framed(tokenizer_.frame(), encoding_);
+    e.token_labels.resize(tokenizer_.frame().before.size(), kIgnored);
+    for (size_t t = windows_[w].first; t < windows_[w].end(); ++t) {
       const bool learned = firsts_[t] != kIgnored && owns_token(windows_, w, t);
-      push(ids_[t], learned ? labels_[static_cast<size_t>(firsts_[t])] : kIgnored);
+      framed.push(ids_[t], {}, -1);
+      e.token_labels.push_back(learned ? labels_[static_cast<size_t>(firsts_[t])] : kIgnored);
       if (learned && scored_) e.words.push_back(firsts_[t]);
     }
-    push(tokenizer_.sep_id(), kIgnored);
-    e.token_type_ids.assign(e.input_ids.size(), 0);
+    framed.finish();
+    e.token_labels.resize(encoding_.size(), kIgnored);
+    e.input_ids = encoding_.input_ids;
+    e.token_type_ids = encoding_.token_type_ids;
     e.origin = set_.origins;
     set_.examples.push_back(std::move(e));
   }
@@ -411,8 +412,8 @@ class QuestionBuilder {
       e.origin = set_.origins;
       size_t first = window.size(), last = 0;  // tokens of the answer
       bool from_begin = false, to_end = false;
-      for (size_t t = 0; t < window.size(); ++t) {
-        if (window.token_type_ids[t] != 1 || window.special_tokens_mask[t]) continue;
+      const Encoding::Range context = window.range(1);
+      for (size_t t = context.begin; t < context.end; ++t) {
         const Offset offset = window.offsets[t];
         if (length == 0 || offset.end <= begin || offset.begin >= begin + length) continue;
         first = std::min(first, t);

@@ -49,7 +49,7 @@ void PretrainingStream::gather(size_t document, size_t begin, size_t end, std::v
 }
 
 void PretrainingStream::cut_singles() {
-  const size_t room = options_.max_length - 2;
+  const size_t room = options_.max_length - tokenizer_.added_tokens_single();
   Sequence sequence;
   for (size_t d = 0; d < ids_.size(); ++d) {
     for (size_t s = 0; s < ids_[d].size(); ++s) {
@@ -70,7 +70,7 @@ void PretrainingStream::cut_singles() {
 }
 
 void PretrainingStream::cut_pairs() {
-  const size_t room = options_.max_length - 3;
+  const size_t room = options_.max_length - tokenizer_.added_tokens_pair();
   std::vector<std::vector<uint32_t>> lengths(ids_.size());
   for (size_t d = 0; d < ids_.size(); ++d) {
     for (const auto& sentence : ids_[d])
@@ -140,16 +140,14 @@ void PretrainingStream::read_block() {
 
 void PretrainingStream::append(const Sequence& s, uint64_t number, TrainingBatch& batch) {
   encoding_.clear();
-  encoding_.push(tokenizer_.cls_id(), 0, {}, true, -1);
-  for (size_t i = 0; i < s.a.size(); ++i) encoding_.push(s.a[i], 0, {}, false, s.words_a[i]);
-  encoding_.push(tokenizer_.sep_id(), 0, {}, true, -1);
+  FramedText framed(s.b.empty() ? tokenizer_.frame() : tokenizer_.pair_frame(), encoding_);
+  for (size_t i = 0; i < s.a.size(); ++i) framed.push(s.a[i], {}, s.words_a[i]);
   if (!s.b.empty()) {
+    framed.next();
     const int32_t base = s.words_a.empty() ? 0 : s.words_a.back() + 1;
-    for (size_t i = 0; i < s.b.size(); ++i) {
-      encoding_.push(s.b[i], 1, {}, false, base + s.words_b[i]);
-    }
-    encoding_.push(tokenizer_.sep_id(), 1, {}, true, -1);
+    for (size_t i = 0; i < s.b.size(); ++i) framed.push(s.b[i], {}, base + s.words_b[i]);
   }
+  framed.finish();
   masking_.choose(encoding_, mix(options_.masking.seed, number), chosen_);
   Masking::corrupt(chosen_, encoding_.input_ids);
   const size_t begin = batch.token_labels.size();

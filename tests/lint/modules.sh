@@ -57,6 +57,12 @@ home 'simdjson' 'lib/io/json*'
 home 'unzip|zip\.h|minizip|mz' 'lib/checkpoint/*'
 home 'fmt/' 'lib/*.cpp' 'tools/*' 'tests/*'
 
+# Which special tokens stand around a text, and how a vocabulary marks pieces of words, is the tokenizer's:
+# others take Tokenizer::frame(), FramedText, continues_word() and piece_text().
+for file in $(find lib tools \( -name '*.cpp' -o -name '*.h' \) ! -path 'lib/tokenizer/*'); do
+  found=$(code "$file" | grep -nE '\b(cls|sep)_id\b|"##|max_length *- *[0-9]') && fail "$file: knows the frame: $found"
+done
+
 # The library prints nothing and ends no process.
 for file in $(find lib -name '*.cpp' -o -name '*.h'); do
   words='std::cout|std::cerr|std::clog|\b(f|v|vf|d)?printf *\(|\bputs *\(|\bperror *\(|fmt::print|\b_?exit *\(|\babort *\(|std::terminate|quick_exit'

@@ -684,7 +684,7 @@ def tokenizer_cases():
             files=with_class(name, post_processor=None))
         bad(f"L45-{name}-other-ids", ["tokenizer.json", "[CLS]", "6", "2"], 78,
             files=with_class(name, post_processor=other_ids))
-    for name in ["RobertaTokenizer", "MPNetTokenizerFast", "BertJapaneseTokenizer", "\u001b[31m"]:
+    for name in ["RobertaTokenizer", "XLMRobertaTokenizerFast", "BertJapaneseTokenizer", "\u001b[31m"]:
         bad(f"L45-class-{name!r}", ["tokenizer_config.json", "tokenizer_class", "BertTokenizer"], 78,
             files=with_class(name))
     good("L45-capitals-kept", files=model_files(tokenizer_config_json={"do_lower_case": False}),

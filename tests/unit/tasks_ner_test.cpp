@@ -5,7 +5,7 @@
 #include "io/conll.h"
 #include "metrics/entities.h"
 #include "tasks/aggregation.h"
-#include "tasks/windows.h"
+#include "tokenizer/windows.h"
 
 namespace bert {
 namespace {

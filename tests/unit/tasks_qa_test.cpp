@@ -15,14 +15,14 @@ namespace {
 /// every one a word.
 Encoding window(size_t first, size_t count) {
   Encoding e;
-  e.push(2, 0, {}, true, -1);
-  e.push(10, 0, {0, 1}, false, 0);
-  e.push(3, 0, {}, true, -1);
+  e.push(2, 0, {}, kSpecialToken, -1);
+  e.push(10, 0, {0, 1}, 0, 0);
+  e.push(3, 0, {}, kSpecialToken, -1);
   for (size_t i = first; i < first + count; ++i) {
     const auto byte = static_cast<uint32_t>(i);
-    e.push(20, 1, {byte, byte + 1}, false, static_cast<int32_t>(i));
+    e.push(20, 1, {byte, byte + 1}, 1, static_cast<int32_t>(i));
   }
-  e.push(3, 1, {}, true, -1);
+  e.push(3, 1, {}, kSpecialToken, -1);
   return e;
 }
 

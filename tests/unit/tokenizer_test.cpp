@@ -116,6 +116,10 @@ void check_encoding(const Encoding& found, Json wanted) {
   CHECK(ids == integers(wanted.at("ids")));
   const std::vector<int64_t> types(found.token_type_ids.begin(), found.token_type_ids.end());
   CHECK(types == integers(wanted.at("type_ids")));
+  for (size_t i = 0; i < found.size(); ++i) {
+    CHECK(found.is_added(i) == (found.word_ids[i] < 0));
+    CHECK((found.sequence_ids[i] == 1) == (!found.is_added(i) && i >= found.range(1).begin));
+  }
   const std::vector<int64_t> words(found.word_ids.begin(), found.word_ids.end());
   CHECK(words == integers(wanted.at("words")));
   std::vector<int64_t> offsets;
@@ -359,7 +363,7 @@ TEST_CASE("vocab.txt: the line number is the id, whatever stands there") {
   CHECK(tokenizer.token_to_id(long_token) == 8);
   CHECK(tokenizer.mask_id() == 11);
   CHECK(tokenizer.token(4).empty());
-  CHECK(tokenizer.is_continuation(9));
+  CHECK(tokenizer.continues_word(9));
   CHECK(tokenizer.is_special(11));
   CHECK_FALSE(tokenizer.is_special(7));
   CHECK(tokenizer.warnings().size() == 2);
@@ -418,7 +422,9 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"added_tokens":[{"id":-3,"content":"x"}])"),
                "added_tokens") == Kind::data);
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"post_processor":{"type":"RobertaProcessing"})"),
-               "Roberta") == Kind::data);
+               "cls") == Kind::data);
+  CHECK(refuse(json, tokenizer_json(kModel, R"(,"post_processor":{"type":"ByteLevel"})"),
+               "ByteLevel") == Kind::data);
   const std::string parts =
       R"({"SpecialToken":{"id":"[CLS]","type_id":0}},{"Sequence":{"id":"A","type_id":0}},)"
       R"({"SpecialToken":{"id":"[SEP]","type_id":0}})";
@@ -468,6 +474,66 @@ TEST_CASE("tokenizer_config.json: flags, names, lengths, classes") {
   CHECK(kind_of([&] { open(R"({"do_lower_case":"yes"})"); }, "do_lower_case") == Error::Kind::data);
   CHECK(kind_of([&] { open(R"({"model_max_length":-1})"); }, "model_max_length") ==
         Error::Kind::data);
+}
+
+TEST_CASE("the frame is data: a template of any special tokens around one text and two") {
+  Directory directory;
+  const auto special = [](std::string_view token, int type) {
+    return fmt::format(R"({{"SpecialToken":{{"id":"{}","type_id":{}}}}})", token, type);
+  };
+  const auto text = [](std::string_view name, int type) {
+    return fmt::format(R"({{"Sequence":{{"id":"{}","type_id":{}}}}})", name, type);
+  };
+  const auto open = [&](const std::string& single, const std::string& pair) {
+    directory.add("tokenizer.json",
+                  tokenizer_json(R"({"type":"WordPiece","unk_token":"[UNK]","vocab":)"
+                                 R"({"[UNK]":0,"<a>":1,"<b>":2,"<c>":3,"the":4,"##s":5}})",
+                                 fmt::format(R"(,"post_processor":{{"type":"TemplateProcessing",)"
+                                             R"("single":[{}],"pair":[{}],"special_tokens":)"
+                                             R"({{"<a>":{{"ids":[1]}},"<b>":{{}},"<c>":{{}}}}}})",
+                                             single, pair)));
+    return Tokenizer::open(directory.path());
+  };
+  const Tokenizer tokenizer =
+      open(text("A", 2) + "," + special("<c>", 0),
+           special("<a>", 3) + "," + special("<b>", 0) + "," + text("A", 1) + "," +
+               special("<b>", 4) + "," + text("B", 0) + "," + special("<b>", 1));
+  CHECK(tokenizer.added_tokens_single() == 1);
+  CHECK(tokenizer.added_tokens_pair() == 4);
+  Tokenizer::Scratch scratch;
+  Encoding found;
+  const auto sequences = [&] {
+    return std::vector<int>(found.sequence_ids.begin(), found.sequence_ids.end());
+  };
+  tokenizer.encode("the thes", {}, found, scratch);
+  CHECK(found.input_ids == std::vector<int32_t>{4, 4, 5, 3});
+  CHECK(found.token_type_ids == std::vector<int32_t>{2, 2, 2, 0});
+  CHECK(sequences() == std::vector<int>{0, 0, 0, -1});
+  tokenizer.encode_pair("the", "thes", {}, found, scratch);
+  CHECK(found.input_ids == std::vector<int32_t>{1, 2, 4, 2, 4, 5, 2});
+  CHECK(found.token_type_ids == std::vector<int32_t>{3, 0, 1, 4, 0, 0, 1});
+  CHECK(sequences() == std::vector<int>{-1, -1, 0, -1, 1, 1, -1});
+  CHECK(found.range(1).begin == 4);
+  CHECK(found.range(1).size() == 2);
+  EncodeOptions options;
+  options.max_length = 6;
+  std::vector<Encoding> windows;
+  tokenizer.encode_pair_windows("the", "the the the", options, 0, windows, scratch);
+  REQUIRE(windows.size() == 3);
+  CHECK(windows[2].index(2) == 2);
+  CHECK(windows[2].index(4) == 6);
+  CHECK(tokenizer.continues_word(5));
+  CHECK(tokenizer.piece_text(5) == "s");
+  CHECK(tokenizer.piece_text(4) == "the");
+  const auto refused = [&](const std::string& single, const std::string& pair) {
+    return kind_of([&] { open(single, pair); }, "template");
+  };
+  const std::string a = special("<a>", 0);
+  CHECK(refused(text("A", 0), a + "," + text("A", 0) + "," + text("B", 0)) == Error::Kind::data);
+  CHECK(refused(a + "," + text("A", 0), a + "," + text("B", 0) + "," + text("A", 0)) ==
+        Error::Kind::data);
+  CHECK(refused(a + "," + text("A", 0) + "," + text("A", 0),
+                a + "," + text("A", 0) + "," + text("B", 0)) == Error::Kind::data);
 }
 
 TEST_CASE("tokenizer.json wins over vocab.txt, with a warning if they differ") {

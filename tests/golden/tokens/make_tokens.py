@@ -171,6 +171,7 @@ def cases():
             write_case(out, tokenizer, set="uncased", text="can a", pair=text, max_length=length + 3,
                        truncation="only_second", stride=stride)
         added(out, vocab, rng)
+        mpnet(out, rng)
 
 
 def added(out, vocab, rng):
@@ -188,6 +189,41 @@ def added(out, vocab, rng):
         for i in range(80):
             text = "".join(rng.choice(atoms) for _ in range(rng.randint(1, 9)))
             write_case(out, tokenizer, set=name, text=text, literal=i % 5 == 0)
+
+
+def mpnet(out, rng):
+    """MPNet's frame and <mask>: a directory as transformers reads it, and a tokenizer.json of cased text."""
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]"] + PIECES[len(SPECIAL):] + ["\u0120x", "##a\u0120", "\u0120", "<mask>"]
+    vocab = {piece: i for i, piece in enumerate(pieces)}
+    for name, flags, prefix_space in (("mpnet", SETS["uncased"], False), ("mpnet-cased", SETS["cased"], True)):
+        tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer(clean_text=True, **flags)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer.decoder = decoders.WordPiece(prefix="##")
+        tokenizer.add_special_tokens(["<s>", "<pad>", "</s>", "[UNK]", AddedToken("<mask>", lstrip=True)])
+        tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), True, prefix_space)
+        folder = os.path.join(HERE, name)
+        os.makedirs(folder, exist_ok=True)
+        if name == "mpnet":
+            with open(os.path.join(folder, "vocab.txt"), "w", newline="\n") as file:
+                file.write("\n".join(pieces) + "\n")
+            with open(os.path.join(folder, "tokenizer_config.json"), "w") as file:
+                json.dump({"tokenizer_class": "MPNetTokenizer", "do_lower_case": True, "model_max_length": 512}, file)
+        else:
+            tokenizer.save(os.path.join(folder, "tokenizer.json"))
+        atoms = ["<mask>", " <mask>", "  <mask>", "\u3000<mask>", "the", "The", "unaffable", "é", "É", "中", "\u0120x", "xa\u0120", "\u0120",
+                 " ", ".", "<s>", "</s>", "<unk>", "[MASK]", "[UNK]", "\x01"]
+        def text():
+            return "".join(rng.choice(atoms) + rng.choice(["", " "]) for _ in range(rng.randint(1, 8)))
+        for i in range(50):
+            write_case(out, tokenizer, set=name, text=text(), literal=i % 5 == 0)
+        for i in range(25):
+            write_case(out, tokenizer, set=name, text=text(), pair=text())
+        for n, length, stride in ((20, 7, 0), (20, 7, 2), (6, 7, 2), (11, 8, 5)):
+            text_of_n = "".join(rng.choice(["the ", "unaffable ", " <mask> "]) for _ in range(n))
+            write_case(out, tokenizer, set=name, text=text_of_n, max_length=length, truncation="longest_first", stride=stride)
+            write_case(out, tokenizer, set=name, text="can a", pair=text_of_n, max_length=length + 4,
+                       truncation="only_second", stride=stride)
 
 
 if "code-points" not in sys.argv[1:]:

@@ -1,4 +1,4 @@
-#include "trainers/train_vocab.h"
+#include "tokenizer/train/train_vocab.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +15,7 @@ namespace bert {
 namespace {
 
 constexpr size_t kLongestWord = 100;  // in characters, as the tokenizer has it
+constexpr std::string_view kContinues = "##";
 
 /// Calls word(characters) for each word of a line, as BertPreTokenizer cuts it.
 class WordCutter {
@@ -108,7 +109,7 @@ class Joiner {
     const auto left = static_cast<int32_t>(pair >> 32), right = static_cast<int32_t>(pair);
     const auto joined = static_cast<int32_t>(tokens_.size());
     tokens_.push_back(tokens_[static_cast<size_t>(left)] +
-                      tokens_[static_cast<size_t>(right)].substr(2));
+                      tokens_[static_cast<size_t>(right)].substr(kContinues.size()));
     std::vector<uint32_t> where = std::move(where_[pair]);
     std::sort(where.begin(), where.end());
     where.erase(std::unique(where.begin(), where.end()), where.end());
@@ -200,7 +201,7 @@ std::vector<std::string> train_vocab(const TrainVocabOptions& options) {
       if (!first.contains(c)) break;
       if (!w.symbols.empty() && !continuing.contains(c)) {
         continuing[c] = static_cast<int32_t>(tokens.size());
-        tokens.push_back("##" + tokens[static_cast<size_t>(first[c])]);
+        tokens.push_back(std::string(kContinues) + tokens[static_cast<size_t>(first[c])]);
       }
       w.symbols.push_back(w.symbols.empty() ? first[c] : continuing[c]);
     }

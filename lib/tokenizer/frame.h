@@ -1,0 +1,89 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/encoding.h"
+
+namespace bert {
+
+/// A special token that the tokenizer puts beside a text.
+struct FrameToken {
+  std::string token;
+  int32_t type_id = 0;
+  int32_t id = -1;
+};
+
+/// The special tokens around one text, or around a pair of texts:
+///
+///   before A after        before A between B after
+///
+/// What they are is data, read from the tokenizer's files:
+///
+///   BERT             [CLS] A [SEP]      [CLS] A [SEP] B [SEP]        types 0, of B and its [SEP] 1
+///   RoBERTa, MPNet   <s> A </s>         <s> A </s> </s> B </s>       types 0
+struct Frame {
+  std::vector<FrameToken> before, between, after;
+  int32_t type_ids[2] = {0, 0};  ///< of the first and the second text
+
+  size_t added() const { return before.size() + between.size() + after.size(); }
+};
+
+/// The frame of one text, and that of a pair.
+struct Frames {
+  Frame single, pair;
+
+  /// Calls use(token) for each of both.
+  template <typename Use>
+  void for_each(Use use) {
+    for (Frame* frame : {&single, &pair}) {
+      for (auto* tokens : {&frame->before, &frame->between, &frame->after}) {
+        for (FrameToken& token : *tokens) use(token);
+      }
+    }
+  }
+
+  static Frames of_bert(std::string_view cls, std::string_view sep);
+  static Frames of_roberta(std::string_view cls, std::string_view sep);
+};
+
+/// Writes the tokens of one text, or of two, inside their frame at the end of an Encoding:
+///
+///   FramedText text(tokenizer.frame(), encoding);
+///   text.push(id, offset, word) ..            tokens of A
+///   text.next(); text.push(..) ..             tokens of B, if the frame is that of a pair
+///   text.finish();
+class FramedText {
+ public:
+  /// Borrows both. With `special` false the special tokens are left out, their types are kept.
+  FramedText(const Frame& frame, Encoding& out, bool special = true)
+      : frame_(frame), out_(out), special_(special) {
+    if (!special) out.omitted = frame.before.size();
+    add(frame.before);
+    out.window_begin = out.size();
+  }
+  void push(int32_t id, Offset offset, int32_t word) {
+    out_.push(id, frame_.type_ids[sequence_], offset, sequence_, word);
+  }
+  void push(const Piece& piece) { push(piece.id, piece.offset, piece.word); }
+  void next() {
+    add(frame_.between);
+    sequence_ = 1;
+    out_.window_begin = out_.size();
+  }
+  void finish() { add(frame_.after); }
+
+ private:
+  void add(const std::vector<FrameToken>& tokens) {
+    if (!special_) return;
+    for (const FrameToken& t : tokens) out_.push(t.id, t.type_id, {}, kSpecialToken, -1);
+  }
+
+  const Frame& frame_;
+  Encoding& out_;
+  const bool special_;
+  int8_t sequence_ = 0;
+};
+
+}  // namespace bert
