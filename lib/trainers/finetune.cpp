@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
+#include "io/mapped_file.h"
 #include "metrics/metrics.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
@@ -108,6 +109,7 @@ class Finetuning {
     Run run(*learner_, files_, run_options());
     best_ = run.noted("best", -INFINITY);
     waiting_ = static_cast<size_t>(run.noted("waiting"));
+    if (dev_ && std::isfinite(best_)) check_kept(run);
     resume_epoch(run);
     head_row();
     const bool at_end =
@@ -228,6 +230,22 @@ class Finetuning {
       size.longest = std::max(size.longest, length);
     }
     return size;
+  }
+
+  /// A checkpoint holds the last model, not the best one, which stands in the directory.
+  void check_kept(Run& run) const {
+    std::string missing;
+    auto files = files_.head_name.empty() ? files_.files : files_.head_files;
+    files.emplace_back("model.safetensors", "");
+    for (const auto& [name, content] : files) {
+      if (!file_exists(options_.output + "/" + name)) missing += name + ", ";
+    }
+    if (missing.empty()) return;
+    missing.resize(missing.size() - 2);
+    throw Error(Error::Kind::no_input, options_.output,
+                fmt::format("lacks {}: checkpoints do not hold the model of epoch {}, the best so "
+                            "far; --overwrite without --resume begins anew",
+                            missing, run.notes()["best epoch"]));
   }
 
   /// Which model it is that stands there now.

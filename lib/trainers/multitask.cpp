@@ -100,18 +100,21 @@ class Task {
     return all;
   }
 
-  /// The batch of step `step`, which follow one another.
-  void fill(uint64_t step, size_t index, TrainingBatch& batch) {
+  /// The batch of step `step`, which follow one another. False: a text has ended that cannot be
+  /// read again.
+  bool fill(uint64_t step, size_t index, TrainingBatch& batch) {
     if (stream_) {
       go_to(step);
       ++next_step_;
-      stream_->next(line_.batch_size, batch);
+      if (!stream_->next(line_.batch_size, batch)) return false;
     } else {
       choose(step);
       fill_from(train_, chosen_, batch);
     }
     batch.head = index;
+    return true;
   }
+  const PretrainingStream& stream() const { return *stream_; }
 
   /// Before step `step`, which is not before the last one.
   void go_to(uint64_t step) {
@@ -247,16 +250,20 @@ class Multitask {
   bool run() {
     tell_memory();
     Run run(*learner_, files_, run_options());
-    for (const auto& task : tasks_) {
-      task->go_to(learner_->steps());
-      run.must_be("text read of " + task->name(), task->text_read());
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      tasks_[i]->go_to(learner_->steps());
+      run.must_be("text read of " + told(i), tasks_[i]->text_read());
     }
     loss_ = run.noted("loss sum");
     count_ = run.noted("loss count");
     head_row();
     std::vector<TrainingBatch> batches(tasks_.size());
     while (learner_->steps() < options_.steps) {
-      for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i]->fill(learner_->steps(), i, batches[i]);
+      for (size_t i = 0; i < tasks_.size(); ++i) {
+        if (tasks_[i]->fill(learner_->steps(), i, batches[i])) continue;
+        if (learner_->steps() > 0) end(run);
+        throw tasks_[i]->stream().ended(learner_->steps(), options_.steps, options_.output);
+      }
       const bool goes_on = run.step(batches, [&](const training::StepResult& result) {
         loss_ += result.loss;
         count_ += 1;
@@ -264,8 +271,8 @@ class Multitask {
         if (step % options_.eval_every == 0 || step == options_.steps) evaluate();
         run.note("loss sum", loss_);
         run.note("loss count", count_);
-        for (const auto& task : tasks_) {
-          run.notes()["text read of " + task->name()] = task->text_read();
+        for (size_t i = 0; i < tasks_.size(); ++i) {
+          run.notes()["text read of " + told(i)] = tasks_[i]->text_read();
         }
       });
       if (!goes_on) {
@@ -273,13 +280,16 @@ class Multitask {
         return false;
       }
     }
-    run.checkpoint();
-    run.export_model();
-    run.finish();
+    end(run);
     return true;
   }
 
  private:
+  static void end(Run& run) {
+    run.checkpoint();
+    run.export_model();
+    run.finish();
+  }
   void tell_memory() const {
     if (!options_.on_memory) return;
     size_t most = 0;
@@ -307,14 +317,16 @@ class Multitask {
   training::RunOptions run_options() const {
     training::RunOptions run = options_.run_options("several", options_.steps);
     std::string& names = run.identity["tasks"];
-    for (const auto& task : tasks_) {
-      names += (names.empty() ? "" : ", ") + task->name();
-      for (const auto& [key, value] : task->identity()) {
-        run.identity[fmt::format("{} of {}", key, task->name())] = value;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      names += (names.empty() ? "" : ", ") + tasks_[i]->name();
+      for (const auto& [key, value] : tasks_[i]->identity()) {
+        run.identity[fmt::format("{} of {}", key, told(i))] = value;
       }
     }
     return run;
   }
+  /// "task 2 (mlm)": several may be mlm, and a head may be called so.
+  std::string told(size_t i) const { return fmt::format("task {} ({})", i + 1, tasks_[i]->name()); }
 
   const MultitaskOptions& options_;
   Tokenizer tokenizer_;

@@ -27,7 +27,15 @@ using training::Tally;
 using training::TrainingBatch;
 
 PretrainingStream::PretrainingStream(const Tokenizer& tokenizer, Options options)
-    : tokenizer_(tokenizer), options_(std::move(options)), masking_(tokenizer, options_.masking) {}
+    : tokenizer_(tokenizer), options_(std::move(options)), masking_(tokenizer, options_.masking) {
+  for (const std::string& file : options_.files) {
+    std::error_code missing;  // the reader will say so
+    const auto type = std::filesystem::status(file, missing).type();
+    const bool again = file != "-" && (type == std::filesystem::file_type::regular ||
+                                       type == std::filesystem::file_type::not_found);
+    if (!again && once_.empty()) once_ = file;
+  }
+}
 
 std::map<std::string, std::string> PretrainingStream::Options::identity() const {
   return {{"text", hash_text(files_hash(files))},
@@ -90,7 +98,8 @@ void PretrainingStream::cut_pairs() {
   }
 }
 
-void PretrainingStream::read_block() {
+/// False at the end of a text that cannot be read again.
+bool PretrainingStream::read_block() {
   sequences_.clear();
   at_ = 0;
   while (sequences_.empty()) {
@@ -101,6 +110,7 @@ void PretrainingStream::read_block() {
                     "has no text to learn from (sentences, one a line; documents, an empty line "
                     "between)");
       }
+      if (!once_.empty()) return false;
       reader_.reset();
       ++epoch_;
       block_ = 0;
@@ -136,6 +146,7 @@ void PretrainingStream::read_block() {
   ids_.clear();
   words_.clear();
   texts_.clear();
+  return true;
 }
 
 void PretrainingStream::append(const Sequence& s, uint64_t number, TrainingBatch& batch) {
@@ -159,17 +170,26 @@ void PretrainingStream::append(const Sequence& s, uint64_t number, TrainingBatch
   if (options_.next_sentence) batch.sequence_labels.push_back(s.is_next ? 0 : 1);
 }
 
-void PretrainingStream::next(size_t count, TrainingBatch& batch) {
+bool PretrainingStream::next(size_t count, TrainingBatch& batch) {
   batch.clear();
   for (size_t i = 0; i < count; ++i) {
-    if (at_ == sequences_.size()) read_block();
+    if (at_ == sequences_.size() && !read_block()) return false;
     append(sequences_[at_++], number_++, batch);
   }
+  return true;
+}
+
+Error PretrainingStream::ended(uint64_t steps, uint64_t wanted, const std::string& output) const {
+  return Error(Error::Kind::data, once_,
+               fmt::format("can be read only once, and gave text for {} of {} steps{}", steps,
+                           wanted, steps > 0 ? "; the model after them is in " + output : ""));
 }
 
 void PretrainingStream::skip(uint64_t count) {
   while (count > 0) {
-    if (at_ == sequences_.size()) read_block();
+    if (at_ == sequences_.size() && !read_block()) {
+      throw Error(Error::Kind::data, once_, "ends before the text that the checkpoint has read");
+    }
     const uint64_t n = std::min<uint64_t>(count, sequences_.size() - at_);
     at_ += n;
     number_ += n;
@@ -264,7 +284,10 @@ class Pretraining {
     }
     TrainingBatch batch;
     while (learner_->steps() < options_.steps) {
-      stream.next(options_.batch_size, batch);
+      if (!stream.next(options_.batch_size, batch)) {
+        if (learner_->steps() > 0) end(run);
+        throw stream.ended(learner_->steps(), options_.steps, options_.output);
+      }
       const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
         loss_ += result.loss;
         count_ += 1;
@@ -280,13 +303,17 @@ class Pretraining {
         return false;
       }
     }
-    run.checkpoint();
-    run.export_model();
-    run.finish();
+    end(run);
     return true;
   }
 
  private:
+  static void end(Run& run) {
+    run.checkpoint();
+    run.export_model();
+    run.finish();
+  }
+
   void check() const {
     const double rate = options_.learner.optimizer.learning_rate;
     if (!(rate > 0 && std::isfinite(rate))) {
@@ -341,8 +368,7 @@ class Pretraining {
     // Not more than the text has.
     TrainingBatch one;
     while (dev_.sequences() < options_.dev_sequences) {
-      stream.next(1, one);
-      if (stream.epoch() > 0) break;
+      if (!stream.next(1, one) || stream.epoch() > 0) break;
       dev_.batch.append(one.batch.input_ids, one.batch.token_type_ids);
       dev_.token_labels.insert(dev_.token_labels.end(), one.token_labels.begin(),
                                one.token_labels.end());

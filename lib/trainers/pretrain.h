@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/export.h"
 #include "mlm/masking.h"
 #include "tokenizer/tokenizer.h"
@@ -30,9 +31,13 @@ class PretrainingStream {
   };
   PretrainingStream(const Tokenizer& tokenizer, Options options);
 
-  /// The next `count` sequences. Throws Error(data) if the files hold none.
-  void next(size_t count, training::TrainingBatch& batch);
+  /// The next `count` sequences. False, with fewer, when the text has ended and one of the files
+  /// cannot be read again. Throws Error(data) if the files hold none.
+  bool next(size_t count, training::TrainingBatch& batch);
+  /// Throws Error(data) too where next() would be false.
   void skip(uint64_t count);
+  /// What a run says whose text has ended after `steps`.
+  Error ended(uint64_t steps, uint64_t wanted, const std::string& output) const;
   /// Times that the files have been read to their end.
   uint64_t epoch() const { return epoch_; }
   /// Of the text read so far.
@@ -45,7 +50,7 @@ class PretrainingStream {
     std::vector<int32_t> words_a, words_b;
     bool is_next = true;
   };
-  void read_block();
+  bool read_block();
   void cut_singles();
   void cut_pairs();
   void append(const Sequence& sequence, uint64_t number, training::TrainingBatch& batch);
@@ -62,6 +67,7 @@ class PretrainingStream {
   size_t at_ = 0;
   uint64_t epoch_ = 0, block_ = 0, number_ = 0, hash_ = 0;
   bool found_ = false;  ///< a sequence, in this epoch
+  std::string once_;    ///< a file that is no regular one: a pipe; empty: all can be read again
   Tokenizer::Scratch scratch_;
   Encoding encoding_;
   std::vector<MaskedToken> chosen_;

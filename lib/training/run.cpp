@@ -212,6 +212,7 @@ void Run::export_model() {
 }
 
 void Run::finish() {
+  begin_curve();  // a finished run's checkpoints may come without it
   const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");
   write_whole_file(options_.directory + "/loss.svg", loss_svg(curve.text()));
   if (save_failure_) std::rethrow_exception(save_failure_);
