@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
       "-q,--quiet", [] { tools::set_quiet(true); }, "show no notices");
 
   return tools::run(app, argc, argv, [&] {
+    options.on_notice = tools::notice;
     const std::vector<std::string> tokens = train_vocab(options);
     std::string text;
     for (const std::string& token : tokens) text += token + "\n";

@@ -255,6 +255,8 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
     set.cut += encoding.dropped > 0;
     set.empty += std::count(encoding.sequence_ids.begin(), encoding.sequence_ids.end(),
                             kSpecialToken) == static_cast<ptrdiff_t>(encoding.size());
+    set.counts.add(encoding, tokenizer.unk_id());
+    set.counts.end_text();
     example.input_ids = encoding.input_ids;
     example.token_type_ids = encoding.token_type_ids;
     example.origin = set.origins++;
@@ -296,6 +298,7 @@ class SentenceBuilder {
   }
   void add(std::string_view word, int32_t label) {
     tokenizer_.encode(word, encode_, encoding_, scratch_);
+    set_.counts.add(encoding_, tokenizer_.unk_id());
     for (size_t i = 0; i < encoding_.size(); ++i) {
       ids_.push_back(encoding_.input_ids[i]);
       firsts_.push_back(i == 0 ? static_cast<int32_t>(labels_.size()) : kIgnored);
@@ -307,6 +310,7 @@ class SentenceBuilder {
     cut_windows(ids_.size(), room_, stride_, windows_);
     for (size_t w = 0; w < windows_.size(); ++w) add_window(w);
     if (scored_) set_.sentences.push_back(labels_);
+    set_.counts.end_text();
     ++set_.origins;
     ids_.clear();
     firsts_.clear();
@@ -405,6 +409,8 @@ class QuestionBuilder {
     const size_t stride = window_stride(room, options_.stride);
     q.step = room - stride;
     tokenizer_.encode_pair_windows(question, q.context, encode_, stride, windows_, scratch_);
+    set_.counts.add(windows_.front(), tokenizer_.unk_id());
+    set_.counts.end_text();
     for (const Encoding& window : windows_) {
       Example e;
       e.input_ids = window.input_ids;

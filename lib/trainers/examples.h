@@ -11,6 +11,7 @@
 #include "base/export.h"
 #include "pipeline/stream.h"
 #include "tokenizer/tokenizer.h"
+#include "trainers/text_counts.h"
 #include "training/training_batch.h"
 
 namespace bert {
@@ -45,6 +46,7 @@ struct ExampleSet {
   size_t cut = 0;         ///< examples whose text was too long
   size_t empty = 0;       ///< texts without a token
   size_t unanswered = 0;  ///< questions without an answer
+  TextCounts counts;      ///< of its texts, sentences or questions
 
   /// Of all that is learned from them, and of the questions: two sets of one hash train alike.
   uint64_t hash() const;

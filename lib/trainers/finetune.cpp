@@ -91,12 +91,9 @@ class Finetuning {
       train.scored = true;
       dev_ = read_examples(options.task, train, tokenizer, config.labels);
     }
-    if (train_.cut > 0 && options.task != FinetuneTask::qa) {
-      notice(fmt::format("{} of {} training texts cut at {} tokens", train_.cut,
-                         train_.examples.size(), train.encode.max_length));
-    }
     encoding_ = std::move(train);
-    for (const std::string& line : describe(options_, config, train_, dev_ ? &*dev_ : nullptr)) {
+    for (const std::string& line :
+         describe(options.task, encoding_, config.labels, train_, dev_ ? &*dev_ : nullptr)) {
       notice(line);
     }
     make_learner(std::move(config));

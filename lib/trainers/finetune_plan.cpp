@@ -17,7 +17,7 @@ constexpr double kBaseWidth = 768;
 constexpr uint64_t kFewestSteps = 60;
 
 /// The labels with the examples of each, most first.
-std::string shares(const std::vector<std::string>& labels, const std::vector<size_t>& counts) {
+std::string shares(std::span<const std::string> labels, const std::vector<size_t>& counts) {
   constexpr size_t kShown = 12;
   std::vector<size_t> order(labels.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -47,17 +47,31 @@ std::vector<size_t> label_counts(const ExampleSet& set, size_t labels, LabelKind
   return counts;
 }
 
+std::string_view noun(FinetuneTask task) {
+  if (task == FinetuneTask::classify) return "texts";
+  return task == FinetuneTask::ner ? "sentences" : "questions";
+}
+
 std::string count_text(const ExampleSet& set, FinetuneTask task, const char* what) {
-  std::string text = fmt::format("{} {} {}", set.origins, what,
-                                 task == FinetuneTask::classify ? "texts"
-                                 : task == FinetuneTask::ner    ? "sentences"
-                                                                : "questions");
+  std::string text = fmt::format("{} {} {}", set.origins, what, noun(task));
   if (set.examples.size() != set.origins) {
     text += fmt::format(" in {} windows", set.examples.size());
   }
   if (set.unanswered > 0) text += fmt::format(", {} without an answer", set.unanswered);
   if (set.empty > 0) text += fmt::format(", {} of them empty", set.empty);
   return text;
+}
+
+/// What is wrong with the texts.
+void add_faults(const ExampleSet& set, FinetuneTask task, const char* what,
+                const ExampleOptions& from, std::vector<std::string>& lines) {
+  if (set.cut > 0 && task != FinetuneTask::qa) {
+    lines.push_back(fmt::format("{} of {} {} texts cut at {} tokens", set.cut, set.origins, what,
+                                from.encode.max_length));
+  }
+  for (std::string& line : set.counts.lines(fmt::format("{} {}", what, noun(task)))) {
+    lines.push_back(std::move(line));
+  }
 }
 
 }  // namespace
@@ -90,22 +104,27 @@ std::string FinetunePlan::text() const {
                      batch_size, learning_rate);
 }
 
-std::vector<std::string> describe(const FinetuneOptions& options, const Config& config,
-                                  const ExampleSet& train, const ExampleSet* dev) {
-  std::vector<std::string> lines{count_text(train, options.task, "training")};
-  if (dev) lines[0] += "; " + count_text(*dev, options.task, "dev");
-  const bool words = options.task == FinetuneTask::ner;
-  const bool numbers = options.train.kind == LabelKind::number;
-  if (options.task == FinetuneTask::qa || (numbers && !words)) return lines;
-  const auto counts = label_counts(train, config.labels.size(), options.train.kind, words);
-  lines.push_back("labels: " + shares(config.labels, counts));
-  if (words || options.train.kind != LabelKind::one || options.train.header) return lines;
+std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
+                                  std::span<const std::string> labels, const ExampleSet& train,
+                                  const ExampleSet* dev) {
+  std::vector<std::string> lines;
+  add_faults(train, task, "training", from, lines);
+  if (dev) add_faults(*dev, task, "dev", from, lines);
+  lines.push_back(count_text(train, task, "training"));
+  if (dev) lines.back() += "; " + count_text(*dev, task, "dev");
+  const bool words = task == FinetuneTask::ner;
+  const bool one = from.kind == LabelKind::one;
+  if (task == FinetuneTask::qa) return lines;
+  if (!words && !one && from.kind != LabelKind::several) return lines;
+  const auto counts = label_counts(train, labels.size(), from.kind, words);
+  lines.push_back("labels: " + shares(labels, counts));
+  if (words || !one || from.header) return lines;
   const auto first = static_cast<size_t>(train.examples.front().label);
-  if (counts[first] == 1 && config.labels.size() > 2) {
+  if (counts[first] == 1 && labels.size() > 2) {
     lines.push_back(
         fmt::format("the first line alone has the label '{}': if it names the columns, say that "
                     "there is a header",
-                    printable(config.labels[first])));
+                    printable(labels[first])));
   }
   return lines;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,9 @@ struct FinetunePlan {
 };
 
 /// What was read to learn from: a line for each thing that a user should see before the first step.
-std::vector<std::string> describe(const FinetuneOptions& options, const Config& config,
-                                  const ExampleSet& train, const ExampleSet* dev);
+/// `from` is how it was read.
+std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
+                                  std::span<const std::string> labels, const ExampleSet& train,
+                                  const ExampleSet* dev);
 
 }  // namespace bert

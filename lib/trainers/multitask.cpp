@@ -13,6 +13,7 @@
 #include "metrics/metrics.h"
 #include "nn/dropout.h"
 #include "trainers/dev_score.h"
+#include "trainers/finetune_plan.h"
 #include "trainers/pretrain.h"
 #include "trainers/task_list.h"
 #include "training/evaluation.h"
@@ -76,10 +77,20 @@ class Task {
   }
 
   const HeadPlan& head() const { return head_; }
+  /// What a user should see of its data before the first step.
+  std::vector<std::string> describe() const {
+    if (stream_) return dev_counts_.lines("dev sentences");
+    return bert::describe(line_.supervised() ? line_.task() : FinetuneTask::classify, line_.train,
+                          head_.config.labels, train_, line_.dev.empty() ? nullptr : &dev_);
+  }
   /// No text need be as long as it may.
   training::StepSize step_size() const {
     const size_t longest = std::min(line_.max_length, head_.config.max_tokens());
     return {line_.batch_size, line_.batch_size * longest, longest};
+  }
+  /// And of a text, when it was read.
+  std::vector<std::string> describe_read() const {
+    return stream_ ? stream_->counts().lines("sentences") : std::vector<std::string>();
   }
   /// Whether the model has this head with other labels.
   bool relabelled() const { return relabelled_; }
@@ -202,7 +213,9 @@ class Task {
     data.files = line_.dev;
     data.masking = {};
     data.masking.seed = 1;  // whatever the run's: two runs compare
-    PretrainingStream(tokenizer, data).next(kSequences, held_out_);
+    PretrainingStream stream(tokenizer, data);
+    stream.next(kSequences, held_out_);
+    dev_counts_ = stream.counts();
   }
 
   TaskLine line_;
@@ -215,6 +228,7 @@ class Task {
   std::optional<PretrainingStream> stream_;
   uint64_t next_step_ = 0;
   TrainingBatch held_out_;
+  TextCounts dev_counts_;  ///< of its text
   std::optional<Model> teacher_;
   Workspace workspace_;
 };
@@ -234,6 +248,7 @@ class Multitask {
       tasks_.push_back(std::make_unique<Task>(std::move(line), config, tokenizer_, options));
       heads.push_back(tasks_.back()->head());
       if (tasks_.back()->relabelled()) relabelled.push_back(heads.back().prefix());
+      tell(tasks_.size() - 1, tasks_.back()->describe());
     }
     const training::LearnerOptions learner = options.learner_options(options.steps);
     files_ = training::ModelFiles::make(options.model, heads);
@@ -277,6 +292,7 @@ class Multitask {
       });
       if (!goes_on) {
         run.checkpoint();
+        tell_read();
         return false;
       }
     }
@@ -285,10 +301,18 @@ class Multitask {
   }
 
  private:
-  static void end(Run& run) {
+  void end(Run& run) const {
     run.checkpoint();
     run.export_model();
+    tell_read();
     run.finish();
+  }
+  void tell_read() const {
+    for (size_t i = 0; i < tasks_.size(); ++i) tell(i, tasks_[i]->describe_read());
+  }
+  void tell(size_t i, const std::vector<std::string>& lines) const {
+    if (!options_.on_notice) return;
+    for (const std::string& line : lines) options_.on_notice(told(i) + ": " + line);
   }
   void tell_memory() const {
     if (!options_.on_memory) return;

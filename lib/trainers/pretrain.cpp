@@ -127,6 +127,10 @@ bool PretrainingStream::read_block() {
         hash_ = mix(hash_, xxh64(sentence));
         encoding_.clear();
         tokenizer_.encode(sentence, encode, encoding_, scratch_);
+        if (epoch_ == 0) {
+          counts_.add(encoding_, tokenizer_.unk_id());
+          counts_.end_text();
+        }
         ids_[d].push_back(encoding_.input_ids);
         words_[d].push_back(encoding_.word_ids);
       }
@@ -285,7 +289,7 @@ class Pretraining {
     TrainingBatch batch;
     while (learner_->steps() < options_.steps) {
       if (!stream.next(options_.batch_size, batch)) {
-        if (learner_->steps() > 0) end(run);
+        if (learner_->steps() > 0) end(run, stream);
         throw stream.ended(learner_->steps(), options_.steps, options_.output);
       }
       const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
@@ -300,18 +304,24 @@ class Pretraining {
       });
       if (!goes_on) {
         run.checkpoint();
+        tell(stream, "sentences");
         return false;
       }
     }
-    end(run);
+    end(run, stream);
     return true;
   }
 
  private:
-  static void end(Run& run) {
+  void end(Run& run, const PretrainingStream& stream) const {
     run.checkpoint();
     run.export_model();
+    tell(stream, "sentences");
     run.finish();
+  }
+  void tell(const PretrainingStream& stream, const char* what) const {
+    if (!options_.on_notice) return;
+    for (const std::string& line : stream.counts().lines(what)) options_.on_notice(line);
   }
 
   void check() const {
@@ -375,6 +385,7 @@ class Pretraining {
       dev_.sequence_labels.insert(dev_.sequence_labels.end(), one.sequence_labels.begin(),
                                   one.sequence_labels.end());
     }
+    tell(stream, "dev sentences");
   }
 
   training::RunOptions run_options() const {

@@ -11,6 +11,7 @@
 #include "mlm/masking.h"
 #include "tokenizer/tokenizer.h"
 #include "trainers/nsp_pairs.h"
+#include "trainers/text_counts.h"
 #include "trainers/training_job.h"
 
 namespace bert {
@@ -42,6 +43,8 @@ class PretrainingStream {
   uint64_t epoch() const { return epoch_; }
   /// Of the text read so far.
   uint64_t hash() const { return hash_; }
+  /// Of its sentences, each counted once.
+  const TextCounts& counts() const { return counts_; }
   const Options& options() const { return options_; }
 
  private:
@@ -68,6 +71,7 @@ class PretrainingStream {
   uint64_t epoch_ = 0, block_ = 0, number_ = 0, hash_ = 0;
   bool found_ = false;  ///< a sequence, in this epoch
   std::string once_;    ///< a file that is no regular one: a pipe; empty: all can be read again
+  TextCounts counts_;
   Tokenizer::Scratch scratch_;
   Encoding encoding_;
   std::vector<MaskedToken> chosen_;

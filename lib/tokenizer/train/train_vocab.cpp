@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "io/record_reader.h"
 #include "text/normalizer.h"
+#include "trainers/text_counts.h"
 
 namespace bert {
 namespace {
@@ -22,8 +23,9 @@ class WordCutter {
  public:
   explicit WordCutter(bool cased) : normalizer_({true, true, !cased, !cased}) {}
 
+  /// False: the line has bytes that are not UTF-8.
   template <typename Use>
-  void cut(std::string_view line, Use use) {
+  bool cut(std::string_view line, Use use) {
     word_.clear();
     normalizer_.start(line, 0);
     for (NormalizedChar c; normalizer_.next(c);) {
@@ -41,6 +43,7 @@ class WordCutter {
       word_.clear();
     }
     if (!word_.empty()) use(word_);
+    return normalizer_.replaced() == 0;
   }
 
  private:
@@ -151,13 +154,19 @@ std::map<std::u32string, int64_t> count_words(const TrainVocabOptions& options) 
   std::unordered_map<std::u32string, int64_t> counts;
   RecordReader reader(options.files, '\n');
   WordCutter cutter(options.cased);
+  TextCounts found;
   Chunk chunk;
   while (reader.next(chunk, 4096, 1 << 20, [] { return Busy::none; })) {
     for (const std::string_view line : chunk.lines) {
-      cutter.cut(line, [&](const std::u32string& word) {
+      const bool valid = cutter.cut(line, [&](const std::u32string& word) {
         if (word.size() <= kLongestWord) ++counts[word];
       });
+      if (!valid) found.add_invalid();
+      found.end_text();
     }
+  }
+  if (options.on_notice) {
+    for (const std::string& fault : found.lines("lines")) options.on_notice(fault);
   }
   return {counts.begin(), counts.end()};  // in an order that no hash decides
 }

@@ -16,6 +16,7 @@ struct TrainVocabOptions {
   size_t limit_alphabet = 1000;  ///< characters; words with rarer ones are left out
   bool cased = false;            ///< keep case and accents
   std::function<void(size_t pieces)> progress;
+  std::function<void(const std::string&)> on_notice;
 };
 
 /// Learns a WordPiece vocabulary: words as BERT's tokenizer cuts them, their characters to begin
