@@ -96,6 +96,10 @@ class Finetuning {
          describe(options.task, encoding_, config.labels, train_, dev_ ? &*dev_ : nullptr)) {
       notice(line);
     }
+    if (dev_) {
+      const auto gold = gold_options(options.task, encoding_, *dev_, config, tokenizer);
+      if (!gold.empty()) notice(gold);
+    }
     make_learner(std::move(config));
     notice(plan_.text());
     if (options_.on_memory)

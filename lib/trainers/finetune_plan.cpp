@@ -129,4 +129,26 @@ std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
   return lines;
 }
 
+std::string gold_options(FinetuneTask task, const ExampleOptions& from, const ExampleSet& dev,
+                         const Config& config, const Tokenizer& tokenizer) {
+  constexpr const char* kTools[] = {"classify", "ner", "qa"};
+  size_t usual = config.max_position_embeddings;
+  usual = std::min(usual, tokenizer.model_max_length().value_or(usual));
+  if (task == FinetuneTask::qa) usual = std::min<size_t>(usual, 384);
+  const size_t length = from.encode.max_length;
+  const bool windows = dev.examples.size() > dev.origins;
+  const bool longer = std::any_of(dev.examples.begin(), dev.examples.end(),
+                                  [&](const Example& e) { return e.input_ids.size() > usual; });
+  std::string options;
+  if (length != usual && (dev.cut > 0 || windows || longer)) {
+    options += fmt::format(" --max-seq-length {}", length);
+  }
+  if (windows && from.stride != std::min<size_t>(128, length / 2)) {
+    options += fmt::format(" --stride {}", from.stride);
+  }
+  if (options.empty()) return options;
+  return fmt::format("the dev score is what {} --gold reports with{}",
+                     kTools[static_cast<size_t>(task)], options);
+}
+
 }  // namespace bert

@@ -32,4 +32,9 @@ std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
                                   std::span<const std::string> labels, const ExampleSet& train,
                                   const ExampleSet* dev);
 
+/// What classify, ner or qa must be told to count with --gold what the dev score counts; empty:
+/// nothing, as they read all of `dev` alike.
+std::string gold_options(FinetuneTask task, const ExampleOptions& from, const ExampleSet& dev,
+                         const Config& config, const Tokenizer& tokenizer);
+
 }  // namespace bert

@@ -77,16 +77,22 @@ class Task {
   }
 
   const HeadPlan& head() const { return head_; }
-  /// What a user should see of its data before the first step.
-  std::vector<std::string> describe() const {
-    if (stream_) return dev_counts_.lines("dev sentences");
-    return bert::describe(line_.supervised() ? line_.task() : FinetuneTask::classify, line_.train,
-                          head_.config.labels, train_, line_.dev.empty() ? nullptr : &dev_);
-  }
   /// No text need be as long as it may.
   training::StepSize step_size() const {
     const size_t longest = std::min(line_.max_length, head_.config.max_tokens());
     return {line_.batch_size, line_.batch_size * longest, longest};
+  }
+  /// What a user should see of its data before the first step.
+  std::vector<std::string> describe(const Tokenizer& tokenizer) const {
+    if (stream_) return dev_counts_.lines("dev sentences");
+    const FinetuneTask task = line_.supervised() ? line_.task() : FinetuneTask::classify;
+    const bool scored = !line_.dev.empty();
+    auto lines =
+        bert::describe(task, line_.train, head_.config.labels, train_, scored ? &dev_ : nullptr);
+    if (!scored || !line_.supervised()) return lines;
+    const auto gold = gold_options(task, line_.train, dev_, head_.config, tokenizer);
+    if (!gold.empty()) lines.push_back(gold);
+    return lines;
   }
   /// And of a text, when it was read.
   std::vector<std::string> describe_read() const {
@@ -248,7 +254,7 @@ class Multitask {
       tasks_.push_back(std::make_unique<Task>(std::move(line), config, tokenizer_, options));
       heads.push_back(tasks_.back()->head());
       if (tasks_.back()->relabelled()) relabelled.push_back(heads.back().prefix());
-      tell(tasks_.size() - 1, tasks_.back()->describe());
+      tell(tasks_.size() - 1, tasks_.back()->describe(tokenizer_));
     }
     const training::LearnerOptions learner = options.learner_options(options.steps);
     files_ = training::ModelFiles::make(options.model, heads);
