@@ -14,6 +14,7 @@
 #include "checkpoint/weights_writer.h"
 #include "encoder/input_factors.h"
 #include "io/mapped_file.h"
+#include "io/output_file.h"
 #include "model/names.h"
 
 namespace bert {
@@ -53,6 +54,8 @@ class Quantizer {
       throw Error(Error::Kind::cannot_create, options_.output,
                   "a model is here already; --overwrite replaces it");
     }
+    const OutputDirectory made(options_.output);
+    const FileLock lock(options_.output + "/.lock");
     const std::vector<NonFinite> faults = checkpoint_.weights.non_finite();
     if (!faults.empty()) {
       throw Error(Error::Kind::data, checkpoint_.weights.path(), faults[0].text());

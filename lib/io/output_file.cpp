@@ -217,8 +217,9 @@ FileLock::FileLock(const std::string& path) : path_(path) {
       const ssize_t n = pread(fd_, text, sizeof text - 1, 0);
       close(fd_);
       const std::string pid(text, n > 0 ? std::strspn(text, "0123456789") : 0);
-      throw Error(Error::Kind::try_again, path,
-                  fmt::format("process {} is training in this directory", pid.empty() ? "?" : pid));
+      throw Error(
+          Error::Kind::try_again, path,
+          fmt::format("process {} is making a model in this directory", pid.empty() ? "?" : pid));
     }
   } while (lstat(path.c_str(), &named) != 0 || named.st_ino != held.st_ino ||
            named.st_dev != held.st_dev);
