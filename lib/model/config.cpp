@@ -268,6 +268,8 @@ void read_training(const Json& root, Config& config) {
   config.attention_probs_dropout_prob = read(family.attention_dropout_key, 0.1);
   config.classifier_dropout = read(family.classifier_dropout_key,
                                    family.classifier_dropout.value_or(config.hidden_dropout_prob));
+  const std::string_view answers = family.answers_dropout_key;
+  config.answers_dropout = answers.empty() ? 0 : read(answers, 0.1);
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ struct BERT_API Config : HeadConfig {
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
   double classifier_dropout = 0.1;  ///< before a classifier
+  double answers_dropout = 0;       ///< before a head that finds answers
   int32_t pad_token_id = 0;
   /// The class of torch.nn that a CrossEncoder's logits go through; "": the file names none.
   std::string score_function;

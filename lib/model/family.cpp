@@ -70,6 +70,7 @@ constexpr Family kDistilBert = {.model_type = "distilbert",
                                 .names = kDistilNames,
                                 .text_head_act = Activation::relu,
                                 .drops_attention_output = false,
+                                .answers_dropout_key = "qa_dropout",
                                 .classifier_dropout_texts = true};
 
 // ---- ELECTRA (Clark et al. 2020): embeddings narrower than the layers, no pooler

@@ -75,6 +75,8 @@ struct Family {
   bool discriminator = false;           ///< its ForPreTraining tells true tokens from replaced ones
   bool drops_attention_output = true;   ///< dropout behind the attention's dense layer
   bool drops_before_text_head = false;  ///< dropout of a text classifier's first input, too
+  /// Of the input of a head that finds answers; empty: nothing is dropped there.
+  std::string_view answers_dropout_key = {};
   bool classifier_dropout_texts = false;  ///< only texts have classifier_dropout, tokens the hidden
   bool saves_decoder_bias = false;  ///< a decoder of its own is saved with its own copy of the bias
 

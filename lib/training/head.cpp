@@ -143,7 +143,7 @@ Tally Head::learn(const TrainingBatch& batch, ConstMatrix hidden, LossScale scal
       learn_tokens(batch, hidden, scale.token, dropout, gradient, d_hidden, tally);
       break;
     case Objective::spans:
-      learn_spans(batch, hidden, scale.sequence, gradient, d_hidden, tally);
+      learn_spans(batch, hidden, scale.sequence, dropout, gradient, d_hidden, tally);
       break;
     case Objective::vectors:
       learn_vectors(batch, hidden, scale.sequence, gradient, d_hidden, tally);
@@ -202,9 +202,15 @@ void Head::learn_tokens(const TrainingBatch& batch, ConstMatrix hidden, float sc
 }
 
 void Head::learn_spans(const TrainingBatch& batch, ConstMatrix hidden, float scale,
-                       const ModelWeights* gradient, Matrix d_hidden, Tally& tally) {
+                       const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden,
+                       Tally& tally) {
+  const bool drops = !config_.family->answers_dropout_key.empty();
+  const Dropout drop = dropout.at(drops ? dropout.classifier : 0, 0, kHeadSite, dropout.token_0);
+  const Matrix x = features_.matrix(hidden.rows, hidden.cols);  // [T, H]
+  copy(hidden, x);
+  training::dropout(drop, x);
   const Matrix logits = logits_.matrix(hidden.rows, 2);  // [T, 2]
-  linear_forward(weights_.spans, hidden, logits);
+  linear_forward(weights_.spans, x, logits);
   for (size_t s = 0; s < batch.sequences(); ++s) {
     const size_t begin = batch.batch.begin(s), n = batch.batch.length(s);
     size_t right = 0;
@@ -217,7 +223,9 @@ void Head::learn_spans(const TrainingBatch& batch, ConstMatrix hidden, float sca
     }
     tally.sequences_right += right == 2;
   }
-  if (gradient) linear_backward(weights_.spans, hidden, logits, gradient->spans, d_hidden);
+  if (!gradient) return;
+  linear_backward(weights_.spans, x, logits, gradient->spans, d_hidden);
+  training::dropout(drop, d_hidden);
 }
 
 // m is the mean of a sequence's n hidden states, t is the wanted unit vector. The loss is 1 -

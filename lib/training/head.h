@@ -65,7 +65,8 @@ class Head {
                     const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden,
                     Tally& tally);
   void learn_spans(const TrainingBatch& batch, ConstMatrix hidden, float scale,
-                   const ModelWeights* gradient, Matrix d_hidden, Tally& tally);
+                   const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden,
+                   Tally& tally);
   void learn_vectors(const TrainingBatch& batch, ConstMatrix hidden, float scale,
                      const ModelWeights* gradient, Matrix d_hidden, Tally& tally);
   double text_loss(const TrainingBatch& batch, Matrix logits, float scale, size_t& right) const;

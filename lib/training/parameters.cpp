@@ -30,6 +30,9 @@ DropoutRates DropoutRates::of(const Config& config, Objective objective) {
   const bool hidden = family.classifier_dropout_texts && objective != Objective::classify;
   rates.classifier =
       hidden ? rates.hidden : rate(family.classifier_dropout_key, config.classifier_dropout);
+  if (objective == Objective::spans) {
+    rates.classifier = rate(family.answers_dropout_key, config.answers_dropout);
+  }
   return rates;
 }
 
