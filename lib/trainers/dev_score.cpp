@@ -80,7 +80,9 @@ DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_
   result.value = plan.values        ? values.spearman()
                  : plan.independent ? labels.micro_f1()
                                     : labels.accuracy();
-  result.report = plan.values ? values.report() : labels.report() + labels.confusions();
+  result.report = plan.values ? values.report() : labels.report();
+  // Which label was said for another is known only where a text has one.
+  if (!plan.values && !plan.independent) result.report += labels.confusions();
   return result;
 }
 
