@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "checkpoint/model_files.h"
+#include "checkpoint/weights.h"
 #include "io/mapped_file.h"
 #include "nn/dropout.h"
 
@@ -19,10 +20,26 @@ namespace bert::training {
 
 namespace {
 
+/// A hash of the tensors that a new head's copy of its model takes over: other heads are no parameters.
+uint64_t hash_of_copied(const ModelFiles& files) {
+  if (files.head_name.empty()) return 0;
+  const std::string prefix = "heads." + files.head_name + ".";
+  const Weights weights = Weights::open(files.source, Config::open(files.source));
+  uint64_t hash = 0;
+  for (const TensorView* tensor : weights.tensors()) {
+    if (tensor->name.starts_with(prefix)) continue;
+    const std::span<const std::byte> bytes = tensor->bytes();
+    hash = mix(hash, mix(xxh64(tensor->name),
+                         xxh64({reinterpret_cast<const char*>(bytes.data()), bytes.size()})));
+  }
+  return hash;
+}
+
 /// A hash of the model that a run starts from: its tensors and small files.
 std::string hash_of_start(Learner& learner, const ModelFiles& files) {
   const auto* values = reinterpret_cast<const char*>(learner.values());
   uint64_t hash = xxh64({values, learner.layout().floats() * sizeof(float)});
+  hash = mix(hash, hash_of_copied(files));
   for (const NamedFiles& list : {files.files, files.head_files}) {
     for (const auto& [name, content] : list) hash = mix(hash, mix(xxh64(name), xxh64(content)));
   }
@@ -187,10 +204,12 @@ void Run::checkpoint() {
   state_.step = learner_.steps();
   try {
     save_checkpoint(learner_, files_, state_, options_.directory + "/checkpoints", options_.keep);
-    save_failure_ = nullptr;
+    save_failure_.reset();
   } catch (const Error& error) {
-    save_failure_ = std::current_exception();
-    notice(fmt::format("{}; the checkpoint before it is kept", error.what()));
+    save_failure_ = error;
+    const bool before = !saved_steps(options_.directory + "/checkpoints").empty();
+    notice(fmt::format("{}; {}", error.what(),
+                       before ? "the checkpoint before it is kept" : "there is none before it"));
   }
 }
 
@@ -215,7 +234,11 @@ void Run::finish() {
   begin_curve();  // a finished run's checkpoints may come without it
   const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");
   write_whole_file(options_.directory + "/loss.svg", loss_svg(curve.text()));
-  if (save_failure_) std::rethrow_exception(save_failure_);
+  if (save_failure_) {
+    throw Error(save_failure_->kind(), "",
+                fmt::format("{}; the model in {} is whole, but no checkpoint is of its end",
+                            save_failure_->what(), options_.directory));
+  }
   if (options_.keep == 0) remove_directory(options_.directory + "/checkpoints");
 }
 

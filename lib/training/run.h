@@ -5,8 +5,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "base/export.h"
 #include "io/output_file.h"
 #include "training/learner.h"
@@ -87,7 +89,7 @@ class BERT_API Run {
   RunState state_;
   OutputDirectory directory_;
   FileLock lock_;
-  std::exception_ptr save_failure_;
+  std::optional<Error> save_failure_;  ///< what kept the last checkpoint from being saved
   int curve_ = -1;
   uint64_t dev_step_ = 0;  ///< step of the last dev point in the curve
   std::chrono::steady_clock::time_point begin_;
