@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/hash.h"
 #include "io/conll.h"
@@ -56,10 +57,18 @@ void for_each_chunk(const ExampleOptions& options, Use use) {
   for (Chunk chunk; read(reader, chunk);) use(chunk);
 }
 
-/// Calls use(record) for each record of the files, with fields chosen by `columns`.
+/// Calls use(record) for each record of the files, with fields chosen by `columns`. Where they are
+/// `labelled`, blank ones at the end of a file are passed over, as tools with --gold do; returns
+/// how many.
 template <typename Use>
-void for_each_record(const ExampleOptions& options, Columns* columns, Use use) {
+size_t for_each_record(const ExampleOptions& options, Columns* columns, bool labelled, Use use) {
   const bool header = columns && options.header;
+  std::vector<Record> blanks;  // behind the file's last record so far
+  size_t passed_over = 0;
+  const auto take = [&](Record record) {
+    if (columns) columns->choose(record);
+    use(record);
+  };
   for_each_chunk(options, [&](const Chunk& chunk) {
     for (size_t i = 0; i < chunk.lines.size(); ++i) {
       Record record;
@@ -67,14 +76,49 @@ void for_each_record(const ExampleOptions& options, Columns* columns, Use use) {
       record.number = chunk.first_number + i;
       record.number_in_file = chunk.first_in_file + i - (header ? 1 : 0);
       record.file = chunk.file;
-      if (header && chunk.first_of_file() && i == 0) {
+      const bool first = chunk.first_of_file() && i == 0;
+      if (first) passed_over += std::exchange(blanks, {}).size();
+      if (header && first) {
         columns->read_header(record);
         continue;
       }
-      if (columns) columns->choose(record);
-      use(record);
+      if (labelled && record.body().empty()) {
+        record.line = {};  // its chunk may go
+        blanks.push_back(record);
+        continue;
+      }
+      for (const Record& blank : std::exchange(blanks, {})) take(blank);
+      take(record);
     }
   });
+  return passed_over + blanks.size();
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+/// The field of the label, given or the one after the texts'.
+std::string label_field(const ExampleOptions& options, const std::vector<std::string>& texts) {
+  double last = 0;
+  for (const std::string& field : texts) last = std::max(last, number_of(field).value_or(0));
+  if (options.label_field.empty()) {
+    return std::to_string(std::max(options.texts, static_cast<size_t>(last)) + 1);
+  }
+  const auto number = number_of(options.label_field);
+  for (const std::string& field : texts) {
+    if (field != options.label_field && !(number && number == number_of(field))) continue;
+    throw Error(Error::Kind::usage, "--label",
+                fmt::format("found {}, which is the field of a text: the label would be learned "
+                            "from itself",
+                            printable(field)));
+  }
+  return options.label_field;
 }
 
 Columns columns_of(const ExampleOptions& options) {
@@ -86,18 +130,8 @@ Columns columns_of(const ExampleOptions& options) {
     for (size_t i = 1; i <= options.texts; ++i) stream.fields.push_back(std::to_string(i));
   }
   if (options.kind == LabelKind::none) return Columns(stream);
-  stream.want_field("--label", options.label_field.empty() ? std::to_string(options.texts + 1)
-                                                           : options.label_field);
+  stream.want_field("--label", label_field(options, stream.fields));
   return Columns(stream);
-}
-
-std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
 }
 
 template <typename Use>
@@ -147,7 +181,7 @@ void set_label(const Record& record, LabelKind kind, const LabelIndex& index, si
   const std::string_view text = record.extra[0];
   if (kind == LabelKind::number) {
     const auto value = number_of(text);
-    if (!value) {
+    if (!value || !std::isfinite(static_cast<float>(*value))) {
       record.fail(Error::Kind::data,
                   fmt::format("has the value '{}', wants a number", printable(text)));
     }
@@ -182,6 +216,7 @@ uint64_t ExampleSet::hash() const {
     add(e.input_ids), add(e.token_type_ids), add(e.values), add(e.token_labels);
     add(std::array<int64_t, 4>{e.label, e.start, e.end, static_cast<int64_t>(e.origin)});
   }
+  for (const std::vector<int32_t>& labels : sentences) add(labels);  // also of words without tokens
   for (const Question& question : questions) {
     add(question.context);
     for (const std::string& answer : question.answers) add(answer);
@@ -224,7 +259,7 @@ std::vector<std::string> labels_of(const ExampleOptions& options) {
   keep_records(options);
   std::set<std::string> labels;
   Columns columns = columns_of(options);
-  for_each_record(options, &columns, [&](const Record& record) {
+  for_each_record(options, &columns, true, [&](const Record& record) {
     if (options.kind == LabelKind::several) {
       split(record.extra[0], ",",
             [&](std::string_view label) { add_label(record, label, labels); });
@@ -243,7 +278,8 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
   const LabelIndex index(labels);
   Tokenizer::Scratch scratch;
   Encoding encoding;
-  for_each_record(options, &columns, [&](const Record& record) {
+  const bool labelled = options.kind != LabelKind::none;
+  set.blank = for_each_record(options, &columns, labelled, [&](const Record& record) {
     Example example;
     set_label(record, options.kind, index, labels.size(), example);
     encoding.clear();
@@ -273,7 +309,7 @@ namespace {
 /// Calls word(record, word, label) for each word and sentence_end() after each sentence.
 template <typename Word, typename End>
 void for_each_word(const ExampleOptions& options, Word word, End sentence_end) {
-  for_each_record(options, nullptr, [&](const Record& record) {
+  for_each_record(options, nullptr, false, [&](const Record& record) {
     if (record.number_in_file == 1) sentence_end();  // of the file before
     const ConllLine line = parse_conll(record.body());
     if (line.line.empty()) return sentence_end();
@@ -479,10 +515,11 @@ void read_squad(const std::string& path, QuestionBuilder& builder) {
   });
 }
 
-void read_question_lines(const std::string& path, QuestionBuilder& builder) {
+/// Returns how many blank records were passed over.
+size_t read_question_lines(const std::string& path, QuestionBuilder& builder) {
   ExampleOptions options;
   options.files = {path};
-  for_each_record(options, nullptr, [&](const Record& record) {
+  return for_each_record(options, nullptr, true, [&](const Record& record) {
     const std::string_view answer = record.field(2);
     Question q{std::string(record.field(1)), {}};
     size_t begin = q.context.find(answer);
@@ -510,7 +547,7 @@ ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokeni
     if (path.ends_with(".json")) {
       read_squad(path, builder);
     } else {
-      read_question_lines(path, builder);
+      set.blank += read_question_lines(path, builder);
     }
   }
   finish(set, options);

@@ -45,6 +45,7 @@ struct ExampleSet {
   size_t origins = 0;
   size_t cut = 0;         ///< examples whose text was too long
   size_t empty = 0;       ///< texts without a token
+  size_t blank = 0;       ///< records at the ends of files that were passed over
   size_t unanswered = 0;  ///< questions without an answer
   TextCounts counts;      ///< of its texts, sentences or questions
 

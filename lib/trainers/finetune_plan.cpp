@@ -69,6 +69,11 @@ void add_faults(const ExampleSet& set, FinetuneTask task, const char* what,
     lines.push_back(fmt::format("{} of {} {} texts cut at {} tokens", set.cut, set.origins, what,
                                 from.encode.max_length));
   }
+  if (set.blank > 0) {
+    lines.push_back(fmt::format("{} blank record{} at the end of the {} {} skipped", set.blank,
+                                set.blank == 1 ? "" : "s", what,
+                                set.blank == 1 ? "examples was" : "examples were"));
+  }
   for (std::string& line : set.counts.lines(fmt::format("{} {}", what, noun(task)))) {
     lines.push_back(std::move(line));
   }
@@ -132,7 +137,7 @@ std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
 std::string gold_options(FinetuneTask task, const ExampleOptions& from, const ExampleSet& dev,
                          const Config& config, const Tokenizer& tokenizer) {
   constexpr const char* kTools[] = {"classify", "ner", "qa"};
-  size_t usual = config.max_position_embeddings;
+  size_t usual = config.max_tokens();
   usual = std::min(usual, tokenizer.model_max_length().value_or(usual));
   if (task == FinetuneTask::qa) usual = std::min<size_t>(usual, 384);
   const size_t length = from.encode.max_length;
