@@ -40,7 +40,9 @@ class Task {
     head_.config = config;
     head_.name = line_.name;
     head_.weight = line_.weight;
-    head_.objective = line_.kind == TaskKind::mlm ? Objective::pretrain
+    const bool next_sentence = config.family->next_sentence;
+    const Objective plain = next_sentence ? Objective::pretrain : Objective::masked_lm;
+    head_.objective = line_.kind == TaskKind::mlm ? plain
                       : line_.supervised()        ? objective_of(line_.task())
                                                   : Objective::vectors;
     head_.dropout = line_.dropout < 0 ? options.dropout_rates(config, head_.objective)
@@ -52,8 +54,13 @@ class Task {
       PretrainingStream::Options data;
       data.files = line_.train.files;
       data.max_length = limit;
+      data.next_sentence = next_sentence;
       data.masking.seed = seed;
       data.masking.mlm_probability = line_.mlm_probability;
+      if (!next_sentence && line_.mlm_probability <= 0) {
+        throw Error(Error::Kind::usage, options.tasks,
+                    "found 'probability=0', without next sentences: nothing can be learned");
+      }
       stream_.emplace(tokenizer, data);
       read_held_out(tokenizer, data);
       return;
@@ -156,8 +163,9 @@ class Task {
     if (stream_) {
       held_out_.head = index;
       t = evaluation.run(held_out_);
-      return fmt::format("{:.6g}\t{:.6g}", static_cast<double>(t.tokens_right) / t.tokens,
-                         static_cast<double>(t.sequences_right) / t.sequences);
+      std::string scores = fmt::format("{:.6g}", static_cast<double>(t.tokens_right) / t.tokens);
+      if (t.sequences == 0) return scores + "\t-";  // no head for that
+      return scores + fmt::format("\t{:.6g}", static_cast<double>(t.sequences_right) / t.sequences);
     }
     TrainingBatch batch;
     constexpr size_t kBatch = 256;
@@ -277,7 +285,6 @@ class Multitask {
     }
     loss_ = run.noted("loss sum");
     count_ = run.noted("loss count");
-    head_row();
     std::vector<TrainingBatch> batches(tasks_.size());
     while (learner_->steps() < options_.steps) {
       for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -285,6 +292,7 @@ class Multitask {
         if (learner_->steps() > 0) end(run);
         throw tasks_[i]->stream().ended(learner_->steps(), options_.steps, options_.output);
       }
+      head_row();
       const bool goes_on = run.step(batches, [&](const training::StepResult& result) {
         loss_ += result.loss;
         count_ += 1;

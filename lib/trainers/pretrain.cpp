@@ -203,15 +203,19 @@ void PretrainingStream::skip(uint64_t count) {
 
 namespace {
 
-/// A directory with what a model from scratch begins with, until it goes out of scope.
+/// A directory with what a model from scratch begins with, until it goes out of scope. Made under
+/// the lock of the run that will be, whose first act is to remove what is unfinished.
 class Beginning {
  public:
   explicit Beginning(const PretrainOptions& options)
-      : output_(options.output), path_(fmt::format("{}/init.tmp.{}.0", options.output, getpid())) {
+      : options_(options),
+        output_(options.output),
+        lock_(options.output + "/.lock"),
+        path_(fmt::format("{}/init.tmp.{}.0", options.output, getpid())) {
     make_directories(path_);
     try {
-      copy(options.config, "config.json");
-      copy(options.vocab, "vocab.txt");
+      copy(options.config, "/config.json");
+      copy(options.vocab, "/vocab.txt");
       write_whole_file(path_ + "/tokenizer_config.json",
                        fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
                                    "  \"do_lower_case\": {}\n}}\n",
@@ -225,18 +229,31 @@ class Beginning {
   Beginning& operator=(const Beginning&) = delete;
   ~Beginning() { remove(); }
   const std::string& path() const { return path_; }
+  /// `message` with the names of the user's files.
+  std::string told(std::string message) const {
+    for (const auto& [name, file] :
+         {std::pair("/config.json", &options_.config), std::pair("/vocab.txt", &options_.vocab)}) {
+      const std::string copied = path_ + name;
+      for (size_t at = 0; (at = message.find(copied, at)) != message.npos; at += file->size()) {
+        message.replace(at, copied.size(), *file);
+      }
+    }
+    return message;
+  }
 
  private:
   void copy(const std::string& from, const char* name) const {
     const MappedFile file = MappedFile::open(from);
-    write_whole_file(path_ + "/" + name, file.text());
+    write_whole_file(path_ + name, file.text());
   }
   void remove() const {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
 
+  const PretrainOptions& options_;
   OutputDirectory output_;  // goes last
+  FileLock lock_;
   std::string path_;
 };
 
@@ -244,35 +261,18 @@ class Pretraining {
  public:
   explicit Pretraining(const PretrainOptions& options) : options_(options) {
     check();
-    if (options.model.empty()) beginning_.emplace(options);
-    directory_ = options.model.empty() ? beginning_->path() : options.model;
-    Config config = Config::open(directory_);
-    config.require_sizes();
-    tokenizer_.emplace(Tokenizer::open(directory_));
-    if (options.on_notice) {
-      for (const std::string& warning : tokenizer_->warnings()) options.on_notice(warning);
+    if (!options.model.empty()) {
+      open(options.model);
+      return;
     }
-    if (tokenizer_->vocab_size() > config.vocab_size) {
-      throw Error(Error::Kind::data, config.path,
-                  fmt::format("vocab_size is {}, but the vocabulary has {} tokens",
-                              config.vocab_size, tokenizer_->vocab_size()));
+    const Beginning beginning(options);
+    beginning_ = &beginning;
+    try {
+      open(beginning.path());
+    } catch (const Error& error) {
+      throw Error(error.kind(), "", beginning.told(error.what()));
     }
-    data_ = options.data;
-    if (data_.max_length == 0) {
-      data_.max_length = std::min<size_t>(128, config.max_tokens());
-    }
-    if (data_.max_length > config.max_tokens() || data_.max_length < 8) {
-      throw Error(Error::Kind::usage, "--max-seq-length",
-                  fmt::format("found {}, wants 8 to {}, the model's positions", data_.max_length,
-                              config.max_tokens()));
-    }
-    make_learner(std::move(config));
-    if (!options.dev.empty()) read_dev();
-    if (options.on_memory) {
-      options.on_memory(learner_->bytes_to_come(
-          {options.batch_size, options.batch_size * data_.max_length, data_.max_length},
-          !options.dev.empty()));
-    }
+    beginning_ = nullptr;
   }
 
   bool run() {
@@ -282,16 +282,13 @@ class Pretraining {
     run.must_be("text read", hash_text(stream.hash()));
     loss_ = run.noted("loss sum");
     count_ = run.noted("loss count");
-    if (options_.on_row && learner_->steps() == 0) {
-      options_.on_row(std::string("step\ttrain_loss") +
-                      (dev_.sequences() > 0 ? "\tdev_loss\tperplexity\ttop1\tnsp_accuracy" : ""));
-    }
     TrainingBatch batch;
     while (learner_->steps() < options_.steps) {
       if (!stream.next(options_.batch_size, batch)) {
         if (learner_->steps() > 0) end(run, stream);
         throw stream.ended(learner_->steps(), options_.steps, options_.output);
       }
+      if (learner_->steps() == 0) head_row();
       const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
         loss_ += result.loss;
         count_ += 1;
@@ -324,6 +321,40 @@ class Pretraining {
     for (const std::string& line : stream.counts().lines(what)) options_.on_notice(line);
   }
 
+  /// The model to begin with.
+  void open(const std::string& directory) {
+    directory_ = directory;
+    Config config = Config::open(directory_);
+    config.require_sizes();
+    tokenizer_.emplace(Tokenizer::open(directory_));
+    if (options_.on_notice) {
+      for (const std::string& warning : tokenizer_->warnings()) {
+        options_.on_notice(beginning_ ? beginning_->told(warning) : warning);
+      }
+    }
+    if (tokenizer_->vocab_size() > config.vocab_size) {
+      throw Error(Error::Kind::data, config.path,
+                  fmt::format("vocab_size is {}, but the vocabulary has {} tokens",
+                              config.vocab_size, tokenizer_->vocab_size()));
+    }
+    data_ = options_.data;
+    if (data_.max_length == 0) {
+      data_.max_length = std::min<size_t>(128, config.max_tokens());
+    }
+    if (data_.max_length > config.max_tokens() || data_.max_length < 8) {
+      throw Error(Error::Kind::usage, "--max-seq-length",
+                  fmt::format("found {}, wants 8 to {}, the model's positions", data_.max_length,
+                              config.max_tokens()));
+    }
+    make_learner(std::move(config));
+    if (!options_.dev.empty()) read_dev();
+    if (options_.on_memory) {
+      options_.on_memory(learner_->bytes_to_come(
+          {options_.batch_size, options_.batch_size * data_.max_length, data_.max_length},
+          !options_.dev.empty()));
+    }
+  }
+
   void check() const {
     const double rate = options_.learner.optimizer.learning_rate;
     if (!(rate > 0 && std::isfinite(rate))) {
@@ -334,11 +365,22 @@ class Pretraining {
       throw Error(Error::Kind::usage, "--init",
                   "wants a model directory, or --config and --vocab to begin from scratch");
     }
+    const char* unused = !options_.config.empty()  ? "--config"
+                         : !options_.vocab.empty() ? "--vocab"
+                         : options_.cased          ? "--cased"
+                                                   : nullptr;
+    if (!options_.model.empty() && unused) {
+      throw Error(Error::Kind::usage, unused, "is for a model from scratch: not with --init");
+    }
   }
 
   void make_learner(Config config) {
     data_.masking.seed = options_.learner.seed;
     data_.next_sentence = data_.next_sentence && config.family->next_sentence;
+    if (!data_.next_sentence && data_.masking.mlm_probability <= 0) {
+      throw Error(Error::Kind::usage, "--mlm-probability",
+                  "found 0, without next sentences: nothing can be learned");
+    }
     training::HeadPlan head;
     head.objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
     head.dropout = options_.dropout_rates(config, head.objective);
@@ -399,6 +441,11 @@ class Pretraining {
     run.note("loss count", count_);
   }
 
+  void head_row() const {
+    if (!options_.on_row) return;
+    options_.on_row(std::string("step\ttrain_loss") +
+                    (dev_.sequences() > 0 ? "\tdev_loss\tperplexity\ttop1\tnsp_accuracy" : ""));
+  }
   void evaluate(Run& run) {
     std::string row = fmt::format("{}\t{:.6g}", learner_->steps(), loss_ / count_);
     loss_ = count_ = 0;
@@ -416,7 +463,7 @@ class Pretraining {
   }
 
   const PretrainOptions& options_;
-  std::optional<Beginning> beginning_;  ///< of a model from scratch
+  const Beginning* beginning_ = nullptr;  ///< of a model from scratch, while it is opened
   std::string directory_;
   std::optional<Tokenizer> tokenizer_;
   PretrainingStream::Options data_;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "io/mapped_file.h"
@@ -13,6 +15,21 @@ namespace bert {
 namespace {
 
 constexpr std::string_view kKinds[] = {"classify", "ner", "qa", "mlm", "vectors"};
+
+/// The options that only some kinds of task take.
+struct Only {
+  std::string_view option;
+  bool kinds[std::size(kKinds)];
+};
+constexpr Only kOnly[] = {{"probability", {false, false, false, true, false}},
+                          {"teacher", {false, false, false, false, true}},
+                          {"labels", {true, true, false, false, false}},
+                          {"fields", {true, false, false, false, true}},
+                          {"label", {true, false, false, false, false}},
+                          {"pair", {true, false, false, false, true}},
+                          {"header", {true, false, false, false, true}},
+                          {"regression", {true, false, false, false, false}},
+                          {"multi-label", {true, false, false, false, false}}};
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -45,7 +62,18 @@ class LineParser {
     if (columns[3] != "-") task.dev = split(columns[3], ',');
     if (task.kind == TaskKind::vectors) task.train.kind = LabelKind::none;
     if (columns.size() == 5) {
-      for (const std::string& word : split(columns[4], ' ')) set(word, task);
+      std::set<std::string_view> given;
+      const std::vector<std::string> words = split(columns[4], ' ');
+      for (const std::string& word : words) {
+        const std::string_view key = std::string_view(word).substr(0, word.find('='));
+        if (!given.insert(key).second) fail(fmt::format("found {} twice", printable(key)));
+        set(word, task);
+      }
+      for (const auto& [key, kinds] : kOnly) {
+        if (given.contains(key) && !kinds[static_cast<size_t>(task.kind)]) {
+          fail(fmt::format("found {}, which {} does not take", key, columns[1]));
+        }
+      }
     }
     if (task.kind == TaskKind::vectors && task.teacher.empty()) fail("vectors want teacher=DIR");
     const bool plain = task.kind == TaskKind::mlm || task.kind == TaskKind::vectors;
@@ -150,6 +178,9 @@ std::vector<TaskLine> read_task_list(const std::string& path) {
     tasks.push_back(std::move(task));
   }
   if (tasks.empty()) throw Error(Error::Kind::usage, path, "lists no task");
+  if (std::none_of(tasks.begin(), tasks.end(), [](const TaskLine& t) { return t.weight > 0; })) {
+    throw Error(Error::Kind::usage, path, "has only weights of 0: nothing can be learned");
+  }
   return tasks;
 }
 
