@@ -257,7 +257,10 @@ class Finetuning {
     }
     notice(fmt::format("kept the model after epoch {} ({} of the dev examples: {}) in {}",
                        run.notes()["best epoch"], metric_of(options_.task, options_.train.kind),
-                       number_text(best_), options_.output));
+                       run.notes()["best score"], options_.output));
+    if (run.notes()["best score"] == "nan") {
+      notice("no correlation: the dev labels, or what the model says of them, do not vary");
+    }
     if (options_.on_report) options_.on_report(run.notes()["best report"]);
   }
 
@@ -354,6 +357,7 @@ class Finetuning {
         best_ = value;
         waiting_ = 0;
         run.notes()["best epoch"] = std::to_string(epoch + 1);
+        run.notes()["best score"] = number_text(dev.value);
         run.notes()["best report"] = dev.report;
         run.export_model();
       }

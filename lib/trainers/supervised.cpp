@@ -58,6 +58,7 @@ void set_labels(FinetuneTask task, const ExampleOptions& examples,
     return;
   }
   for (auto label = wanted.begin(); label != wanted.end(); ++label) {
+    if (label->empty()) throw Error(Error::Kind::usage, "labels", "found an empty one");
     check_label(*label, [](const std::string& what) {
       throw Error(Error::Kind::usage, "labels", "found" + what);
     });

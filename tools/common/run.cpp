@@ -110,8 +110,12 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   if (const auto value = between(text, ": Value ", " not in range ")) {
     const std::string range = text.substr(text.find(" not in range ") + 14);
     const bool positive = range.starts_with("0.000000 to 1797");  // CLI::PositiveNumber
+    const CLI::Option* found = app.get_option_no_throw(option);
+    const bool zero = found && found->get_type_name().find("NONNEGATIVE") != std::string::npos;
     return fmt::format("{}: found '{}', wants {}", option, printable(*value),
-                       positive ? "a number above 0" : range);
+                       zero       ? "a number from 0 up"
+                       : positive ? "a number above 0"
+                                  : range);
   }
   if (const auto times = between(text + "\n", ": At Most 1 required but received ", "\n")) {
     return fmt::format("{}: given {} times, wants one", option, *times);
