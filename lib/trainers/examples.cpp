@@ -57,9 +57,9 @@ void for_each_chunk(const ExampleOptions& options, Use use) {
   for (Chunk chunk; read(reader, chunk);) use(chunk);
 }
 
-/// Calls use(record) for each record of the files, with fields chosen by `columns`. Where they are
-/// `labelled`, blank ones at the end of a file are passed over, as tools with --gold do; returns
-/// how many.
+/// Calls use(record) for each record of the files, with fields chosen by `columns`. If the records
+/// are `labelled`, blank records at the end of a file are skipped, as tools with --gold do. Returns
+/// how many were skipped.
 template <typename Use>
 size_t for_each_record(const ExampleOptions& options, Columns* columns, bool labelled, Use use) {
   const bool header = columns && options.header;
@@ -103,7 +103,7 @@ std::optional<double> number_of(std::string_view text) {
   return value;
 }
 
-/// The field of the label, given or the one after the texts'.
+/// The field of the label: the given one, else the field after the texts.
 std::string label_field(const ExampleOptions& options, const std::vector<std::string>& texts) {
   double last = 0;
   for (const std::string& field : texts) last = std::max(last, number_of(field).value_or(0));

@@ -233,7 +233,8 @@ class Finetuning {
     return size;
   }
 
-  /// A checkpoint holds the last model, not the best one, which stands in the directory.
+  /// Throws Error if the best model so far is missing. It stands in the directory: a checkpoint
+  /// holds only the last model.
   void check_kept(Run& run) const {
     std::string missing;
     auto files = files_.head_name.empty() ? files_.files : files_.head_files;

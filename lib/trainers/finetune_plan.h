@@ -32,8 +32,8 @@ std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
                                   std::span<const std::string> labels, const ExampleSet& train,
                                   const ExampleSet* dev);
 
-/// What classify, ner or qa must be told to count with --gold what the dev score counts; empty:
-/// nothing, as they read all of `dev` alike.
+/// The options with which --gold of classify, ner or qa reports the dev score, in a sentence. Empty
+/// if these tools need no option, because they read all of `dev` as the training tools do.
 std::string gold_options(FinetuneTask task, const ExampleOptions& from, const ExampleSet& dev,
                          const Config& config, const Tokenizer& tokenizer);
 

@@ -101,7 +101,7 @@ class Task {
     if (!gold.empty()) lines.push_back(gold);
     return lines;
   }
-  /// And of a text, when it was read.
+  /// The same of a text, which is known only when it was read.
   std::vector<std::string> describe_read() const {
     return stream_ ? stream_->counts().lines("sentences") : std::vector<std::string>();
   }

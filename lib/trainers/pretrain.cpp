@@ -98,7 +98,7 @@ void PretrainingStream::cut_pairs() {
   }
 }
 
-/// False at the end of a text that cannot be read again.
+/// Returns false at the end of a text that cannot be read again.
 bool PretrainingStream::read_block() {
   sequences_.clear();
   at_ = 0;
@@ -203,8 +203,9 @@ void PretrainingStream::skip(uint64_t count) {
 
 namespace {
 
-/// A directory with what a model from scratch begins with, until it goes out of scope. Made under
-/// the lock of the run that will be, whose first act is to remove what is unfinished.
+/// A directory with the files that a model from scratch begins with. The destructor removes it. It
+/// exists only under the lock of its run: another run, once it has the lock, removes all unfinished
+/// files.
 class Beginning {
  public:
   explicit Beginning(const PretrainOptions& options)
@@ -229,7 +230,7 @@ class Beginning {
   Beginning& operator=(const Beginning&) = delete;
   ~Beginning() { remove(); }
   const std::string& path() const { return path_; }
-  /// `message` with the names of the user's files.
+  /// Returns `message` with the names of the user's files instead of their copies.
   std::string told(std::string message) const {
     for (const auto& [name, file] :
          {std::pair("/config.json", &options_.config), std::pair("/vocab.txt", &options_.vocab)}) {

@@ -32,18 +32,19 @@ class PretrainingStream {
   };
   PretrainingStream(const Tokenizer& tokenizer, Options options);
 
-  /// The next `count` sequences. False, with fewer, when the text has ended and one of the files
-  /// cannot be read again. Throws Error(data) if the files hold none.
+  /// Fills `batch` with the next `count` sequences. Returns false, and gives fewer sequences, if
+  /// the text has ended and one of the files cannot be read again. Throws Error(data) if the files
+  /// hold no sequence.
   bool next(size_t count, training::TrainingBatch& batch);
-  /// Throws Error(data) too where next() would be false.
+  /// Passes over `count` sequences. Throws Error(data) also where next() would return false.
   void skip(uint64_t count);
-  /// What a run says whose text has ended after `steps`.
+  /// The error of a run whose text has ended after `steps` of the `wanted` steps.
   Error ended(uint64_t steps, uint64_t wanted, const std::string& output) const;
   /// Times that the files have been read to their end.
   uint64_t epoch() const { return epoch_; }
   /// Of the text read so far.
   uint64_t hash() const { return hash_; }
-  /// Of its sentences, each counted once.
+  /// Counts of the sentences read so far. Each sentence is counted once, in the first pass.
   const TextCounts& counts() const { return counts_; }
   const Options& options() const { return options_; }
 
@@ -70,7 +71,7 @@ class PretrainingStream {
   size_t at_ = 0;
   uint64_t epoch_ = 0, block_ = 0, number_ = 0, hash_ = 0;
   bool found_ = false;  ///< a sequence, in this epoch
-  std::string once_;    ///< a file that is no regular one: a pipe; empty: all can be read again
+  std::string once_;    ///< a file that can be read only once, as a pipe; empty: there is none
   TextCounts counts_;
   Tokenizer::Scratch scratch_;
   Encoding encoding_;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kKinds[] = {"classify", "ner", "qa", "mlm", "vectors"};
 
-/// The options that only some kinds of task take.
+/// An option that only some kinds of task take.
 struct Only {
   std::string_view option;
   bool kinds[std::size(kKinds)];

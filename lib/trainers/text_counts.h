@@ -9,18 +9,17 @@
 
 namespace bert {
 
-/// Counts the texts that a model cannot learn from as they were meant, by the rule of the tools
-/// that read records: those with bytes that are not UTF-8, and those with more unknown tokens than
-/// known ones.
+/// Counts texts that have bytes that are not UTF-8, and texts that have more unknown tokens than
+/// known ones. The tools that read records count by the same rule.
 class TextCounts {
  public:
-  /// Tokens of the text at hand, or of one of its two.
+  /// Adds tokens to the current text. The tokens of a pair are counted for each of its two texts.
   void add(const Encoding& encoding, int32_t unk_id);
   void add_invalid() { replaced_ = true; }
-  /// The text at hand is whole.
+  /// Ends the current text and counts it.
   void end_text();
 
-  /// A line for each fault that occurs; `texts` is what they are called: "training texts".
+  /// One line for each fault that occurs. `texts` is the noun in it: "training texts".
   std::vector<std::string> lines(std::string_view texts) const;
 
  private:
@@ -32,7 +31,7 @@ class TextCounts {
   };
   uint64_t texts_ = 0;
   Fault invalid_utf8_, unknown_;
-  // of the text at hand:
+  // The current text:
   bool replaced_ = false;
   size_t tokens_[2] = {}, unknown_tokens_[2] = {};
 };

@@ -20,7 +20,8 @@ namespace bert::training {
 
 namespace {
 
-/// A hash of the tensors that a new head's copy of its model takes over: other heads are no parameters.
+/// A hash of the tensors that a new head's copy of its model takes over: other heads are no
+/// parameters.
 uint64_t hash_of_copied(const ModelFiles& files) {
   if (files.head_name.empty()) return 0;
   const std::string prefix = "heads." + files.head_name + ".";

@@ -373,6 +373,43 @@ TEST_CASE("every gradient of whole models equals autograd's within 1e-4") {
   }
 }
 
+TEST_CASE("DistilBERT's answers: dropout before their head, one mask on both ways") {
+  LearnerOptions options;
+  options.optimizer.learning_rate = 0;
+  const auto learner = learner_of("distilbert-qa", Objective::spans, options, 0.3f);
+  TrainingBatch batch;
+  const std::vector<int32_t> ids{2, 30, 31, 3, 40, 41, 42, 3}, types{0, 0, 0, 0, 1, 1, 1, 1};
+  batch.batch.append(ids, types);
+  batch.starts = {4};
+  batch.ends = {6};
+  const auto loss = [&] {
+    learner->set_steps(0);  // the same masks
+    return learner->step(batch).loss;
+  };
+  loss();
+  const std::vector<float> gradient(learner->gradient(),
+                                    learner->gradient() + learner->layout().floats());
+  for (const char* name : {"qa_outputs.weight", "encoder.layer.0.output.dense.weight"}) {
+    CAPTURE(std::string(name));
+    const Parameter* p = learner->layout().find(name);
+    REQUIRE(p != nullptr);
+    const auto first = gradient.begin() + static_cast<std::ptrdiff_t>(p->offset);
+    const auto largest =
+        std::max_element(first, first + static_cast<std::ptrdiff_t>(p->size),
+                         [](float a, float b) { return std::abs(a) < std::abs(b); });
+    float& value = learner->values()[largest - gradient.begin()];
+    constexpr float kStep = 1e-2f;
+    const float old = value;
+    value = old + kStep;
+    const double up = loss();
+    value = old - kStep;
+    const double down = loss();
+    value = old;
+    const double slope = (up - down) / (2 * static_cast<double>(kStep));
+    CHECK(slope == doctest::Approx(static_cast<double>(*largest)).epsilon(0.02));
+  }
+}
+
 TEST_CASE("no more gradients than sequences, whatever the threads") {
   const Fixture f("gradients-tiny-classifier");
   LearnerOptions options;
