@@ -10,8 +10,8 @@
 
 #include "base/export.h"
 #include "pipeline/stream.h"
+#include "tokenizer/text_counts.h"
 #include "tokenizer/tokenizer.h"
-#include "trainers/text_counts.h"
 #include "training/training_batch.h"
 
 namespace bert {

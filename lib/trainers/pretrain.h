@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/export.h"
 #include "mlm/masking.h"
+#include "tokenizer/text_counts.h"
 #include "tokenizer/tokenizer.h"
 #include "trainers/nsp_pairs.h"
-#include "trainers/text_counts.h"
 #include "trainers/training_job.h"
 
 namespace bert {

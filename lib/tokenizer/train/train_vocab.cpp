@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "io/record_reader.h"
 #include "text/normalizer.h"
-#include "trainers/text_counts.h"
+#include "tokenizer/text_counts.h"
 
 namespace bert {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/text_counts.h"
+#include "tokenizer/text_counts.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@ namespace bert {
 void TextCounts::add(const Encoding& encoding, int32_t unk_id) {
   replaced_ |= encoding.replaced_bytes > 0;
   for (size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.special_tokens_mask[i] != 0) continue;
-    const size_t text = encoding.token_type_ids[i] == 0 ? 0 : 1;
+    if (encoding.is_added(i)) continue;
+    const auto text = static_cast<size_t>(encoding.sequence_ids[i]);
     ++tokens_[text];
     unknown_tokens_[text] += encoding.input_ids[i] == unk_id;
   }
