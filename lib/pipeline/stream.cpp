@@ -230,7 +230,11 @@ class Streamer {
 
   void write(Job& job) {
     if (job.error) job.rows.drop_unfinished();
-    write_all(options_.output_fd, job.rows.bytes());
+    if (options_.write) {
+      if (!job.rows.bytes().empty()) options_.write(job.rows.bytes());
+    } else {
+      write_all(options_.output_fd, job.rows.bytes());
+    }
     if (job.error) std::rethrow_exception(job.error);
     records_ += job.records.size() + job.left_out.size();
     if (left_out_.bad == 0) left_out_.first_bad = job.counts.first_bad;

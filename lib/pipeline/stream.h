@@ -44,6 +44,8 @@ struct StreamOptions {
   size_t chunk_records = 128;             ///< a chunk closes at this many records ...
   size_t chunk_bytes = 16 << 10;          ///< ... or bytes, or when input would block
   int output_fd = 1;
+  /// If set, gets the rows instead of output_fd; never called from two threads at once.
+  std::function<void(std::string_view rows)> write;
   /// Called after a chunk is written, with the records and bytes read so far.
   std::function<void(uint64_t records, uint64_t bytes)> progress;
   /// Called with the error of a file that cannot be opened; the run goes on with the other files.

@@ -54,7 +54,7 @@ examples() { # PAGE
   esac
 }
 
-for page in man/*.[157]; do
+for page in man/*.[1357]; do
   mandoc -T lint -W warning "$page" >"$work/lint" 2>&1 || fail "$page: $(cat "$work/lint")"
   with_groff "$page" >"$work/groff" 2>"$work/lint"
   [ ! -s "$work/lint" ] || fail "$page: $(head -n 3 "$work/lint")"
@@ -136,7 +136,7 @@ example() { # WHERE NAME COMMAND: it works and does something
   [ -s "$work/out" ] || [ -s "$work/err" ] || [ -n "$(find "$work/example" -newer "$work/before" -type f)" ] ||
     fail "$where: '$command' did nothing"
 }
-for page in README.md man/*.[157]; do
+for page in README.md man/*.[1357]; do
   while IFS= read -r -d '' command; do
     example "$page" "$(basename "${page%.*}")" "$command"
   done < <(examples "$page")

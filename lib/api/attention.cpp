@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "api/handles.h"
+#include "ops/scaled_dot_product.h"
+
+using namespace bert;
+using namespace bert::api;
+
+namespace {
+
+ConstMatrix inner(const bert_matrix& matrix, const char* name) {
+  size_t floats = 0;
+  if (__builtin_mul_overflow(matrix.rows, matrix.cols, &floats) || floats > SIZE_MAX / 8) {
+    throw Error(Error::Kind::no_memory, name,
+                fmt::format("found [{}, {}], more than memory can hold", matrix.rows, matrix.cols));
+  }
+  if (floats == 0) refuse(name, fmt::format("found [{}, {}]", matrix.rows, matrix.cols));
+  return {need(&matrix.data, name) ? matrix.data : nullptr, matrix.rows, matrix.cols};
+}
+
+void check_shapes(ConstMatrix q, ConstMatrix k, ConstMatrix v, size_t heads) {
+  if (q.cols != k.cols || k.rows != v.rows || q.cols % heads != 0 || v.cols % heads != 0) {
+    refuse("matrices",
+           fmt::format("found queries [{}, {}], keys [{}, {}], values [{}, {}] and {} heads, wants "
+                       "[n, D], [m, D], [m, Dv] and heads that divide D and Dv",
+                       q.rows, q.cols, k.rows, k.cols, v.rows, v.cols, heads));
+  }
+}
+
+}  // namespace
+
+int bert_attention(bert_matrix queries, bert_matrix keys, bert_matrix values,
+                   const bert_attention_options* options, float* out, float* weights) {
+  return guard([&] {
+    const bert_attention_options given = read_options(options);
+    const ConstMatrix q = inner(queries, "queries"), k = inner(keys, "keys");
+    const ConstMatrix v = inner(values, "values");
+    const size_t heads = given.heads == 0 ? 1 : given.heads;
+    check_shapes(q, k, v, heads);
+    need(out, "out");
+    inner({q.data, heads * q.rows, k.rows}, "weights");  // refuses what overflows
+    const size_t d = q.cols / heads, dv = v.cols / heads;
+    const float scale = given.scale != 0 ? given.scale : 1.0f / std::sqrt(static_cast<float>(d));
+    const ConstMatrix mask = given.mask ? ConstMatrix(given.mask, q.rows, k.rows) : ConstMatrix();
+    Buffer own;
+    for (size_t head = 0; head < heads; ++head) {
+      const Matrix to = weights ? Matrix(weights + head * q.rows * k.rows, q.rows, k.rows)
+                                : own.matrix(q.rows, k.rows);
+      scaled_dot_product({q.data + head * d, q.rows, d, q.stride},
+                         {k.data + head * d, k.rows, d, k.stride},
+                         {v.data + head * dv, v.rows, dv, v.stride}, scale, mask, to,
+                         {out + head * dv, q.rows, dv, v.cols});
+    }
+  });
+}
+
+int bert_pool(bert_matrix tokens, const char* mode, float* out) {
+  return guard([&] {
+    const ConstMatrix x = inner(tokens, "tokens");
+    const std::string_view name = text_of(mode, BERT_NUL, "mode");
+    pool(pooling_from_name(name), x, {&need(out, "out"), x.cols});
+  });
+}
+
+double bert_cosine(const float* a, const float* b, size_t n) {
+  return a && b ? cosine({a, n}, {b, n}) : std::nan("");
+}

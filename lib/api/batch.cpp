@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/handles.h"
+
+using namespace bert;
+using namespace bert::api;
+
+namespace {
+
+/// A place for one more sequence, empty.
+Encoding& next_sequence(bert_batch& batch) {
+  if (batch.count == batch.sequences.size()) {
+    batch.sequences.push_back(std::make_unique<bert_encoding>());
+  }
+  Encoding& encoding = batch.sequences[batch.count]->encoding;
+  encoding.clear();
+  return encoding;
+}
+
+void keep_sequence(bert_batch& batch) {
+  batch.begins.push_back(batch.tokens() + batch.encoding(batch.count).size());
+  ++batch.count;
+}
+
+void check_strict(const bert_batch& batch, const Encoding& encoding) {
+  if (!batch.strict) return;
+  if (encoding.replaced_bytes > 0) throw Error(Error::Kind::data, "text", "is not UTF-8");
+  if (encoding.dropped > 0) {
+    throw Error(Error::Kind::data, "text",
+                fmt::format("is too long, wants at most {} tokens", batch.encode.max_length));
+  }
+}
+
+void add_text(bert_batch& batch, std::string_view text, const char* pair, size_t pair_size) {
+  Encoding& encoding = next_sequence(batch);
+  const Tokenizer& tokenizer = batch.model.tokenizer.tokenizer;
+  const std::string& prompt = batch.model.plan.prompt;
+  std::string prompted;
+  if (!prompt.empty()) {
+    prompted = prompt + std::string(text);
+    text = prompted;
+  }
+  if (pair) {
+    tokenizer.encode_pair(text, text_of(pair, pair_size, "pair"), batch.encode, encoding,
+                          batch.scratch);
+  } else {
+    tokenizer.encode(text, batch.encode, encoding, batch.scratch);
+  }
+  check_strict(batch, encoding);
+  keep_sequence(batch);
+}
+
+}  // namespace
+
+int bert_batch_open(const bert_model* model, const bert_batch_options* options,
+                    bert_batch** batch) {
+  if (batch) *batch = nullptr;
+  return guard([&] {
+    const bert_model& of = need(model, "model");
+    need(batch, "batch");
+    const bert_batch_options given = read_options(options);
+    if (given.max_length > of.max_length) {
+      refuse("max_length", fmt::format("found {}, wants at most {}, the model's", given.max_length,
+                                       of.max_length));
+    }
+    EncodeOptions encode;
+    encode.max_length = given.max_length > 0 ? given.max_length : of.max_length;
+    encode.literal = given.literal != 0;
+    const size_t least = of.tokenizer.tokenizer.added_tokens_pair() + 1;
+    if (encode.max_length < least) {
+      refuse("max_length", fmt::format("found {}, wants at least {}", encode.max_length, least));
+    }
+    std::unique_ptr<bert_batch> made(new bert_batch{of, encode, given.strict != 0});
+    if (given.threads > 1) {
+      made->team = std::make_unique<Team>(given.threads);
+      made->workspace.linear.team = made->team.get();
+    }
+    *batch = made.release();
+  });
+}
+
+void bert_batch_close(bert_batch* batch) { delete batch; }
+
+int bert_batch_add(bert_batch* batch, const char* text, size_t size, const char* pair,
+                   size_t pair_size) {
+  return guard(
+      [&] { add_text(need(batch, "batch"), text_of(text, size, "text"), pair, pair_size); });
+}
+
+int bert_batch_add_ids(bert_batch* batch, const int32_t* ids, const int32_t* type_ids,
+                       size_t count) {
+  return guard([&] {
+    need(batch, "batch");
+    need(ids, "ids");
+    const Config& config = batch->model.model.config();
+    if (count == 0 || count > batch->encode.max_length) {
+      throw Error(Error::Kind::data, "count",
+                  fmt::format("found {}, wants 1 to {}", count, batch->encode.max_length));
+    }
+    Encoding& encoding = next_sequence(*batch);
+    for (size_t i = 0; i < count; ++i) {
+      const int32_t type = type_ids ? type_ids[i] : 0;
+      if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= config.vocab_size || type < 0 ||
+          (config.type_vocab_size > 0 && static_cast<size_t>(type) >= config.type_vocab_size)) {
+        throw Error(
+            Error::Kind::data, "ids",
+            fmt::format("found the id {} of type {}, which the model does not have", ids[i], type));
+      }
+      const bool added = batch->model.tokenizer.tokenizer.is_special(ids[i]);
+      encoding.push(ids[i], type, {}, added ? kSpecialToken : int8_t{type > 0}, -1);
+    }
+    keep_sequence(*batch);
+  });
+}
+
+void bert_batch_clear(bert_batch* batch) {
+  if (!batch) return;
+  batch->count = 0;
+  batch->begins.resize(1);
+}
+
+size_t bert_batch_size(const bert_batch* batch) { return batch ? batch->count : 0; }
+
+const bert_encoding* bert_batch_encoding(const bert_batch* batch, size_t sequence) {
+  return batch && sequence < batch->count ? batch->sequences[sequence].get() : nullptr;
+}
+
+size_t bert_batch_begin(const bert_batch* batch, size_t sequence) {
+  return batch ? batch->begins[std::min(sequence, batch->count)] : 0;
+}

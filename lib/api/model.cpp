@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include "api/handles.h"
+#include "checkpoint/model_dir.h"
+
+using namespace bert;
+using namespace bert::api;
+
+namespace {
+
+std::optional<Precision> precision_of(bert_dtype dtype) {
+  switch (dtype) {
+    case BERT_DTYPE_AUTO:
+      return std::nullopt;
+    case BERT_F32:
+      return Precision::f32;
+    case BERT_BF16:
+      return Precision::bf16;
+    case BERT_INT8:
+      return Precision::int8;
+  }
+  refuse("dtype", fmt::format("found {}, wants 0 to 3", static_cast<int>(dtype)));
+}
+
+void open_head(bert_model& model) {
+  const std::string& task = model.task;
+  if (task == "fill-mask") {
+    model.masked_lm = MaskedLM::open(model.model);
+  } else if (task == "text-classification") {
+    model.classifier = Classifier::open(model.model);
+  } else if (task == "next-sentence-prediction") {
+    model.classifier = Classifier::open_next_sentence(model.model);
+  } else if (task == "token-classification") {
+    model.token_classifier = TokenClassifier::open(model.model);
+  } else {
+    model.question_answering = QuestionAnswering::open(model.model);
+  }
+}
+
+/// The steps from hidden states to the vector of a sentence, or the reason why there are none:
+/// hidden states do without. Returns the modules' limit of tokens.
+size_t open_sentence_modules(bert_model& model, const std::string& directory, bool no_mmap) try {
+  const SentenceModules modules = SentenceModules::open(directory);
+  modules.check_case(directory, model.tokenizer.tokenizer.lowercase());
+  model.plan = EmbedPlan::make(model.model, modules, "", "");
+  const auto prompt = modules.prompts.find(modules.default_prompt_name);
+  if (prompt != modules.prompts.end()) {
+    model.plan.prompt = prompt->second;
+  } else if (!modules.default_prompt_name.empty()) {
+    throw Error(Error::Kind::data, directory,
+                "the model has no prompt '" + printable(modules.default_prompt_name) + "'");
+  }
+  model.dense.emplace(model.plan.dense);
+  for (const SentenceModules::Dense& module : model.plan.dense) {
+    if (no_mmap) module.weights->hold();
+  }
+  return modules.max_seq_length.value_or(SIZE_MAX);
+} catch (const Error& error) {
+  model.no_vectors = error;
+  return SIZE_MAX;
+}
+
+void set_max_length(bert_model& model, size_t limit) {
+  const Tokenizer& tokenizer = model.tokenizer.tokenizer;
+  const Config& config = model.model.config();
+  if (tokenizer.vocab_size() > config.vocab_size) {
+    throw Error(Error::Kind::data, model.model.directory(),
+                fmt::format("vocabulary of {} tokens, wants at most {}, the rows of the embeddings",
+                            tokenizer.vocab_size(), config.vocab_size));
+  }
+  size_t length = config.max_tokens();
+  length = std::min(length, tokenizer.model_max_length().value_or(length));
+  model.max_length = std::min(length, limit);
+}
+
+bool is_task(std::string_view task) {
+  for (const char* known : {"", "fill-mask", "text-classification", "token-classification",
+                            "question-answering", "next-sentence-prediction"}) {
+    if (task == known) return true;
+  }
+  return false;
+}
+
+constexpr size_t kAnswerWindow = 384;  // of run_squad.py and of transformers' pipeline
+
+bert_model* open_model(const char* name, const bert_model_options& options) {
+  if (name && !*name) refuse("model", "found an empty name");
+  const std::string directory = resolve_model(name ? name : "");
+  const std::string task = options.task ? options.task : "";
+  if (!is_task(task)) refuse("task", fmt::format("found '{}', which is none", printable(task)));
+  const HeadChoice head{options.head ? options.head : "", task};
+  std::unique_ptr<bert_model> model(
+      new bert_model{task,
+                     {Tokenizer::open(directory)},
+                     Model::open(directory, precision_of(options.dtype), head)});
+  if (options.no_mmap) model->model.weights().hold();
+  if (task.empty()) {
+    set_max_length(*model, open_sentence_modules(*model, directory, options.no_mmap != 0));
+  } else {
+    open_head(*model);
+    set_max_length(*model, task == "question-answering" ? kAnswerWindow : SIZE_MAX);
+  }
+  return model.release();
+}
+
+const std::vector<std::string>* labels_of(const bert_model* model) {
+  if (model && model->classifier) return &model->classifier->labels();
+  if (model && model->token_classifier) return &model->token_classifier->labels();
+  return nullptr;
+}
+
+}  // namespace
+
+namespace bert::api {
+
+void need_task(const bert_model& model, std::string_view task) {
+  if (model.task == task) return;
+  refuse("model",
+         fmt::format("was opened for {}, wants {}", model.task.empty() ? "no task" : model.task,
+                     task.empty() ? "no task" : task));
+}
+
+}  // namespace bert::api
+
+int bert_model_open(const char* model, const bert_model_options* options, bert_model** opened) {
+  if (opened) *opened = nullptr;
+  return guard([&] {
+    need(opened, "opened");
+    *opened = open_model(model, read_options(options));
+  });
+}
+
+void bert_model_close(bert_model* model) { delete model; }
+
+const bert_tokenizer* bert_model_tokenizer(const bert_model* model) {
+  return model ? &model->tokenizer : nullptr;
+}
+
+size_t bert_hidden_size(const bert_model* model) {
+  return model ? model->model.config().hidden_size : 0;
+}
+
+size_t bert_layer_count(const bert_model* model) {
+  return model ? model->model.config().num_hidden_layers : 0;
+}
+
+size_t bert_attention_head_count(const bert_model* model) {
+  return model ? model->model.config().num_attention_heads : 0;
+}
+
+size_t bert_max_length(const bert_model* model) { return model ? model->max_length : 0; }
+
+size_t bert_label_count(const bert_model* model) {
+  const auto* labels = labels_of(model);
+  return labels ? labels->size() : 0;
+}
+
+const char* bert_label(const bert_model* model, size_t index) {
+  const auto* labels = labels_of(model);
+  return labels && index < labels->size() ? (*labels)[index].c_str() : nullptr;
+}
