@@ -7,7 +7,7 @@
 using namespace bert;
 
 int main(int argc, char** argv) {
-  CLI::App app{"Show what a model directory holds."};
+  tools::Command app{"Show what a model directory holds."};
   app.footer("bert-info --shapes --seq 16");
   std::string name;
   bool parameters = false, shapes = false, tree = false, cpu = false;
@@ -15,18 +15,18 @@ int main(int argc, char** argv) {
   size_t tokens = 128;
   tools::add_model(app, name);
   auto* what = app.add_option_group("what", "one of these instead of the summary");
-  what->add_flag("--params", parameters, "a row for each tensor, and the total");
-  auto* shapes_flag =
-      what->add_flag("--shapes", shapes, "the shapes of a text's tensors, step by step");
-  what->add_flag("--tree", tree, "the modules as a tree");
-  what->add_flag("--cpu", cpu, "the kernels and threads of this machine; reads no model");
-  what->add_option("--check", patient, "check a model directory; status 1 if there are errors")
-      ->type_name("DIR");
+  app.add({"--params", "a row for each tensor, and the total"}, parameters, what);
+  auto shapes_flag =
+      app.add({"--shapes", "the shapes of a text's tensors, step by step"}, shapes, what);
+  app.add({"--tree", "the modules as a tree"}, tree, what);
+  app.add({"--cpu", "the kernels and threads of this machine; reads no model"}, cpu, what);
+  app.add({"--check", "check a model directory; status 1 if there are errors", tools::model()},
+          patient, what);
   what->require_option(0, 1);
-  app.add_option("--seq", tokens, "tokens of the text for --shapes (default: 128)")
-      ->type_name("N")
+  app.add({"--seq", "tokens of the text for --shapes (default: 128)", tools::whole()}, tokens)
+      .of("tokens")
       ->needs(shapes_flag);
-  app.add_option("DIR", name, "the same as -m");
+  app.add({"DIR", "the same as -m", tools::text("TEXT")}, name);
 
   return tools::run(app, argc, argv, [&] {
     Rows rows;

@@ -14,32 +14,35 @@ struct Options {
   std::string labels, rename, gold;
 };
 
-void add(CLI::App& app, Options& o) {
-  app.add_flag("--pair", o.classify.pair, "read a pair of texts (default: fields 1 and 2)");
-  auto* all = app.add_flag("--all", o.classify.all, "one score per label, in the model's order");
-  auto* top = app.add_option("-k,--top-k", o.classify.top_k, "the K best labels, with their scores")
-                  ->check(CLI::PositiveNumber)
-                  ->excludes(all)
-                  ->type_name("K");
-  auto* threshold = app.add_option("--threshold", o.classify.threshold,
-                                   "only labels with at least this probability, '-' for none")
-                        ->check(CLI::Range(0.0, 1.0))
-                        ->excludes(all)
-                        ->excludes(top)
-                        ->type_name("P");
-  app.add_flag("--logits", o.choice.logits, "write the model's raw scores instead of probabilities")
+void add(tools::Command& app, Options& o) {
+  app.add({"--pair", "read a pair of texts (default: fields 1 and 2)"}, o.classify.pair);
+  auto all = app.add({"--all", "one score per label, in the model's order"}, o.classify.all);
+  auto top = app.add({"-k,--top-k", "the K best labels, with their scores", tools::positive("K")},
+                     o.classify.top_k)
+                 ->excludes(all);
+  auto threshold =
+      app.add({"--threshold", "only labels with at least this probability, '-' for none",
+               tools::real(0.0, 1.0, "P")},
+              o.classify.threshold)
+          ->excludes(all)
+          ->excludes(top);
+  app.add({"--logits", "write the model's raw scores instead of probabilities"}, o.choice.logits)
       ->excludes(threshold);
-  app.add_option("--rename", o.rename, "new names for the model's labels, in their order")
-      ->type_name("A,B,...");
-  app.add_option("--labels", o.labels, "candidate labels for zero-shot, with an NLI model")
-      ->type_name("A,B,...");
-  app.add_option("--template", o.choice.hypothesis_template,
-                 "hypothesis for a candidate (default: 'This example is {}.')")
-      ->type_name("TEXT");
-  app.add_flag("--multi-label", o.choice.independent, "any number of candidates may be true");
-  app.add_option("--gold", o.gold,
-                 "field with the true label: report accuracy, precision, recall, F1 on stderr")
-      ->type_name("N");
+  app.add({"--rename", "new names for the model's labels, in their order", tools::text("A,B,...")},
+          o.rename)
+      .of("names");
+  app.add({"--labels", "candidate labels for zero-shot, with an NLI model", tools::text("A,B,...")},
+          o.labels)
+      .of("candidates");
+  app.add({"--template", "hypothesis for a candidate (default: 'This example is {}.')",
+           tools::text("TEXT")},
+          o.choice.hypothesis_template)
+      .of("hypothesis_template");
+  app.add({"--multi-label", "any number of candidates may be true"}, o.choice.independent)
+      .of("independent");
+  app.add({"--gold", "field with the true label: report accuracy, precision, recall, F1 on stderr",
+           tools::column()},
+          o.gold);
 }
 
 std::vector<std::string> split_labels(const char* option, const std::string& text) {
@@ -72,7 +75,7 @@ std::vector<std::string> column_names(const LabelPlan& plan, const ClassifyOptio
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Label each line of text."};
+  tools::Command app{"Label each line of text."};
   app.footer("classify -o reviews.txt | cut -f 1 | sort | uniq -c");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator);
   tools::ModelOptions models(app, Overflow::cut);
@@ -90,9 +93,7 @@ int main(int argc, char** argv) {
     rows.fill(task);
     if (!plan.hypotheses.empty()) task.encode.truncation = Truncation::only_first;
     ClassifyOptions& classify = options.classify;
-    const auto* fields = app.get_option("--fields");
-    classify.pair |=
-        fields->count() > 0 && fields->as<std::string>().find(',') != std::string::npos;
+    classify.pair |= rows.fields().find(',') != std::string::npos;
     if (classify.pair && !plan.hypotheses.empty())
       throw Error(Error::Kind::usage, "--labels", "candidates want one text, found two");
     rows.stream().texts = classify.pair ? 2 : 1;
@@ -102,8 +103,8 @@ int main(int argc, char** argv) {
     if (!options.gold.empty()) {
       if (plan.values && plan.labels.size() > 1)
         throw Error(Error::Kind::usage, "--gold", "wants a model with labels or with one value");
-      rows.stream().want_truth("--gold", options.gold);
-      const bool whole = !classify.pair && fields->count() == 0;  // the line has the label
+      rows.stream().want_truth("gold", options.gold);
+      const bool whole = !classify.pair && !rows.fields_given();  // the line has the label
       if (whole) rows.stream().fields = {options.gold == "1" ? "2" : "1"};
       if (plan.labels.size() == 1) classify.value_metrics = &value_metrics;
       if (plan.labels.size() > 1) classify.label_metrics = &label_metrics;

@@ -16,29 +16,24 @@ struct Options {
   VectorFormat format = VectorFormat::tsv;
 };
 
-void add(CLI::App& app, Options& o) {
-  app.add_option("--pool", o.pool,
-                 "cls, mean, max, ..., pooler; none: a row per token (default: the model's own)")
-      ->type_name("MODE");
-  app.add_option("--layers", o.layers,
-                 "0, 12, -2, sum:9-12, mean:9-12, concat:9-12, word or onehot (default: -1)")
-      ->type_name("EXPR");
-  app.add_flag("--words", o.words, "write one row per word, the mean of its pieces");
-  app.add_flag("--normalize", o.normalize, "scale each vector to length 1");
-  app.add_option("--dims", o.dims, "keep the first N numbers")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  app.add_flag("--compare", o.compare, "write the cosine of the texts in two fields");
-  app.add_option("--prompt", o.prompt, "text put before every record")->type_name("TEXT");
-  app.add_option("--prompt-name", o.prompt_name, "one of the model's own prompts")
-      ->type_name("NAME");
-  tools::add_choice<VectorFormat>(
-      app, "--format", o.format,
-      {{"tsv", VectorFormat::tsv}, {"npy", VectorFormat::npy}, {"f32", VectorFormat::f32}},
-      "output format");
-  app.add_option("--rows", o.rows, "number of rows, for npy written to a pipe")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+void add(tools::Command& app, Options& o) {
+  app.add(
+      {"--pool", "cls, mean, max, ..., pooler; none: a row per token (default: the model's own)",
+       tools::text("MODE")},
+      o.pool);
+  app.add({"--layers", "0, 12, -2, sum:9-12, mean:9-12, concat:9-12, word or onehot (default: -1)",
+           tools::text("EXPR")},
+          o.layers);
+  app.add({"--words", "write one row per word, the mean of its pieces"}, o.words);
+  app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
+  app.add({"--dims", "keep the first N numbers", tools::positive()}, o.dims);
+  app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare);
+  app.add({"--prompt", "text put before every record", tools::text("TEXT")}, o.prompt);
+  app.add({"--prompt-name", "one of the model's own prompts", tools::text("NAME")}, o.prompt_name);
+  app.add<VectorFormat>(
+      {"--format", "output format"}, o.format,
+      {{"tsv", VectorFormat::tsv}, {"npy", VectorFormat::npy}, {"f32", VectorFormat::f32}});
+  app.add({"--rows", "number of rows, for npy written to a pipe", tools::positive()}, o.rows);
 }
 
 EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Options& o) {
@@ -78,7 +73,7 @@ std::vector<std::string> column_names(const EmbedPlan& plan, const Model& model)
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Turn each line of text into a vector."};
+  tools::Command app{"Turn each line of text into a vector."};
   app.footer("printf 'a cat on a mat\\tthe cat sat\\n' | embed --compare");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
@@ -95,12 +90,13 @@ int main(int argc, char** argv) {
     for (const SentenceModules::Dense& module : plan.dense) models.settle(*module.weights);
     TaskOptions task;
     models.fill(task, tokenizer, model, modules.max_seq_length);
-    if (plan.per_token) rows.several_rows();
-    rows.fill(task);
+    tools::RowShape shape;
+    if (plan.per_token) shape.record = tools::RowShape::Per::several;
+    if (plan.format != VectorFormat::tsv) shape.binary_width = plan.width(model);
+    rows.fill(task, shape);
 
     rows.stream().texts = options.compare ? 2 : 1;
     rows.stream().output_names = column_names(plan, model);
-    if (plan.format != VectorFormat::tsv) rows.binary_rows(plan.width(model));
     std::optional<tools::NpyOutput> npy;
     if (plan.format == VectorFormat::npy) npy.emplace(options.rows, plan.width(model));
     const int status = rows.run(

@@ -30,46 +30,45 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-void add(CLI::App& app, Options& o) {
+void add(tools::Command& app, Options& o) {
   FinetuneOptions& f = o.finetune;
   tools::add_model(app, o.model, "model to start from (else $BERT_MODEL, else the default)");
-  tools::add_choice<FinetuneTask>(
-      app, "--task", f.task,
-      {{"classify", FinetuneTask::classify}, {"ner", FinetuneTask::ner}, {"qa", FinetuneTask::qa}},
-      "the task to train for");
-  app.add_option("--head", f.head, "add this head to a copy of the model")->type_name("NAME");
-  app.add_option("--train", f.train.files, "files with examples to learn from")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--dev", f.dev, "files with examples that choose the best epoch")
-      ->type_name("FILE");
-  app.add_option("-f,--field", o.fields, "fields of the text or texts (default: 1, or 1,2)")
-      ->type_name("N[,M]");
-  app.add_option("--label", f.train.label_field, "field of the label (default: after the texts)")
-      ->type_name("N");
-  app.add_flag("--pair", o.pair, "an example is a pair of texts");
-  app.add_flag("--header", f.train.header, "the first line of each file names the columns");
-  app.add_option("--labels", o.labels, "the labels in the order of their ids")->type_name("A,B,..");
-  app.add_flag("--multi-label", o.several, "several labels per text, separated by commas");
-  app.add_flag("--regression", o.regression, "the label is a number");
-  app.add_option("--epochs", f.epochs,
-                 "passes over the examples (default: 3, or enough for 60 steps)")
-      ->type_name("X");
-  app.add_option("--patience", f.patience, "end after N epochs without a better score")
-      ->type_name("N");
-  app.add_option("--class-weights", o.class_weights, "'balanced', or a weight for each label")
-      ->type_name("W,W,..");
-  app.add_option("--freeze-layers", f.freeze_layers, "do not train embeddings and lowest N layers")
-      ->type_name("N");
-  app.add_flag("--freeze-embeddings", f.freeze_embeddings, "do not train the embeddings");
-  app.add_option("--layer-decay", f.layer_decay,
-                 "factor of the learning rate for each layer further down (default: 1)")
-      ->check(CLI::Range(0., 1.))
-      ->type_name("X");
-  app.add_option("--max-seq-length", f.max_length,
-                 "tokens per sequence (default: the model's, qa: at most 384)")
-      ->type_name("N");
-  app.add_option("--stride", f.train.stride, "overlap of windows (default: 128)")->type_name("N");
+  app.add<FinetuneTask>(
+      {"--task", "the task to train for"}, f.task,
+      {{"classify", FinetuneTask::classify}, {"ner", FinetuneTask::ner}, {"qa", FinetuneTask::qa}});
+  app.add({"--head", "add this head to a copy of the model", tools::text("NAME")}, f.head);
+  app.add({"--train", "files with examples to learn from", tools::text("FILE")}, f.train.files)
+      ->required();
+  app.add({"--dev", "files with examples that choose the best epoch", tools::text("FILE")}, f.dev);
+  app.add({"-f,--field", "fields of the text or texts (default: 1, or 1,2)", tools::text("N[,M]")},
+          o.fields)
+      .of("fields")
+      .shown_as("-f");
+  app.add({"--label", "field of the label (default: after the texts)", tools::column()},
+          f.train.label_field)
+      .of("label_field");
+  app.add({"--pair", "an example is a pair of texts"}, o.pair);
+  app.add({"--header", "the first line of each file names the columns"}, f.train.header);
+  app.add({"--labels", "the labels in the order of their ids", tools::text("A,B,..")}, o.labels);
+  app.add({"--multi-label", "several labels per text, separated by commas"}, o.several);
+  app.add({"--regression", "the label is a number"}, o.regression);
+  app.add(
+      {"--epochs", "passes over the examples (default: 3, or enough for 60 steps)", tools::real()},
+      f.epochs);
+  app.add({"--patience", "end after N epochs without a better score", tools::whole()}, f.patience);
+  app.add({"--class-weights", "'balanced', or a weight for each label", tools::text("W,W,..")},
+          o.class_weights);
+  app.add({"--freeze-layers", "do not train embeddings and lowest N layers", tools::whole()},
+          f.freeze_layers);
+  app.add({"--freeze-embeddings", "do not train the embeddings"}, f.freeze_embeddings);
+  app.add({"--layer-decay", "factor of the learning rate for each layer further down (default: 1)",
+           tools::real(0., 1.)},
+          f.layer_decay);
+  app.add({"--max-seq-length", "tokens per sequence (default: the model's, qa: at most 384)",
+           tools::whole()},
+          f.max_length)
+      .of("max_length");
+  app.add({"--stride", "overlap of windows (default: 128)", tools::whole()}, f.train.stride);
 }
 
 void settle(Options& o) {
@@ -106,7 +105,7 @@ void settle(Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Train a model for a task on labelled examples."};
+  tools::Command app{"Train a model for a task on labelled examples."};
   app.footer("finetune --train train.tsv --dev dev.tsv --header --output my-model");
   Options options;
   add(app, options);

@@ -15,37 +15,36 @@ struct Options {
   std::string gold, labels;
 };
 
-void add(CLI::App& app, Options& o) {
-  app.add_option("-k,--top-k", o.fill.top_k, "the K best candidates for each mask, one per row")
-      ->check(CLI::PositiveNumber)
-      ->type_name("K");
-  app.add_flag("--tokens", o.fill.tokens, "read and write tokens, as tokenize writes them");
-  app.add_flag("--joint", o.fill.joint, "fill the masks of a record together");
-  app.add_option("--beam", o.fill.beam, "solutions kept with --joint (default: 5)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  tools::add_choice<FillOrder>(app, "--order", o.fill.order,
-                               {{"confidence", FillOrder::confidence}, {"left", FillOrder::left}},
-                               "which mask is filled next");
-  app.add_option("--max-pieces", o.fill.max_pieces, "fill a mask with a word of 1 to N pieces")
-      ->check(CLI::Range(1, 16))
-      ->type_name("N");
-  app.add_option("--targets", o.fill.targets, "the only candidates, separated by commas")
+void add(tools::Command& app, Options& o) {
+  app.add({"-k,--top-k", "the K best candidates for each mask, one per row", tools::positive("K")},
+          o.fill.top_k)
+      .shown_as("-k");
+  app.add({"--tokens", "read and write tokens, as tokenize writes them"}, o.fill.tokens);
+  app.add({"--joint", "fill the masks of a record together"}, o.fill.joint);
+  app.add({"--beam", "solutions kept with --joint (default: 5)", tools::positive()}, o.fill.beam);
+  app.add<FillOrder>({"--order", "which mask is filled next"}, o.fill.order,
+                     {{"confidence", FillOrder::confidence}, {"left", FillOrder::left}});
+  app.add({"--max-pieces", "fill a mask with a word of 1 to N pieces", tools::whole(1, 16)},
+          o.fill.max_pieces);
+  app.add({"--targets", "the only candidates, separated by commas", tools::text("WORDS")},
+          o.fill.targets)
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("WORDS");
-  app.add_option("--gold", o.gold, "field with the true text: measure instead of filling")
-      ->type_name("N");
-  app.add_option("--labels", o.labels, "as --gold, with the labels that mlm-mask --labels wrote")
-      ->type_name("N");
-  app.add_option("--prompt", o.fill.prompt, "a text with {} where the record belongs")
-      ->type_name("TEXT");
-  app.add_option("--calibrate", o.fill.calibration,
-                 "divide each probability by the one that this content-free prompt gives")
-      ->type_name("TEXT");
-  app.add_option("--verbalizer", o.verbalizers,
-                 "a label and the words that mean it; writes label and probability (repeatable)")
-      ->type_name("LABEL=WORDS")
+      ->allow_extra_args(false);
+  app.add({"--gold", "field with the true text: measure instead of filling", tools::column()},
+          o.gold);
+  app.add({"--labels", "as --gold, with the labels that mlm-mask --labels wrote", tools::column()},
+          o.labels);
+  app.add({"--prompt", "a text with {} where the record belongs", tools::text("TEXT")},
+          o.fill.prompt);
+  app.add({"--calibrate", "divide each probability by the one that this content-free prompt gives",
+           tools::text("TEXT")},
+          o.fill.calibration)
+      .of("calibration");
+  app.add({"--verbalizer",
+           "a label and the words that mean it; writes label and probability (repeatable)",
+           tools::text("LABEL=WORDS")},
+          o.verbalizers)
+      .of("verbalizers")
       ->allow_extra_args(false);  // the next argument is a FILE
 }
 
@@ -78,7 +77,7 @@ void finish(Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Fill the masks in each line of text."};
+  tools::Command app{"Fill the masks in each line of text."};
   app.footer("echo 'Mozart was a famous [MASK].' | mlm-fill -k 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
@@ -93,14 +92,14 @@ int main(int argc, char** argv) {
     TaskOptions task;
     models.fill(task, tokenizer, model);
     const bool measured = options.fill.truth != FillTruth::none;
-    if (measured || (options.fill.top_k > 0 && options.verbalizers.empty())) rows.several_rows();
-    rows.fill(task);
+    const bool several = measured || (options.fill.top_k > 0 && options.verbalizers.empty());
+    rows.fill(task, {several ? tools::RowShape::Per::several : tools::RowShape::Per::one});
     const FillPlan plan = FillPlan::make(options.fill, tokenizer, task.encode.max_length);
     if (measured) {
-      rows.stream().want_truth("--gold", options.gold);
-      rows.stream().want_truth("--labels", options.labels);
+      rows.stream().want_truth("gold", options.gold);
+      rows.stream().want_truth("labels", options.labels);
       // The text must not include the true text.
-      if (app.count("--fields") == 0) rows.stream().fields = {"1"};
+      if (!rows.fields_given()) rows.stream().fields = {"1"};
     }
     rows.stream().output_names = plan.columns();
 

@@ -15,36 +15,36 @@ struct Options {
   std::string spans, key;
 };
 
-void add(CLI::App& app, Options& o) {
-  app.add_option("--mlm-probability,--masked-lm-prob", o.masking.mlm_probability,
-                 "share of the tokens that are chosen (default: 0.15)")
-      ->type_name("P");
-  app.add_option("--mask-replace-prob", o.masking.mask_replace_prob,
-                 "share of the chosen tokens that become masks (default: 0.8)")
-      ->type_name("P");
-  app.add_option("--random-replace-prob", o.masking.random_replace_prob,
-                 "share of the chosen tokens that become random tokens (default: 0.1)")
-      ->type_name("P");
-  app.add_flag("--whole-word", o.masking.whole_word, "choose all pieces of a word together");
-  app.add_option("--seed", o.masking.seed, "seed of the random choices (default: 12345)")
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--key", o.key,
-                 "field that, with the seed, decides the random choices (default: the text)")
-      ->type_name("N");
-  app.add_flag("--each", o.each, "hide every word in turn, one row each: record text");
-  app.add_option("--match", o.mask.pattern, "hide what a POSIX extended regular expression matches")
-      ->type_name("REGEX");
-  app.add_option("--spans", o.spans, "hide the byte spans in a field, as in 3-8 12-15")
-      ->type_name("N");
-  app.add_flag("--tokens", o.mask.tokens, "read and write tokens, as tokenize writes them");
-  app.add_flag("--labels", o.mask.labels,
-               "write the hidden tokens as a second column, index:token ...");
-  app.add_flag("--show", o.mask.show, "write a row for each chosen token instead of the text");
+void add(tools::Command& app, Options& o) {
+  app.add({"--mlm-probability,--masked-lm-prob",
+           "share of the tokens that are chosen (default: 0.15)", tools::real("P")},
+          o.masking.mlm_probability);
+  app.add({"--mask-replace-prob", "share of the chosen tokens that become masks (default: 0.8)",
+           tools::real("P")},
+          o.masking.mask_replace_prob);
+  app.add({"--random-replace-prob",
+           "share of the chosen tokens that become random tokens (default: 0.1)", tools::real("P")},
+          o.masking.random_replace_prob);
+  app.add({"--whole-word", "choose all pieces of a word together"}, o.masking.whole_word);
+  app.add({"--seed", "seed of the random choices (default: 12345)", tools::whole()}, o.masking.seed)
+      ->default_str(std::to_string(o.masking.seed));
+  app.add({"--key", "field that, with the seed, decides the random choices (default: the text)",
+           tools::column()},
+          o.key);
+  app.add({"--each", "hide every word in turn, one row each: record text"}, o.each);
+  app.add(
+         {"--match", "hide what a POSIX extended regular expression matches", tools::text("REGEX")},
+         o.mask.pattern)
+      .of("pattern");
+  app.add({"--spans", "hide the byte spans in a field, as in 3-8 12-15", tools::column()}, o.spans);
+  app.add({"--tokens", "read and write tokens, as tokenize writes them"}, o.mask.tokens);
+  app.add({"--labels", "write the hidden tokens as a second column, index:token ..."},
+          o.mask.labels);
+  app.add({"--show", "write a row for each chosen token instead of the text"}, o.mask.show);
 }
 
 /// Sets the way in which tokens are chosen.
-void finish(CLI::App& app, Options& o) {
+void finish(tools::Command& app, Options& o) {
   const bool match = app.count("--match") > 0;
   if (int{o.each} + int{match} + int{!o.spans.empty()} > 1) {
     throw Error(Error::Kind::usage, "", "wants one of --each, --match, --spans");
@@ -61,7 +61,7 @@ void finish(CLI::App& app, Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Hide tokens of each line of text, for a masked language model to guess."};
+  tools::Command app{"Hide tokens of each line of text, for a masked language model to guess."};
   app.footer("mlm-mask --seed 1 text.txt | mlm-fill");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
@@ -74,11 +74,11 @@ int main(int argc, char** argv) {
     const Masking masking(tokenizer, options.masking);
     TaskOptions task;
     models.fill_tokens(task, tokenizer, true, false);
-    if (options.mask.show || options.each) rows.several_rows();
-    rows.fill(task);
-    rows.stream().want_field("--spans", options.spans);
-    rows.stream().want_field("--key", options.key);
-    if (!rows.stream().extra_fields.empty() && app.count("--fields") == 0) {
+    const bool several = options.mask.show || options.each;
+    rows.fill(task, {several ? tools::RowShape::Per::several : tools::RowShape::Per::one});
+    rows.stream().want_field("spans", options.spans);
+    rows.stream().want_field("key", options.key);
+    if (!rows.stream().extra_fields.empty() && !rows.fields_given()) {
       rows.stream().fields = {"1"};
     }
     rows.stream().output_names = {"text"};

@@ -15,26 +15,24 @@ struct Options {
   std::string context, group;
 };
 
-void add(CLI::App& app, Options& o) {
-  tools::add_choice<PllMetric>(app, "--metric", o.score.metric,
-                               {{"original", PllMetric::original},
-                                {"word-l2r", PllMetric::word_l2r},
-                                {"whole-word", PllMetric::whole_word}},
-                               "what is hidden while a token is scored");
-  tools::add_choice<ScoreUnit>(
-      app, "--normalize", o.score.normalize,
-      {{"none", ScoreUnit::none}, {"tokens", ScoreUnit::tokens}, {"words", ScoreUnit::words}},
-      "divide each score by the number of tokens or words");
-  app.add_flag("--per-token", o.per_token, "write one row per token: record index token logprob");
-  app.add_flag("--per-word", o.per_word, "write one row per word: record index word logprob");
-  app.add_flag("--pair", o.pair, "score the texts of two fields and say which is better");
-  app.add_option("--context", o.context, "field with a text that comes before and is not scored")
-      ->type_name("N");
-  app.add_option("--group", o.group, "field that names the record's group in the summary")
-      ->type_name("N");
-  app.add_flag("--summary", o.score.summary_only,
-               "write accuracy (--pair) or pseudo-perplexity by group instead of rows");
-  app.add_flag("--tokens", o.score.tokens, "read tokens, as tokenize writes them");
+void add(tools::Command& app, Options& o) {
+  app.add<PllMetric>({"--metric", "what is hidden while a token is scored"}, o.score.metric,
+                     {{"original", PllMetric::original},
+                      {"word-l2r", PllMetric::word_l2r},
+                      {"whole-word", PllMetric::whole_word}});
+  app.add<ScoreUnit>(
+      {"--normalize", "divide each score by the number of tokens or words"}, o.score.normalize,
+      {{"none", ScoreUnit::none}, {"tokens", ScoreUnit::tokens}, {"words", ScoreUnit::words}});
+  app.add({"--per-token", "write one row per token: record index token logprob"}, o.per_token);
+  app.add({"--per-word", "write one row per word: record index word logprob"}, o.per_word);
+  app.add({"--pair", "score the texts of two fields and say which is better"}, o.pair);
+  app.add({"--context", "field with a text that comes before and is not scored", tools::column()},
+          o.context);
+  app.add({"--group", "field that names the record's group in the summary", tools::column()},
+          o.group);
+  app.add({"--summary", "write accuracy (--pair) or pseudo-perplexity by group instead of rows"},
+          o.score.summary_only);
+  app.add({"--tokens", "read tokens, as tokenize writes them"}, o.score.tokens);
 }
 
 void finish(Options& o) {
@@ -69,7 +67,7 @@ void report(const ScoreSummary& summary, const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Score each line of text with a masked language model."};
+  tools::Command app{"Score each line of text with a masked language model."};
   app.footer("mlm-score text.txt | sort -g | head -n 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator);
   tools::ModelOptions models(app, Overflow::cut);
@@ -84,18 +82,16 @@ int main(int argc, char** argv) {
     const MaskedLM head = MaskedLM::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model);
-    if (options.score.summary_only) {
-      rows.drop_rows();
-    } else if (options.per_token || options.per_word) {
-      rows.several_rows();
-    }
-    rows.fill(task);
+    using Per = tools::RowShape::Per;
+    rows.fill(task, {options.score.summary_only              ? Per::none
+                     : options.per_token || options.per_word ? Per::several
+                                                             : Per::one});
     StreamOptions& stream = rows.stream();
     stream.texts = options.pair ? 2 : 1;
     stream.chunk_records = 16;  // a record has many sequences
-    stream.want_field("--context", options.context);
-    stream.want_field("--group", options.group);
-    if (!stream.extra_fields.empty() && !options.pair && app.count("--fields") == 0) {
+    stream.want_field("context", options.context);
+    stream.want_field("group", options.group);
+    if (!stream.extra_fields.empty() && !options.pair && !rows.fields_given()) {
       stream.fields = {"1"};
     }
     stream.output_names = column_names(options);

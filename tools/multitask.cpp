@@ -9,17 +9,16 @@
 using namespace bert;
 
 int main(int argc, char** argv) {
-  CLI::App app{"Train one trunk for several tasks at once."};
+  tools::Command app{"Train one trunk for several tasks at once."};
   app.footer("multitask tasks.tsv -m all-MiniLM-L6-v2 --steps 200 --output my-tasks");
   MultitaskOptions options;
   options.save_every = 1000;
   std::string model;
-  app.add_option("tasks", options.tasks, "table of the tasks")->required()->type_name("FILE");
+  app.add({"tasks", "table of the tasks", tools::text("FILE")}, options.tasks)->required();
   tools::add_model(app, model, "model to start from (else $BERT_MODEL, else the default)");
-  app.add_option("--steps", options.steps, "steps of training (default: 10000)")->type_name("N");
-  app.add_option("--eval-steps", options.eval_every, "steps between output rows (default: 500)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+  app.add({"--steps", "steps of training (default: 10000)", tools::whole()}, options.steps);
+  app.add({"--eval-steps", "steps between output rows (default: 500)", tools::positive()},
+          options.eval_every);
   tools::TrainingOptions training(app, false);
 
   return tools::run(app, argc, argv, [&] {

@@ -14,32 +14,30 @@ struct Options {
   bool gold = false;
 };
 
-void add(CLI::App& app, Options& o) {
+void add(tools::Command& app, Options& o) {
   NerOptions& ner = o.ner;
-  tools::add_choice<Aggregation>(app, "--aggregation", ner.aggregation,
-                                 {{"none", Aggregation::none},
-                                  {"simple", Aggregation::simple},
-                                  {"first", Aggregation::first},
-                                  {"average", Aggregation::average},
-                                  {"max", Aggregation::max}},
-                                 "how the pieces of a word get one label (default: first)");
-  auto* words = app.add_flag_callback(
-      "--words", [&ner] { ner.input = NerInput::words; },
-      "the words of the text are separated by blanks");
-  auto* columns = app.add_flag_callback(
-      "--columns", [&ner] { ner.input = NerInput::columns; },
-      "read CoNLL columns: one word per line, an empty line after each sentence");
-  auto* marked = app.add_flag_callback(
-      "--inline", [&ner] { ner.output = NerOutput::marked; },
-      "write the text with its entities marked");
-  auto* conll = app.add_flag_callback(
-      "--conll", [&ner] { ner.output = NerOutput::columns; },
-      "write one row per word with its label, an empty row after each record");
-  app.add_option("--threshold", ner.threshold, "write only entities with at least this score")
-      ->type_name("X");
-  app.add_flag("--chars", o.chars, "start and end count code points");
-  app.add_flag("--gold", o.gold,
-               "the last column is the true label: report precision, recall, F1 on stderr")
+  app.add<Aggregation>({"--aggregation", "how the pieces of a word get one label (default: first)"},
+                       ner.aggregation,
+                       {{"none", Aggregation::none},
+                        {"simple", Aggregation::simple},
+                        {"first", Aggregation::first},
+                        {"average", Aggregation::average},
+                        {"max", Aggregation::max}});
+  auto words = app.add({"--words", "the words of the text are separated by blanks"},
+                       [&ner] { ner.input = NerInput::words; });
+  auto columns = app.add(
+      {"--columns", "read CoNLL columns: one word per line, an empty line after each sentence"},
+      [&ner] { ner.input = NerInput::columns; });
+  auto marked = app.add({"--inline", "write the text with its entities marked"},
+                        [&ner] { ner.output = NerOutput::marked; });
+  auto conll =
+      app.add({"--conll", "write one row per word with its label, an empty row after each record"},
+              [&ner] { ner.output = NerOutput::columns; });
+  app.add({"--threshold", "write only entities with at least this score", tools::real()},
+          ner.threshold);
+  app.add({"--chars", "start and end count code points"}, o.chars);
+  app.add({"--gold", "the last column is the true label: report precision, recall, F1 on stderr"},
+          o.gold)
       ->needs(columns);
   columns->excludes(words);
   conll->excludes(marked);
@@ -52,7 +50,7 @@ void add(CLI::App& app, Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Find the names in each line of text."};
+  tools::Command app{"Find the names in each line of text."};
   app.footer("echo 'Ada Lovelace was born in London.' | ner");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator);
   tools::ModelOptions models(app, Overflow::window);
@@ -64,20 +62,19 @@ int main(int argc, char** argv) {
     const Model model = models.open_model("token-classification");
     const TokenClassifier head = TokenClassifier::open(model);
     NerOptions& ner = options.ner;
-    if (ner.input == NerInput::columns) {
-      rows.drop_line();
-      rows.stream().paragraphs = true;
-    }
-    if (ner.output == NerOutput::columns) rows.drop_number_and_line();
+    tools::RowShape shape;
+    rows.stream().paragraphs = ner.input == NerInput::columns;
+    shape.number = ner.output != NerOutput::columns;
+    shape.line = shape.number && ner.input != NerInput::columns;
     if (ner.output == NerOutput::rows) {
-      rows.several_rows();
+      shape.record = tools::RowShape::Per::several;
       rows.stream().output_names = {"start", "end", "type", "score", "text"};
     } else {
       rows.stream().output_names = {"text"};
     }
     TaskOptions task;
     models.fill(task, tokenizer, model);
-    rows.fill(task);
+    rows.fill(task, shape);
     task.chars = options.chars;
     EntityMetrics metrics;
     if (options.gold) ner.metrics = &metrics;

@@ -21,14 +21,15 @@ void write_block(const std::vector<DocumentReader::Document>& block, uint64_t ke
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Pairs of sentences for next sentence prediction, half of them true."};
+  tools::Command app{"Pairs of sentences for next sentence prediction, half of them true."};
   app.footer("nsp-pairs corpus.txt | shuf -n 5");
   std::vector<std::string> files;
   uint64_t seed = 1;
-  app.add_option("FILE", files, "sentences, one per line, with an empty line between documents");
-  app.add_option("--seed", seed, "seed of the random choices (default: 1)")->type_name("N");
-  app.add_flag_callback(
-      "-q,--quiet", [] { tools::set_quiet(true); }, "show no notices");
+  app.add({"FILE", "sentences, one per line, with an empty line between documents",
+           tools::text("TEXT")},
+          files);
+  app.add({"--seed", "seed of the random choices (default: 1)", tools::whole()}, seed);
+  app.add({"-q,--quiet", "show no notices"}, [] { tools::set_quiet(true); }).same_rows();
 
   return tools::run(app, argc, argv, [&] {
     constexpr size_t kBlockBytes = 8 << 20;  // negative pairs come from documents of the same block

@@ -6,19 +6,19 @@
 using namespace bert;
 
 int main(int argc, char** argv) {
-  CLI::App app{"How likely is it that the second text follows the first?"};
+  tools::Command app{"How likely is it that the second text follows the first?"};
   app.footer("printf 'I am hungry.\\tLet us eat.\\n' | nsp-score");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2);
   tools::ModelOptions models(app, Overflow::cut);
   NspScoreOptions nsp;
   std::string gold;
-  app.add_flag("--adjacent", nsp.adjacent,
-               "score each line as the sentence after the line before it");
-  app.add_flag("--logits", nsp.logits, "write the logits of IsNext and NotNext");
-  app.add_option("--gold", gold,
-                 "field with IsNext or NotNext: report accuracy, precision, recall, F1 on stderr")
-      ->excludes("--adjacent")
-      ->type_name("N");
+  app.add({"--adjacent", "score each line as the sentence after the line before it"}, nsp.adjacent);
+  app.add({"--logits", "write the logits of IsNext and NotNext"}, nsp.logits);
+  app.add({"--gold",
+           "field with IsNext or NotNext: report accuracy, precision, recall, F1 on stderr",
+           tools::column()},
+          gold)
+      ->excludes("--adjacent");
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     LabelMetrics metrics({"IsNext", "NotNext"});
     if (!gold.empty()) {
       nsp.metrics = &metrics;
-      rows.stream().want_truth("--gold", gold);
+      rows.stream().want_truth("gold", gold);
     }
     const int status = rows.run([&] {
       return std::make_unique<NspScoreWorker>(tokenizer, model, next_sentence, nsp, task);

@@ -18,36 +18,31 @@ struct Options {
   CLI::Option* top_k = nullptr;
 };
 
-void add(CLI::App& app, Options& o) {
-  app.remove_option(app.get_option("--quiet"));  // -q is the question, like the pattern of grep -e
-  app.add_flag_callback(
-      "--quiet", [] { tools::set_quiet(true); }, "write only errors to stderr");
-  o.question = app.add_option("-q,--question", o.qa.question,
-                              "ask every record this question and rank the answers")
-                   ->type_name("TEXT");
-  o.top_k =
-      app.add_option("-k,--top-k", o.qa.top_k,
+void add(tools::Command& app, Options& o) {
+  o.question = app.add(
+      {"-q,--question", "ask every record this question and rank the answers", tools::text("TEXT")},
+      o.qa.question);
+  o.top_k = app.add({"-k,--top-k",
                      "the K best answers of each record, after its number (default: 1); with -q, "
-                     "of all records (default: 10)")
-          ->check(CLI::Range(1, 1 << 20))
-          ->type_name("K");
-  app.add_option("--max-answer-length", o.qa.max_answer_length, "tokens of an answer (default: 30)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  app.add_option(
-         "--null-margin", o.qa.null_margin,
-         "give no answer if its logit is above the best answer's by more than X (with -q: 0)")
-      ->type_name("X");
-  app.add_option("--threshold", o.qa.threshold, "with -q: only answers with at least this score")
-      ->check(CLI::Range(0.0, 1.0))
-      ->needs(o.question)
-      ->type_name("P");
-  app.add_flag("--chars", o.chars, "start and end count code points");
-  app.add_option(
-         "--gold", o.gold,
-         "field with the true answer, or a JSON array of answers: report exact match and F1")
-      ->excludes(o.question)
-      ->type_name("N");
+                     "of all records (default: 10)",
+                     tools::whole(1, 1 << 20, "K")},
+                    o.qa.top_k);
+  app.add({"--max-answer-length", "tokens of an answer (default: 30)", tools::positive()},
+          o.qa.max_answer_length);
+  app.add({"--null-margin",
+           "give no answer if its logit is above the best answer's by more than X (with -q: 0)",
+           tools::real()},
+          o.qa.null_margin);
+  app.add({"--threshold", "with -q: only answers with at least this score",
+           tools::real(0.0, 1.0, "P")},
+          o.qa.threshold)
+      ->needs(o.question);
+  app.add({"--chars", "start and end count code points"}, o.chars);
+  app.add({"--gold",
+           "field with the true answer, or a JSON array of answers: report exact match and F1",
+           tools::column()},
+          o.gold)
+      ->excludes(o.question);
 }
 
 /// Writes the answers of all records, best first. Returns 0, or 1 if there is no answer.
@@ -74,9 +69,10 @@ int search(tools::RowOptions& rows, AnswerRanking& ranking,
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Find the answer to a question in a text."};
+  tools::Command app{"Find the answer to a question in a text."};
   app.footer("qa -q 'who sat?' text.txt");
-  tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2);
+  // -q is the question, as the pattern is of grep -e.
+  tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2, "--quiet");
   tools::ModelOptions models(app, Overflow::window);
   Options options;
   add(app, options);
@@ -87,14 +83,13 @@ int main(int argc, char** argv) {
     const QuestionAnswering head = QuestionAnswering::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model, 384);  // 384 as in run_squad.py and transformers' pipeline
-    if (options.top_k->count() > 0) rows.several_rows();
-    if (options.question->count() > 0) rows.drop_rows();
-    rows.fill(task);
+    const bool searching = options.question->count() > 0;
+    using Per = tools::RowShape::Per;
+    rows.fill(task, {searching ? Per::none : options.top_k->count() > 0 ? Per::several : Per::one});
     task.chars = options.chars;
     task.encode.truncation = Truncation::only_second;
 
     QaOptions& qa = options.qa;
-    const bool searching = options.question->count() > 0;
     AnswerRanking ranking(options.top_k->count() > 0 ? qa.top_k : 10);
     AnswerMetrics metrics;
     if (searching) {
@@ -104,7 +99,7 @@ int main(int argc, char** argv) {
     }
     if (!options.gold.empty()) {
       qa.metrics = &metrics;
-      rows.stream().want_truth("--gold", options.gold);
+      rows.stream().want_truth("gold", options.gold);
     }
     const auto make_worker = [&] {
       return std::make_unique<QaWorker>(tokenizer, model, head, qa, task);

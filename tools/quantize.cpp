@@ -15,27 +15,29 @@
 using namespace bert;
 
 int main(int argc, char** argv) {
-  CLI::App app{"Write a model directory in the order and precision that the tools compute with."};
+  tools::Command app{
+      "Write a model directory in the order and precision that the tools compute with."};
   app.footer("quantize -m bert-base-uncased --dtype int8 --output small-bert");
   QuantizeOptions options;
   CompareOptions compare;
   compare.threads = allowed_cpus();
   tools::add_model(app, options.model);
-  app.add_option("-o,--output", options.output, "directory to write")->required()->type_name("DIR");
-  tools::add_choice<Precision>(
-      app, "--dtype", options.precision,
-      {{"int8", Precision::int8}, {"bf16", Precision::bf16}, {"f32", Precision::f32}},
-      "number type of the matrices (default: int8)");
-  app.add_option("--head", options.head,
-                 "write only this named head, as the main head of the new model")
-      ->type_name("NAME");
-  app.add_flag("--overwrite", options.overwrite, "replace a model in the output directory");
-  app.add_option("--check", compare.files,
-                 "then compare the results of both models on the lines of files")
-      ->type_name("FILE");
-  app.add_option("-j,--jobs", compare.threads, "threads of --check (default: the CPUs it may use)")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
+  app.add({"-o,--output", "directory to write", tools::directory()}, options.output)->required();
+  app.add<Precision>(
+         {"--dtype", "number type of the matrices (default: int8)"}, options.precision,
+         {{"int8", Precision::int8}, {"bf16", Precision::bf16}, {"f32", Precision::f32}})
+      .same_rows();
+  app.add({"--head", "write only this named head, as the main head of the new model",
+           tools::text("NAME")},
+          options.head);
+  app.add({"--overwrite", "replace a model in the output directory"}, options.overwrite);
+  app.add({"--check", "then compare the results of both models on the lines of files",
+           tools::text("FILE")},
+          compare.files)
+      .of("files");
+  app.add({"-j,--jobs", "threads of --check (default: the CPUs it may use)", tools::whole(1, 1024)},
+          compare.threads)
+      .same_rows();
 
   return tools::run(app, argc, argv, [&] {
     options.model = resolve_model(options.model);

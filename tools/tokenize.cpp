@@ -16,22 +16,20 @@ struct Options {
   Truncation truncation = Truncation::longest_first;
 };
 
-void add(CLI::App& app, Options& o) {
-  app.add_flag("--ids", o.ids, "write ids instead of tokens");
-  app.add_flag("--offsets", o.offsets, "write one row per token: record index start end id token");
-  app.add_flag("--count", o.count, "write the number of tokens");
-  app.add_flag("--decode", o.decode, "read ids and write their text");
-  app.add_flag("--stats", o.stats, "write totals of all records: words, tokens, unknown tokens");
-  app.add_flag("--specials", o.specials,
-               "list the special tokens and their ids, and read no input");
-  app.add_flag("--special", o.special, "add [CLS] and [SEP]");
-  app.add_flag("--pair", o.pair, "read a pair of texts from two fields, and add [CLS] and [SEP]");
-  app.add_flag("--chars", o.chars, "offsets count code points, not bytes");
-  tools::add_choice<Truncation>(app, "--truncation", o.truncation,
-                                {{"longest_first", Truncation::longest_first},
-                                 {"only_first", Truncation::only_first},
-                                 {"only_second", Truncation::only_second}},
-                                "which text of a pair is cut");
+void add(tools::Command& app, Options& o) {
+  app.add({"--ids", "write ids instead of tokens"}, o.ids);
+  app.add({"--offsets", "write one row per token: record index start end id token"}, o.offsets);
+  app.add({"--count", "write the number of tokens"}, o.count);
+  app.add({"--decode", "read ids and write their text"}, o.decode);
+  app.add({"--stats", "write totals of all records: words, tokens, unknown tokens"}, o.stats);
+  app.add({"--specials", "list the special tokens and their ids, and read no input"}, o.specials);
+  app.add({"--special", "add [CLS] and [SEP]"}, o.special);
+  app.add({"--pair", "read a pair of texts from two fields, and add [CLS] and [SEP]"}, o.pair);
+  app.add({"--chars", "offsets count code points, not bytes"}, o.chars);
+  app.add<Truncation>({"--truncation", "which text of a pair is cut"}, o.truncation,
+                      {{"longest_first", Truncation::longest_first},
+                       {"only_first", Truncation::only_first},
+                       {"only_second", Truncation::only_second}});
 }
 
 TokenizeOutput output_of(const Options& o) {
@@ -78,7 +76,7 @@ std::string report(const TokenizeTotals& t) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Split each line of text into the tokens of a model."};
+  tools::Command app{"Split each line of text into the tokens of a model."};
   app.footer("echo 'an unbelievable story' | tokenize");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
@@ -97,9 +95,11 @@ int main(int argc, char** argv) {
     }
     TaskOptions task;
     models.fill_tokens(task, tokenizer, options.special || options.pair, options.pair);
-    if (output == TokenizeOutput::none) rows.drop_rows();
-    if (output == TokenizeOutput::offsets || task.overflow == Overflow::window) rows.several_rows();
-    rows.fill(task);
+    using Per = tools::RowShape::Per;
+    const bool several = output == TokenizeOutput::offsets || task.overflow == Overflow::window;
+    rows.fill(task, {output == TokenizeOutput::none ? Per::none
+                     : several                      ? Per::several
+                                                    : Per::one});
     if (options.stats && task.json) {
       throw Error(Error::Kind::usage, "", "--stats and --json: wants one of them");
     }

@@ -5,25 +5,22 @@
 using namespace bert;
 
 int main(int argc, char** argv) {
-  CLI::App app{"Learn a WordPiece vocabulary from text."};
+  tools::Command app{"Learn a WordPiece vocabulary from text."};
   app.footer("train-vocab --size 300 corpus.txt >vocab.txt");
   TrainVocabOptions options;
-  app.add_option("FILE", options.files, "text to learn from (default: standard input)");
-  app.add_option("--size", options.vocab_size,
-                 "number of tokens with the five special ones (default: 30522)")
-      ->check(CLI::Range(5, 1 << 24))
-      ->type_name("N");
-  app.add_option("--min-frequency", options.min_frequency,
-                 "least number of times that a piece occurs (default: 2)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  app.add_option("--alphabet", options.limit_alphabet,
-                 "most characters in the alphabet (default: 1000)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  app.add_flag("--cased", options.cased, "keep case and accents");
-  app.add_flag_callback(
-      "-q,--quiet", [] { tools::set_quiet(true); }, "show no notices");
+  app.add({"FILE", "text to learn from (default: standard input)", tools::text("TEXT")},
+          options.files);
+  app.add({"--size", "number of tokens with the five special ones (default: 30522)",
+           tools::whole(5, 1 << 24)},
+          options.vocab_size)
+      .of("vocab_size");
+  app.add({"--min-frequency", "least number of times that a piece occurs (default: 2)",
+           tools::positive()},
+          options.min_frequency);
+  app.add({"--alphabet", "most characters in the alphabet (default: 1000)", tools::positive()},
+          options.limit_alphabet);
+  app.add({"--cased", "keep case and accents"}, options.cased);
+  app.add({"-q,--quiet", "show no notices"}, [] { tools::set_quiet(true); }).same_rows();
 
   return tools::run(app, argc, argv, [&] {
     options.on_notice = tools::notice;

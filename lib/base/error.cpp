@@ -71,6 +71,13 @@ Error::Error(Kind kind, std::string_view where, std::string_view what) : kind_(k
   message_ += printable(what, kLongestMessage);
 }
 
+Error Error::of_field(std::string_view field, std::string_view what, Kind kind) {
+  const std::string name(field);
+  Error error(kind, name.empty() ? name : "`" + name + "`", what);
+  error.field_ = name;
+  return error;
+}
+
 Error Error::from_errno(std::string_view where, std::string_view action, int error_number) {
   std::string what(action);
   if (!what.empty()) what += ": ";

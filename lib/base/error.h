@@ -34,16 +34,23 @@ class BERT_API Error : public std::exception {
 
   Error(Kind kind, std::string_view where, std::string_view what);
 
+  /// Of a value in an options struct: `field` is the member's name, as in "learning_rate". Messages
+  /// write the names of fields in backquotes: "`independent`: wants `candidates`"; the tools put
+  /// the option that sets a field in its place.
+  static Error of_field(std::string_view field, std::string_view what, Kind kind = Kind::usage);
+
   /// The error for an `errno`, after opening or reading `where` failed. Its text ends with
   /// strerror.
   static Error from_errno(std::string_view where, std::string_view action, int error_number);
 
   Kind kind() const { return kind_; }
+  const std::string& field() const { return field_; }  ///< empty: of no field
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:
   Kind kind_;
   std::string message_;
+  std::string field_;
 };
 
 /// `text` made safe for one line of a terminal: control characters (C0, C1) and invalid UTF-8

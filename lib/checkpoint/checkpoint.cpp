@@ -42,10 +42,10 @@ const NamedHead& named_head(const Config& config, const HeadChoice& choice) {
     const std::string nearest = nearest_name(choice.name, names);
     if (!nearest.empty()) found += fmt::format(" (did you mean {}?)", nearest);
   }
-  throw Error(Error::Kind::usage, "--head",
-              config.heads.empty() ? fmt::format("{}, but {} names no heads", found, config.path)
-                                   : fmt::format("{}; the heads of {} are {}", found, config.path,
-                                                 list_heads(config)));
+  throw Error::of_field("head", config.heads.empty()
+                                    ? fmt::format("{}, but {} names no heads", found, config.path)
+                                    : fmt::format("{}; the heads of {} are {}", found, config.path,
+                                                  list_heads(config)));
 }
 
 /// What transformers would call the model of this head.

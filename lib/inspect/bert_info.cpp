@@ -209,9 +209,8 @@ void write_shapes(const Config& config, size_t tokens, Rows& rows) {
   const size_t n = tokens, H = config.hidden_size, E = config.embedding_size;
   const size_t A = config.num_attention_heads, D = config.head_size(), I = config.intermediate_size;
   if (n < 1 || n > config.max_tokens()) {
-    throw Error(
-        Error::Kind::usage, "--seq",
-        fmt::format("found {}, wants 1 to {}, the model's positions", n, config.max_tokens()));
+    throw Error::of_field("tokens", fmt::format("found {}, wants 1 to {}, the model's positions", n,
+                                                config.max_tokens()));
   }
   const auto step = [&](std::string_view name, std::vector<size_t> shape, uint64_t parameters) {
     uint64_t elements = 0;

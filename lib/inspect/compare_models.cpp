@@ -72,7 +72,8 @@ class Comparison {
                                scratch);
       }
     }
-    if (lines_.empty()) throw Error(Error::Kind::data, "--check", "found no lines to compare on");
+    if (lines_.empty())
+      throw Error::of_field("files", "found no lines to compare on", Error::Kind::data);
   }
 
   Model open(bool original, const HeadChoice& head) const {

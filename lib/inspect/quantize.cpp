@@ -52,7 +52,7 @@ class Quantizer {
   void run() {
     if (holds_model(options_.output) && !options_.overwrite) {
       throw Error(Error::Kind::cannot_create, options_.output,
-                  "a model is here already; --overwrite replaces it");
+                  "a model is here already; `overwrite` replaces it");
     }
     const OutputDirectory made(options_.output);
     const FileLock lock(options_.output + "/.lock");

@@ -15,7 +15,7 @@ bool below(uint32_t word, double p) { return static_cast<double>(word) < p * 429
 
 void check_rate(const char* name, double value) {
   if (!(value >= 0 && value <= 1)) {
-    throw Error(Error::Kind::usage, name, fmt::format("found {}, wants 0 to 1", value));
+    throw Error::of_field(name, fmt::format("found {}, wants 0 to 1", value));
   }
 }
 
@@ -49,11 +49,14 @@ std::string_view mask_kind_name(MaskKind kind) {
 
 Masking::Masking(const Tokenizer& tokenizer, const MaskingOptions& options)
     : tokenizer_(tokenizer), options_(options) {
-  check_rate("--mlm-probability", options.mlm_probability);
-  check_rate("--mask-replace-prob", options.mask_replace_prob);
-  check_rate("--random-replace-prob", options.random_replace_prob);
+  check_rate("mlm_probability", options.mlm_probability);
+  check_rate("mask_replace_prob", options.mask_replace_prob);
+  check_rate("random_replace_prob", options.random_replace_prob);
   const double replaced = options.mask_replace_prob + options.random_replace_prob;
-  check_rate("--mask-replace-prob + --random-replace-prob", replaced > 1 + 1e-9 ? replaced : 1);
+  if (!(replaced <= 1 + 1e-9)) {
+    throw Error(Error::Kind::usage, "`mask_replace_prob` + `random_replace_prob`",
+                fmt::format("found {}, wants 0 to 1", replaced));
+  }
   if (tokenizer.mask_id() < 0) {
     throw Error(Error::Kind::data, "", "the model's vocabulary has no mask token");
   }

@@ -174,7 +174,7 @@ void MlmWorker::split_tokens(const Record& record, std::string_view text, Encodi
       const auto id = tokenizer_.token_to_id(token);
       if (!id) {
         record.fail(Error::Kind::data,
-                    fmt::format("no token '{}' in the vocabulary; --tokens reads what tokenize "
+                    fmt::format("no token '{}' in the vocabulary; `tokens` reads what tokenize "
                                 "writes",
                                 printable(token)));
       }

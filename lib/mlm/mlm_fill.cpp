@@ -11,8 +11,8 @@
 namespace bert {
 namespace {
 
-[[noreturn]] void refuse(const char* option, const std::string& what) {
-  throw Error(Error::Kind::usage, option, what);
+[[noreturn]] void refuse(const char* field, const std::string& what) {
+  throw Error::of_field(field, what);
 }
 
 FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer,
@@ -24,8 +24,9 @@ FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer
   tokenizer.encode(text, encode, encoding, scratch);
   const size_t room = max_length - tokenizer.added_tokens_single();
   if (encoding.size() == 0 || encoding.size() > room) {
-    refuse("target",
-           fmt::format("'{}' is {} tokens, wants 1 to {}", printable(text), encoding.size(), room));
+    throw Error(
+        Error::Kind::usage, "target",
+        fmt::format("'{}' is {} tokens, wants 1 to {}", printable(text), encoding.size(), room));
   }
   return {text, encoding.input_ids};
 }
@@ -34,15 +35,15 @@ void check(const MlmFillOptions& o) {
   const int ways = int{o.joint} + int{o.max_pieces > 1} + int{!o.targets.empty()} +
                    int{!o.verbalizers.empty()} + int{o.truth != FillTruth::none};
   if (ways > 1) {
-    refuse("", "wants one of --joint, --max-pieces, --targets, --verbalizer, --gold, --labels");
+    refuse("", "wants one of `joint`, `max_pieces`, `targets`, `verbalizers`, `gold`, `labels`");
   }
   if (!o.calibration.empty() && (o.joint || o.max_pieces > 1 || o.truth != FillTruth::none)) {
-    refuse("--calibrate", "works with --targets, --verbalizer or -k");
+    refuse("calibration", "works with `targets`, `verbalizers` or `top_k`");
   }
   if (!o.prompt.empty() && o.prompt.find("{}") == std::string::npos) {
-    refuse("--prompt", "wants {} where the record's text belongs");
+    refuse("prompt", "wants {} where the record's text belongs");
   }
-  if (o.tokens && !o.calibration.empty()) refuse("--calibrate", "reads text, not --tokens");
+  if (o.tokens && !o.calibration.empty()) refuse("calibration", "reads text, not `tokens`");
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
   check(options);
   const size_t room = max_length - tokenizer.added_tokens_single();
   if (options.max_pieces > 1 && options.max_pieces > room) {
-    refuse("--max-pieces", fmt::format("found {}, wants at most {}", options.max_pieces, room));
+    refuse("max_pieces", fmt::format("found {}, wants at most {}", options.max_pieces, room));
   }
   FillPlan plan;
   plan.options = options;
@@ -61,8 +62,8 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
   }
   for (const Verbalizer& verbalizer : options.verbalizers) {
     if (verbalizer.label.find_first_of("\t\n") != std::string::npos) {
-      refuse("--verbalizer", fmt::format("found the label '{}', wants no tab and no line feed",
-                                         printable(verbalizer.label)));
+      refuse("verbalizers", fmt::format("found the label '{}', wants no tab and no line feed",
+                                        printable(verbalizer.label)));
     }
     plan.label_targets.emplace_back();
     for (const std::string& word : verbalizer.words) {
@@ -375,7 +376,7 @@ void MlmFillWorker::rank_candidates(Gap& gap) const {
 /// Runs the prompt without content once and keeps what it predicts.
 void MlmFillWorker::calibrate() {
   Record record;
-  const std::string where = "--calibrate";
+  const std::string where = "`calibration`";
   record.file = &where;
   record.number_in_file = 1;  // and no number over all files: it counts as none
   gaps_.clear();
@@ -386,7 +387,7 @@ void MlmFillWorker::calibrate() {
   tokenize(record, items_[0].text, items_[0].tokens);
   find_gaps(items_[0], 0);
   if (gaps_.size() != 1) {
-    refuse("--calibrate", fmt::format("found {} masks in the prompt, wants 1", gaps_.size()));
+    refuse("calibration", fmt::format("found {} masks in the prompt, wants 1", gaps_.size()));
   }
   add_puzzles(items_[0]);
   if (plan_.targets.empty()) {

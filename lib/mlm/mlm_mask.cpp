@@ -34,8 +34,8 @@ MlmMaskWorker::MlmMaskWorker(const Tokenizer& tokenizer, const Masking& masking,
   try {
     regex_.emplace(mask.pattern);
   } catch (const Error& error) {
-    throw Error(error.kind(), "--match",
-                fmt::format("'{}' {}", printable(mask.pattern), error.what()));
+    throw Error::of_field("pattern", fmt::format("'{}' {}", printable(mask.pattern), error.what()),
+                          error.kind());
   }
 }
 

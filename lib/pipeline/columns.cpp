@@ -29,21 +29,21 @@ Columns::Columns(const StreamOptions& options)
       whole_line_(options.fields.empty() && options.texts == 1) {
   if (wanted_.empty() && !whole_line_) wanted_ = {"1", "2"};
   if (!whole_line_ && wanted_.size() != texts_) {
-    throw Error(Error::Kind::usage, "-f",
-                fmt::format("found {} fields, wants {}", wanted_.size(), texts_));
+    throw Error::of_field("fields",
+                          fmt::format("found {} fields, wants {}", wanted_.size(), texts_));
   }
-  const auto add_index = [&](const std::string& option, const std::string& field) {
+  const auto add_index = [&](const std::string& name, const std::string& field) {
     const size_t number = field_number(field);
     if (number == 0 && !options.header) {
-      throw Error(Error::Kind::usage, option,
-                  fmt::format("found '{}', wants a field number from 1 up (names need --header)",
-                              printable(field)));
+      throw Error::of_field(
+          name, fmt::format("found '{}', wants a field number from 1 up (names need `header`)",
+                            printable(field)));
     }
     index_.push_back(number - 1);
   };
-  for (const std::string& field : wanted_) add_index("-f", field);
-  for (const auto& [option, field] : options.extra_fields) {
-    add_index(option, field);
+  for (const std::string& field : wanted_) add_index("fields", field);
+  for (const auto& [name, field] : options.extra_fields) {
+    add_index(name, field);
     wanted_.push_back(field);
   }
 }

@@ -21,17 +21,17 @@ struct StreamOptions {
   std::vector<std::string> fields;  ///< 1-based numbers, or names with a header; empty: the whole
                                     ///< line (texts 1) or fields 1 and 2 (texts 2)
   struct ExtraField {
-    std::string option;  ///< the option that names the field, for messages
+    std::string name;  ///< of the setting that chose it, for messages: "gold"
     std::string field;
   };
   std::vector<ExtraField> extra_fields;  ///< more fields for the tool (a gold label, a group)
   /// Adds an extra field, if `field` names one.
-  void want_field(const char* option, const std::string& field) {
-    if (!field.empty()) extra_fields.push_back({option, field});
+  void want_field(const char* name, const std::string& field) {
+    if (!field.empty()) extra_fields.push_back({name, field});
   }
   /// Adds the field of a record's gold label, if `field` names one.
-  void want_truth(const char* option, const std::string& field) {
-    want_field(option, field);
+  void want_truth(const char* name, const std::string& field) {
+    want_field(name, field);
     gold |= !field.empty();
   }
   bool adjacent = false;  ///< for tools of one text: text_pair is the record's own text, and text

@@ -33,8 +33,8 @@ std::string list(const std::vector<std::string>& labels) {
   return printable(text);
 }
 
-[[noreturn]] void refuse(std::string_view option, const std::string& what) {
-  throw Error(Error::Kind::usage, option, what);
+[[noreturn]] void refuse(std::string_view field, const std::string& what) {
+  throw Error::of_field(field, what);
 }
 
 /// Makes the plan one of zero-shot by a head of natural language inference.
@@ -42,17 +42,17 @@ void add_hypotheses(const std::vector<std::string>& own, const LabelChoice& choi
                     LabelPlan& plan) {
   const std::optional<size_t> entailment = find_label(own, "entail");
   if (!entailment) {
-    refuse("--labels",
+    refuse("candidates",
            fmt::format("candidates want a model with a label 'entailment', this one has "
-                       "{}; --rename gives these other names, and mlm-fill "
-                       "--verbalizer weighs words of a masked-LM head",
+                       "{}; `names` gives these other names, and "
+                       "mlm-fill --verbalizer weighs words of a masked-LM head",
                        list(own)));
   }
-  if (choice.logits) refuse("--logits", "not with --labels: candidates have no logits");
+  if (choice.logits) refuse("logits", "not with `candidates`: candidates have no logits");
   const std::string pattern =
       choice.hypothesis_template.empty() ? "This example is {}." : choice.hypothesis_template;
   const size_t hole = pattern.find("{}");
-  if (hole == std::string::npos) refuse("--template", "wants {} where the label goes");
+  if (hole == std::string::npos) refuse("hypothesis_template", "wants {} where the label goes");
   for (const std::string& name : choice.candidates) {
     plan.hypotheses.push_back(pattern.substr(0, hole) + name + pattern.substr(hole + 2));
   }
@@ -74,16 +74,17 @@ LabelPlan LabelPlan::make(const Classifier& head, const LabelChoice& choice) {
   plan.values = head.normalization() == Normalization::none;
   plan.independent = head.normalization() == Normalization::sigmoid && plan.labels.size() > 1;
   if (!choice.candidates.empty()) {
-    if (!choice.names.empty()) refuse("--rename", "not with --labels, which are names already");
+    if (!choice.names.empty()) refuse("names", "not with `candidates`, which are names already");
     add_hypotheses(head.labels(), choice, plan);
     return plan;
   }
-  if (!choice.hypothesis_template.empty()) refuse("--template", "wants --labels, the candidates");
-  if (choice.independent) refuse("--multi-label", "wants --labels, the candidates");
+  if (!choice.hypothesis_template.empty())
+    refuse("hypothesis_template", "wants `candidates`, the candidates");
+  if (choice.independent) refuse("independent", "wants `candidates`, the candidates");
   if (choice.names.empty()) return plan;
   if (choice.names.size() != plan.labels.size()) {
-    refuse("--rename", fmt::format("found {} names, wants {} (for {})", choice.names.size(),
-                                   plan.labels.size(), list(plan.labels)));
+    refuse("names", fmt::format("found {} names, wants {} (for {})", choice.names.size(),
+                                plan.labels.size(), list(plan.labels)));
   }
   plan.labels = choice.names;
   return plan;

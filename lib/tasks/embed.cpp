@@ -55,11 +55,11 @@ EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
   } else if (pool == "pooler") {
     plan.pooler = true;
     if (!layer_text.empty()) {
-      throw Error(Error::Kind::usage, "--layers", "not with --pool pooler, which reads the last");
+      throw Error::of_field("layers", "not with `pool` pooler, which reads the last");
     }
     if (!model.has_pooler()) {
       throw Error(Error::Kind::data, model.weights().path(),
-                  "no pooler in this model; --pool cls, mean, max and sum work with it");
+                  "no pooler in this model; `pool` cls, mean, max and sum work with it");
     }
   } else if (pool.empty()) {
     refuse_token_vectors(model.config());

@@ -10,23 +10,23 @@
 namespace bert {
 namespace {
 
-[[noreturn]] void fail(std::string_view option, std::string_view text, std::string_view why) {
-  throw Error(Error::Kind::usage, option, fmt::format("'{}': {}", printable(text), why));
+[[noreturn]] void fail(std::string_view field, std::string_view text, std::string_view why) {
+  throw Error::of_field(field, fmt::format("'{}': {}", printable(text), why));
 }
 
 }  // namespace
 
-std::vector<size_t> parse_numbers(std::string_view text, std::string_view option,
+std::vector<size_t> parse_numbers(std::string_view text, std::string_view field,
                                   std::string_view things, size_t first, size_t last) {
-  if (last < first) fail(option, text, fmt::format("the model has no {}s", things));
+  if (last < first) fail(field, text, fmt::format("the model has no {}s", things));
   // The number at the start of `text`, which is advanced past it.
   const auto take = [&]() -> size_t {
     long number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc()) fail(option, text, fmt::format("wants a {} number", things));
+    if (error != std::errc()) fail(field, text, fmt::format("wants a {} number", things));
     const long least = static_cast<long>(first), most = static_cast<long>(last);
     if (number > most || number < least - most - 1 || (number >= 0 && number < least)) {
-      fail(option, text, fmt::format("the model has {}s {} to {}", things, least, most));
+      fail(field, text, fmt::format("the model has {}s {} to {}", things, least, most));
     }
     text.remove_prefix(static_cast<size_t>(end - text.data()));
     return static_cast<size_t>(number < 0 ? most + 1 + number : number);
@@ -39,11 +39,11 @@ std::vector<size_t> parse_numbers(std::string_view text, std::string_view option
     if (text.starts_with('-')) {
       text.remove_prefix(1);
       to = take();
-      if (to < from) fail(option, whole, "the range runs backwards");
+      if (to < from) fail(field, whole, "the range runs backwards");
     }
     for (size_t number = from; number <= to; ++number) numbers.push_back(number);
     if (text.empty()) return numbers;
-    if (!text.starts_with(',')) fail(option, text, "wants a comma or the end");
+    if (!text.starts_with(',')) fail(field, text, "wants a comma or the end");
     text.remove_prefix(1);
   }
 }
@@ -75,14 +75,14 @@ LayerExpression LayerExpression::parse(std::string_view text, size_t num_hidden_
   if (const size_t colon = text.find(':'); colon != std::string_view::npos) {
     const std::string_view verb = text.substr(0, colon);
     if (verb != "sum" && verb != "mean" && verb != "concat") {
-      fail("--layers", text, "wants sum:, mean: or concat: before the layers");
+      fail("layers", text, "wants sum:, mean: or concat: before the layers");
     }
     e.combine = verb == "sum" ? Combine::sum : verb == "mean" ? Combine::mean : Combine::concat;
     rest = text.substr(colon + 1);
   }
-  e.layers = parse_numbers(rest, "--layers", "layer", 0, num_hidden_layers);
+  e.layers = parse_numbers(rest, "layers", "layer", 0, num_hidden_layers);
   if (e.combine == Combine::one && e.layers.size() != 1) {
-    fail("--layers", text, "several layers need sum:, mean: or concat:");
+    fail("layers", text, "several layers need sum:, mean: or concat:");
   }
   return e;
 }

@@ -10,9 +10,10 @@
 namespace bert {
 
 /// The numbers of a list like `3`, `1,4`, `9-12` or `-1` (from the end), each from `first` to
-/// `last`, in the order given. `things`: what the model has so many of. Throws Error(usage) naming
+/// `last`, in the order given. `field`: whose value it is.
+/// `things`: what the model has so many of. Throws Error(usage) naming
 /// what is wrong.
-BERT_API std::vector<size_t> parse_numbers(std::string_view text, std::string_view option,
+BERT_API std::vector<size_t> parse_numbers(std::string_view text, std::string_view field,
                                            std::string_view things, size_t first, size_t last);
 
 /// Which hidden states an embedding is made of: one layer (`0` the embeddings, `12`, `-2` from the

@@ -16,9 +16,9 @@ NerWorker::NerWorker(const Tokenizer& tokenizer, const Model& model, const Token
                      const NerOptions& ner, const TaskOptions& options)
     : TaskWorker(tokenizer, &model, options), head_(head), ner_(ner), encode_(options.encode) {
   if (!by_word(ner.aggregation) && (ner.output == NerOutput::columns || ner.metrics)) {
-    throw Error(Error::Kind::usage, "--aggregation",
-                fmt::format("found '{}', wants first, average or max, as words are labelled",
-                            ner.aggregation == Aggregation::none ? "none" : "simple"));
+    throw Error::of_field(
+        "aggregation", fmt::format("found '{}', wants first, average or max, as words are labelled",
+                                   ner.aggregation == Aggregation::none ? "none" : "simple"));
   }
   room_ = options.encode.max_length - tokenizer.added_tokens_single();
   encode_.add_special_tokens = false;

@@ -59,9 +59,9 @@ QaWorker::QaWorker(const Tokenizer& tokenizer, const Model& model, const Questio
       qa_(qa),
       finder_(qa.top_k, qa.max_answer_length) {
   if (options.encode.max_length < tokenizer.added_tokens_pair() + 2) {
-    throw Error(Error::Kind::usage, "--max-seq-length",
-                fmt::format("found {}, wants at least {}", options.encode.max_length,
-                            tokenizer.added_tokens_pair() + 2));
+    throw Error::of_field("max_length",
+                          fmt::format("found {}, wants at least {}", options.encode.max_length,
+                                      tokenizer.added_tokens_pair() + 2));
   }
 }
 

@@ -127,8 +127,7 @@ void TaskWorker::note_cut(const Record& record) {
 
 void TaskWorker::refuse_windows(std::string_view where) const {
   if (options_.overflow != Overflow::window) return;
-  throw Error(Error::Kind::usage, "--overflow",
-              fmt::format("found 'window', wants cut or error{}", where));
+  throw Error::of_field("overflow", fmt::format("found 'window', wants cut or error{}", where));
 }
 
 void TaskWorker::note_non_finite(const Record& record) {

@@ -113,10 +113,11 @@ std::string label_field(const ExampleOptions& options, const std::vector<std::st
   const auto number = number_of(options.label_field);
   for (const std::string& field : texts) {
     if (field != options.label_field && !(number && number == number_of(field))) continue;
-    throw Error(Error::Kind::usage, "--label",
-                fmt::format("found {}, which is the field of a text: the label would be learned "
-                            "from itself",
-                            printable(field)));
+    throw Error::of_field(
+        "label_field",
+        fmt::format("found {}, which is the field of a text: the label would be learned "
+                    "from itself",
+                    printable(field)));
   }
   return options.label_field;
 }
@@ -130,7 +131,7 @@ Columns columns_of(const ExampleOptions& options) {
     for (size_t i = 1; i <= options.texts; ++i) stream.fields.push_back(std::to_string(i));
   }
   if (options.kind == LabelKind::none) return Columns(stream);
-  stream.want_field("--label", label_field(options, stream.fields));
+  stream.want_field("label_field", label_field(options, stream.fields));
   return Columns(stream);
 }
 

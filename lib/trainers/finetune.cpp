@@ -131,16 +131,16 @@ class Finetuning {
 
  private:
   void check() const {
-    const auto refuse = [](const char* option, double value, const char* wanted) {
-      throw Error(Error::Kind::usage, option, fmt::format("found {}, wants {}", value, wanted));
+    const auto refuse = [](const char* field, double value, const char* wanted) {
+      throw Error::of_field(field, fmt::format("found {}, wants {}", value, wanted));
     };
     const double rate = options_.learner.optimizer.learning_rate;
-    if (!(rate > 0 && std::isfinite(rate))) refuse("--lr", rate, "a number above 0");
+    if (!(rate > 0 && std::isfinite(rate))) refuse("learning_rate", rate, "a number above 0");
     if (options_.epochs && !(*options_.epochs > 0 && *options_.epochs < 1e6)) {
-      refuse("--epochs", *options_.epochs, "a number above 0");
+      refuse("epochs", *options_.epochs, "a number above 0");
     }
     if (!(options_.warmup_ratio >= 0 && options_.warmup_ratio <= 1)) {
-      refuse("--warmup", options_.warmup_ratio, "a number from 0 to 1");
+      refuse("warmup_ratio", options_.warmup_ratio, "a number from 0 to 1");
     }
   }
 
@@ -149,9 +149,8 @@ class Finetuning {
     if (options_.head.empty()) return Checkpoint::open(options_.model);
     const Config config = Config::open(options_.model);
     if (!is_head_name(options_.head)) {
-      throw Error(
-          Error::Kind::usage, "--head",
-          fmt::format("found '{}', wants letters, digits, '-' and '_'", printable(options_.head)));
+      throw Error::of_field("head", fmt::format("found '{}', wants letters, digits, '-' and '_'",
+                                                printable(options_.head)));
     }
     if (!config.find_head(options_.head)) return Checkpoint::open(options_.model);
     const std::string_view task = training::task_of(objective_of(options_.task));
@@ -162,14 +161,14 @@ class Finetuning {
     size_t limit = std::min(config.max_tokens(), tokenizer.model_max_length().value_or(512));
     if (options_.task == FinetuneTask::qa) limit = std::min<size_t>(limit, 384);  // as qa reads
     if (options_.max_length > config.max_tokens()) {
-      throw Error(Error::Kind::usage, "--max-seq-length",
-                  fmt::format("found {}, wants at most {}, the model's positions",
-                              options_.max_length, config.max_tokens()));
+      throw Error::of_field("max_length",
+                            fmt::format("found {}, wants at most {}, the model's positions",
+                                        options_.max_length, config.max_tokens()));
     }
     train.encode.max_length = options_.max_length > 0 ? options_.max_length : limit;
     if (train.encode.max_length < 8) {
-      throw Error(Error::Kind::usage, "--max-seq-length",
-                  fmt::format("found {}, wants at least 8", train.encode.max_length));
+      throw Error::of_field("max_length",
+                            fmt::format("found {}, wants at least 8", train.encode.max_length));
     }
     train.stride = std::min(train.stride, train.encode.max_length / 2);
     if (tokenizer.vocab_size() > config.vocab_size) {
@@ -185,18 +184,18 @@ class Finetuning {
     head.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
     if (options_.balanced) head.class_weights = balanced_weights(train_, config.labels.size());
     if (!head.class_weights.empty() && head.class_weights.size() != config.labels.size()) {
-      throw Error(Error::Kind::usage, "--class-weights",
-                  fmt::format("found {} weights, wants {}, one a label", head.class_weights.size(),
-                              config.labels.size()));
+      throw Error::of_field("class_weights",
+                            fmt::format("found {} weights, wants {}, one a label",
+                                        head.class_weights.size(), config.labels.size()));
     }
     if (!head.class_weights.empty() && !any_weighs(train_, head.class_weights)) {
       throw Error(Error::Kind::data, options_.train.files.front(),
                   "has only labels whose weight is 0: nothing can be learned");
     }
     if (options_.freeze_layers.value_or(0) > config.num_hidden_layers) {
-      throw Error(Error::Kind::usage, "--freeze-layers",
-                  fmt::format("found {}, wants at most {}", *options_.freeze_layers,
-                              config.num_hidden_layers));
+      throw Error::of_field("freeze_layers",
+                            fmt::format("found {}, wants at most {}", *options_.freeze_layers,
+                                        config.num_hidden_layers));
     }
     plan_ = FinetunePlan::make(options_, config, train_.examples.size());
     options_.batch_size = plan_.batch_size;
@@ -246,7 +245,7 @@ class Finetuning {
     missing.resize(missing.size() - 2);
     throw Error(Error::Kind::no_input, options_.output,
                 fmt::format("lacks {}: checkpoints do not hold the model of epoch {}, the best so "
-                            "far; --overwrite without --resume begins anew",
+                            "far; `overwrite` without `resume` begins anew",
                             missing, run.notes()["best epoch"]));
   }
 

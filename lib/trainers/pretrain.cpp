@@ -343,9 +343,9 @@ class Pretraining {
       data_.max_length = std::min<size_t>(128, config.max_tokens());
     }
     if (data_.max_length > config.max_tokens() || data_.max_length < 8) {
-      throw Error(Error::Kind::usage, "--max-seq-length",
-                  fmt::format("found {}, wants 8 to {}, the model's positions", data_.max_length,
-                              config.max_tokens()));
+      throw Error::of_field("max_length",
+                            fmt::format("found {}, wants 8 to {}, the model's positions",
+                                        data_.max_length, config.max_tokens()));
     }
     make_learner(std::move(config));
     if (!options_.dev.empty()) read_dev();
@@ -359,19 +359,18 @@ class Pretraining {
   void check() const {
     const double rate = options_.learner.optimizer.learning_rate;
     if (!(rate > 0 && std::isfinite(rate))) {
-      throw Error(Error::Kind::usage, "--lr",
-                  fmt::format("found {}, wants a number above 0", rate));
+      throw Error::of_field("learning_rate", fmt::format("found {}, wants a number above 0", rate));
     }
     if (options_.model.empty() && (options_.config.empty() || options_.vocab.empty())) {
-      throw Error(Error::Kind::usage, "--init",
-                  "wants a model directory, or --config and --vocab to begin from scratch");
+      throw Error::of_field(
+          "model", "wants a model directory, or `config` and `vocab` to begin from scratch");
     }
-    const char* unused = !options_.config.empty()  ? "--config"
-                         : !options_.vocab.empty() ? "--vocab"
-                         : options_.cased          ? "--cased"
+    const char* unused = !options_.config.empty()  ? "config"
+                         : !options_.vocab.empty() ? "vocab"
+                         : options_.cased          ? "cased"
                                                    : nullptr;
     if (!options_.model.empty() && unused) {
-      throw Error(Error::Kind::usage, unused, "is for a model from scratch: not with --init");
+      throw Error::of_field(unused, "is for a model from scratch: not with `model`");
     }
   }
 
@@ -379,8 +378,8 @@ class Pretraining {
     data_.masking.seed = options_.learner.seed;
     data_.next_sentence = data_.next_sentence && config.family->next_sentence;
     if (!data_.next_sentence && data_.masking.mlm_probability <= 0) {
-      throw Error(Error::Kind::usage, "--mlm-probability",
-                  "found 0, without next sentences: nothing can be learned");
+      throw Error::of_field("mlm_probability",
+                            "found 0, without next sentences: nothing can be learned");
     }
     training::HeadPlan head;
     head.objective = data_.next_sentence ? Objective::pretrain : Objective::masked_lm;
@@ -406,8 +405,8 @@ class Pretraining {
     const bool mlm = name.starts_with("cls.predictions.");
     const bool nsp = name.starts_with("cls.seq_relationship.") || name.starts_with("pooler.");
     if ((mlm && options_.add_mlm) || (nsp && options_.add_nsp)) return;
-    const char* how = mlm   ? "; --add-head mlm draws a new head"
-                      : nsp ? "; --add-head nsp draws a new head, --no-nsp does without"
+    const char* how = mlm   ? "; `add_head` mlm draws a new head"
+                      : nsp ? "; `add_head` nsp draws a new head, `no_nsp` does without"
                             : "";
     throw Error(Error::Kind::data, path, fmt::format("tensor {} is missing{}", name, how));
   }

@@ -87,9 +87,9 @@ Run::Run(Learner& learner, ModelFiles files, RunOptions options)
   const bool used = saved || holds_model(directory);
   if (used && !(options_.resume && begun) && !options_.overwrite) {
     throw Error(Error::Kind::cannot_create, directory,
-                begun ? "a model or its checkpoints are here already; --resume goes on, "
-                        "--overwrite begins anew"
-                      : "another model is here already; --overwrite replaces it");
+                begun ? "a model or its checkpoints are here already; `resume` goes on, "
+                        "`overwrite` begins anew"
+                      : "another model is here already; `overwrite` replaces it");
   }
   remove_unfinished(directory);
   options_.identity[std::string(kStart)] = hash_of_start(learner_, files_);

@@ -69,6 +69,12 @@ for file in $(find lib -name '*.cpp' -o -name '*.h'); do
   words='std::cout|std::cerr|std::clog|\b(f|v|vf|d)?printf *\(|\bputs *\(|\bperror *\(|fmt::print|\b_?exit *\(|\babort *\(|std::terminate|quick_exit'
   found=$(code "$file" | grep -nE "$words") && fail "$file: prints or exits: $found"
 done
+# The library knows no command line: its errors name fields, and the tools the options that set them. Commands of
+# other programs may stand in a hint, whole.
+for file in $(find lib -name '*.cpp' -o -name '*.h'); do
+  found=$(code "$file" | sed -E 's/(mlr|mlm-fill) --[a-z]+( --[a-z]+)*//' | grep -nE '"[^"]*--[a-z]') &&
+    fail "$file: names an option: $found"
+done
 # Kernels are included once for each instruction set.
 for file in $(find lib tools -name '*.h' ! -name '*_impl.h' ! -name 'vec_*.h'); do
   grep -q '^#pragma once' "$file" || fail "$file: no #pragma once"

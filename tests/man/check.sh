@@ -81,6 +81,15 @@ for page in man/*.[1357]; do
   missing=$(comm -23 "$work/help" "$work/all" | tr '\n' ' ')
   [ -z "$missing" ] || fail "$page: --help has options that the page has not: $missing"
   unknown=$(comm -13 "$work/help" "$work/page" | tr '\n' ' ')
+  # Each completion script offers every option: "-top-k" here, as in .Fl.
+  for shell in bash zsh fish; do
+    script=$("$name" --completion $shell) || fail "$name --completion $shell: status $?"
+    while read -r option; do
+      word=-$option
+      [ $shell = fish ] && case $option in -*) word="-l ${option#-}" ;; *) word="-s $option" ;; esac
+      grep -qE -- "(^|[ '])$word([ '[]|\$)" <<<"$script" || fail "$name --completion $shell: no $word"
+    done <"$work/help"
+  done
   [ -z "$unknown" ] || fail "$page: the page has options that --help has not: $unknown"
 done
 

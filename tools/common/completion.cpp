@@ -20,34 +20,33 @@ struct Flag {
   bool model;           ///< the value may also be the name of an installed model
 };
 
-bool names_model(const CLI::Option& option) {
-  for (const char* name : {"--model", "--init", "--check"}) {
-    if (option.check_name(name)) return true;
-  }
-  return false;
+Flag flag_of(const CLI::Option& option, const Declaration* declaration) {
+  using Kind = Value::Kind;
+  const Value value = declaration ? declaration->value : Value{};
+  std::string choices = value.kind == Kind::choice ? value.name : "";
+  std::replace(choices.begin(), choices.end(), '|', ' ');
+  const bool model = value.kind == Kind::model;
+  Flag flag{{},
+            option.get_description(),
+            value.kind != Kind::flag,
+            choices,
+            model || value.kind == Kind::directory,
+            model};
+  for (const std::string& name : option.get_snames()) flag.spellings.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) flag.spellings.push_back("--" + name);
+  return flag;
 }
 
-std::vector<Flag> flags_of(const CLI::App& app) {
+/// Those of `app`, which is the command or a group of it.
+std::vector<Flag> flags_of(const Command& command, const CLI::App& app) {
   std::vector<Flag> flags;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty() || option->get_positional()) continue;
-    std::string type = option->get_type_name();
-    type = type.substr(0, type.find(':'));  // the checks of the value follow it
-    const bool listed = type.find('|') != std::string::npos;
-    std::replace(type.begin(), type.end(), '|', ' ');
-    Flag flag{{},
-              option->get_description(),
-              option->get_expected_max() > 0,
-              listed ? type : "",
-              type == "DIR",
-              type == "DIR" && names_model(*option)};
-    for (const std::string& name : option->get_snames()) flag.spellings.push_back("-" + name);
-    for (const std::string& name : option->get_lnames()) flag.spellings.push_back("--" + name);
-    flags.push_back(flag);
+    flags.push_back(flag_of(*option, command.declaration(option)));
   }
   const auto every = [](const CLI::App*) { return true; };
   for (const CLI::App* group : app.get_subcommands(every)) {
-    const std::vector<Flag> more = flags_of(*group);
+    const std::vector<Flag> more = flags_of(command, *group);
     flags.insert(flags.end(), more.begin(), more.end());
   }
   return flags;
@@ -152,8 +151,8 @@ std::string fish(const std::vector<Flag>& flags, const std::string& tool) {
 
 }  // namespace
 
-std::string completion(const CLI::App& app, const std::string& tool, const std::string& shell) {
-  const std::vector<Flag> flags = flags_of(app);
+std::string completion(const Command& app, const std::string& tool, const std::string& shell) {
+  const std::vector<Flag> flags = flags_of(app, app);
   if (shell == "bash") return bash(flags, tool);
   if (shell == "zsh") return zsh(flags, tool);
   if (shell == "fish") return fish(flags, tool);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 #include "base/cpu.h"
 #include "checkpoint/model_dir.h"
@@ -17,12 +16,6 @@
 
 namespace bert::tools {
 namespace {
-
-/// Options that --meta leaves out: they change no row, or the line has a better value, such as
-/// hashes of the model's files.
-const std::set<std::string_view> kNoMatter = {
-    "help",    "version",  "model", "jobs",  "max-batch-tokens", "dtype",
-    "no-mmap", "progress", "meta",  "quiet", "verbose"};
 
 /// The value quoted for a shell, on one line.
 std::string quoted(const std::string& value) {
@@ -42,42 +35,43 @@ std::string quoted(const std::string& value) {
 
 }  // namespace
 
-void add_model(CLI::App& app, std::string& name, const std::string& description) {
+void add_model(Command& app, std::string& name, const std::string& description) {
   const auto named = [](const std::string& text) {
     return text.empty() ? "found an empty name, wants a directory or a model's name" : "";
   };
-  app.add_option("-m,--model", name, description)->check(named)->type_name("DIR");
+  app.add({"-m,--model", description, model()}, name).same_rows()->check(named);
 }
 
-ModelOptions::ModelOptions(CLI::App& app, Overflow default_overflow) : overflow_(default_overflow) {
+ModelOptions::ModelOptions(Command& app, Overflow default_overflow) : overflow_(default_overflow) {
   add_model(app, model_);
-  app.add_option("--head", head_, "which of the model's named heads (default: the first that fits)")
-      ->type_name("NAME");
-  app.add_option("--max-seq-length", max_seq_length_,
-                 "tokens per sequence, special ones included (default: the model's)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
-  add_choice<Overflow>(
-      app, "--overflow", overflow_,
-      {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}},
-      "what to do with a text that is too long");
-  app.add_option("--stride", stride_,
-                 "tokens that two windows share (default: 128, or half a window)")
-      ->type_name("N");
-  app.add_flag("--strict", strict_,
-               "fail on a cut text, invalid UTF-8 or a value that is not a number");
-  app.add_flag("--literal", literal_, "read special tokens in the text as plain text");
-  add_choice<std::optional<Precision>>(app, "--dtype", precision_,
-                                       {{"auto", std::nullopt},
-                                        {"f32", Precision::f32},
-                                        {"bf16", Precision::bf16},
-                                        {"int8", Precision::int8}},
-                                       "precision of the matrix products (default: the model's)");
-  app.add_option("--max-batch-tokens", max_batch_tokens_,
-                 "tokens computed at once (default: 512; never changes a row)")
-      ->check(CLI::Range(1, 1 << 20))
-      ->type_name("N");
-  app.add_flag("--no-mmap", no_mmap_, "copy the weights to memory, so that their files may change");
+  app.add(
+      {"--head", "which of the model's named heads (default: the first that fits)", text("NAME")},
+      head_);
+  app.add({"--max-seq-length", "tokens per sequence, special ones included (default: the model's)",
+           positive()},
+          max_seq_length_)
+      .of("max_length");
+  app.add<Overflow>(
+      {"--overflow", "what to do with a text that is too long"}, overflow_,
+      {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}});
+  app.add({"--stride", "tokens that two windows share (default: 128, or half a window)", whole()},
+          stride_);
+  app.add({"--strict", "fail on a cut text, invalid UTF-8 or a value that is not a number"},
+          strict_);
+  app.add({"--literal", "read special tokens in the text as plain text"}, literal_);
+  app.add<std::optional<Precision>>(
+         {"--dtype", "precision of the matrix products (default: the model's)"}, precision_,
+         {{"auto", std::nullopt},
+          {"f32", Precision::f32},
+          {"bf16", Precision::bf16},
+          {"int8", Precision::int8}})
+      .same_rows();
+  app.add({"--max-batch-tokens", "tokens computed at once (default: 512; never changes a row)",
+           whole(1, 1 << 20)},
+          max_batch_tokens_)
+      .same_rows();
+  app.add({"--no-mmap", "copy the weights to memory, so that their files may change"}, no_mmap_)
+      .same_rows();
 }
 
 const std::string& ModelOptions::directory() const {
@@ -154,51 +148,54 @@ void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer,
   }
 }
 
-RowOptions::RowOptions(CLI::App& app, Kind kind, size_t texts) : app_(app), kind_(kind) {
+RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
+    : app_(app), kind_(kind) {
   stream_.texts = texts;
-  app.add_option("FILE", stream_.files, "files of records; '-' or none: standard input")
-      ->type_name("");
+  app.add({"FILE", "files of records; '-' or none: standard input", text("")}, stream_.files);
   fields_option_ =
-      app.add_option("-f,--fields", fields_,
-                     texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"
-                                : "the field that holds the text (default: the whole line)");
-  fields_option_->type_name("N");
-  app.add_flag("-0,--null", nul_, "records end with NUL, in input and output");
-  app.add_flag("--header", stream_.header, "the first line of each file names the fields");
-  app.add_flag("-n,--number", number_, "write the record number first");
+      app.add({"-f,--fields",
+               texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"
+                          : "the field that holds the text (default: the whole line)",
+               column()},
+              fields_)
+          .shown_as("-f");
+  app.add({"-0,--null", "records end with NUL, in input and output"}, nul_);
+  app.add({"--header", "the first line of each file names the fields"}, stream_.header);
+  app.add({"-n,--number", "write the record number first"}, number_);
   const bool annotator = kind == Kind::annotator;
-  auto* only = app.add_flag("-o,--only", drop_line_,
-                            annotator ? "write the results only, without the input line"
-                                      : "write the results only (the default)");
-  app.add_flag("--keep", keep_line_,
-               annotator ? "write the input line after the results (the default)"
-                         : "write the input line after the result")
+  auto only = app.add({"-o,--only", annotator ? "write the results only, without the input line"
+                                              : "write the results only (the default)"},
+                      drop_line_);
+  app.add({"--keep", annotator ? "write the input line after the results (the default)"
+                               : "write the input line after the result"},
+          keep_line_)
       ->excludes(only);
-  app.add_flag("--json", json_, "write one JSON object per record");
-  app.add_flag("--skip-bad", stream_.skip_bad,
-               "write an empty row for a bad record, count it and go on (status 65)");
-  app.add_option("-j,--jobs", stream_.jobs, "threads (default: the CPUs it may use)")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_flag("--progress", progress_, "show progress on stderr, also if it is not a terminal");
-  app.add_flag("--meta", meta_, "begin with a '#' line: version, hashes of the model, options");
-  app.add_flag_callback(
-      "-q,--quiet", [] { set_quiet(true); }, "write only errors to stderr");
-  app.add_flag("-v,--verbose", verbose_, "report the speed on stderr");
+  app.add({"--json", "write one JSON object per record"}, json_);
+  app.add({"--skip-bad", "write an empty row for a bad record, count it and go on (status 65)"},
+          stream_.skip_bad);
+  app.add({"-j,--jobs", "threads (default: the CPUs it may use)", whole(1, 1024)}, stream_.jobs)
+      .same_rows();
+  app.add({"--progress", "show progress on stderr, also if it is not a terminal"}, progress_)
+      .same_rows();
+  app.add({"--meta", "begin with a '#' line: version, hashes of the model, options"}, meta_)
+      .same_rows();
+  app.add({quiet, "write only errors to stderr"}, [] { set_quiet(true); }).same_rows();
+  app.add({"-v,--verbose", "report the speed on stderr"}, verbose_).same_rows();
   stream_.jobs = allowed_cpus();
 }
 
-void RowOptions::drop_line() {
-  if (keep_line_) throw Error(Error::Kind::usage, "--keep", "these rows have no input line");
-  drop_line_ = true;
-}
-
-void RowOptions::binary_rows(size_t width) {
-  if (meta_) throw Error(Error::Kind::usage, "--meta", "wants an output of lines");
-  binary_width_ = width;
-}
-
-void RowOptions::fill(TaskOptions& options) {
+void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
+  shape_ = shape;
+  const bool rows = shape.record != RowShape::Per::none;
+  if (!rows || !shape.line) {
+    if (keep_line_) throw Error(Error::Kind::usage, "--keep", "these rows have no input line");
+    drop_line_ = true;
+  }
+  if (shape.binary_width > 0 && meta_) {
+    throw Error(Error::Kind::usage, "--meta", "wants an output of lines");
+  }
+  number_ |= shape.record == RowShape::Per::several;
+  number_ &= rows && shape.number;
   max_length_ = options.encode.max_length;
   precision_ = options.precision;
   options.number = number_;
@@ -208,7 +205,7 @@ void RowOptions::fill(TaskOptions& options) {
 
 /// "2,5" becomes {"2", "5"}.
 void RowOptions::split_fields() {
-  if (fields_option_->count() == 0) return;
+  if (!fields_given()) return;
   for (size_t begin = 0; begin <= fields_.size();) {
     const size_t comma = std::min(fields_.find(',', begin), fields_.size());
     stream_.fields.push_back(fields_.substr(begin, comma - begin));
@@ -230,9 +227,10 @@ std::string RowOptions::meta() const {
                         precision_name(*precision_), products_in(*precision_));
   }
   for (const CLI::Option* option : app_.get_options()) {
+    const Declaration* declaration = app_.declaration(option);
+    if (!declaration || !declaration->changes_rows || option->get_positional()) continue;
     const std::string name = option->get_single_name();
-    if (option->get_positional() || kNoMatter.contains(name)) continue;
-    if (option->get_expected_max() == 0) {
+    if (declaration->value.kind == Value::Kind::flag) {
       if (option->count() > 0) line += " --" + name;
     } else if (option->count() > 0) {
       for (const std::string& value : option->results()) line += " --" + name + "=" + quoted(value);
@@ -265,15 +263,15 @@ void refuse_output(const std::vector<std::string>& files) {
 void RowOptions::write_place(const Record& record, const Error& error, Rows& rows) const {
   if (json_) {
     rows.raw() += fmt::format("{{\"record\":{},\"error\":", record.number);
-    append_json_string(rows.raw(), error.what());
+    append_json_string(rows.raw(), app_.with_option_names(error.what()));
     rows.raw() += '}';
     rows.end();
     return;
   }
-  if (several_rows_) return;
-  if (binary_width_ > 0) {
-    const std::vector<float> vector(binary_width_, std::numeric_limits<float>::quiet_NaN());
-    rows.raw().append(reinterpret_cast<const char*>(vector.data()), binary_width_ * sizeof(float));
+  if (shape_.record == RowShape::Per::several) return;
+  if (const size_t width = shape_.binary_width; width > 0) {
+    const std::vector<float> vector(width, std::numeric_limits<float>::quiet_NaN());
+    rows.raw().append(reinterpret_cast<const char*>(vector.data()), width * sizeof(float));
     return;
   }
   if (number_) rows.field(record.number);
@@ -300,7 +298,7 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
   stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
   if (number_ && !json_) stream_.output_names.insert(stream_.output_names.begin(), "record");
   if (json_) stream_.output_names.clear();
-  if (!no_rows_) {
+  if (shape_.record != RowShape::Per::none) {
     stream_.write_place = [this](const Record& record, const Error& error, Rows& rows) {
       write_place(record, error, rows);
     };

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "common/command.h"
 #include "encoder/model.h"
 #include "pipeline/stream.h"
 #include "tasks/task.h"
@@ -17,16 +17,15 @@ namespace bert::tools {
 
 /// Adds -m, --model. An empty name is an error and not the default: it may come from an unset
 /// variable.
-void add_model(CLI::App& app, std::string& name,
+void add_model(Command& app, std::string& name,
                const std::string& description =
                    "model directory or name (else $BERT_MODEL, else the default)");
 
-/// The common options of all tools that read a model:
-///   -m --model, --head, --max-seq-length, --overflow, --stride, --strict, --literal, --dtype,
-///   --max-batch-tokens, --no-mmap
+/// The common options of all tools that read a model: -m --model, --head, --max-seq-length,
+/// --overflow, --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap
 class ModelOptions {
  public:
-  ModelOptions(CLI::App& app, Overflow default_overflow);
+  ModelOptions(Command& app, Overflow default_overflow);
 
   /// The model directory that -m, $BERT_MODEL or the default names.
   const std::string& directory() const;
@@ -61,41 +60,36 @@ class ModelOptions {
   bool no_mmap_ = false;
 };
 
-/// The common options of all tools that turn records into rows:
-///   FILE..., -f, -0, --header, -n, -o, --keep, --json, --skip-bad, -j, --progress, --meta, -q, -v
+/// What the rows of a run are, whatever the row options say.
+struct RowShape {
+  /// one: a row for each record. several: any number of rows for a record, each of which begins
+  /// with the record's number; a bad record has none. none: no rows of records.
+  enum class Per { one, several, none };
+  Per record = Per::one;
+  bool number = true, line = true;  ///< whether they may have the record's number, the input line
+  size_t binary_width = 0;  ///< above 0: so many floats in binary; NaN for a bad record, no line
+};
+
+/// The common options of all tools that turn records into rows: FILE..., -f, -0, --header, -n, -o,
+/// --keep, --json, --skip-bad, -j, --progress, --meta, -q, -v
 class RowOptions {
  public:
   /// An annotator writes results, then the input line (-o drops it). A transformer writes only its
   /// result (--keep appends the line). Both accept -o and --keep.
   enum class Kind { annotator, transformer };
-  RowOptions(CLI::App& app, Kind kind, size_t texts = 1);
+  RowOptions(Command& app, Kind kind, size_t texts = 1, const char* quiet = "-q,--quiet");
 
-  /// Sets the options of a task that these options decide. Call it after ModelOptions::fill.
-  void fill(TaskOptions& options);
+  /// Sets the options of a task that these options decide. Call it after ModelOptions::fill. Throws
+  /// Error(usage) for options that rows of this shape cannot follow: --keep, --meta.
+  void fill(TaskOptions& options, const RowShape& shape = {});
   /// Runs the stream, then reports texts that were cut or not UTF-8 on stderr. Returns the exit
   /// status.
   int run(const std::function<std::unique_ptr<Worker>()>& make_worker);
   /// The stream's options, to which a tool adds texts, extra fields, output names or chunk size.
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
-  /// For tools that write any number of rows for a record. Each row begins with the record's
-  /// number. A bad record gets no row.
-  void several_rows() { several_rows_ = number_ = true; }
-  /// For tools whose records have several lines. Throws Error(usage) for --keep.
-  void drop_line();
-  /// For rows that do not belong to records: they have neither number nor line.
-  void drop_number_and_line() {
-    number_ = false;
-    drop_line();
-  }
-  /// For output that is not rows of records: no number, no line, nothing for a bad record.
-  void drop_rows() {
-    drop_number_and_line();
-    no_rows_ = true;
-  }
-  /// For binary rows of `width` floats. A bad record gets a row of NaN. Throws Error(usage) for
-  /// --meta.
-  void binary_rows(size_t width);
+  const std::string& fields() const { return fields_; }  ///< -f, as it was given
+  bool fields_given() const { return fields_option_->count() > 0; }
   const Counts& counts() const { return counts_; }
 
  private:
@@ -104,7 +98,7 @@ class RowOptions {
   void write_place(const Record& record, const Error& error, Rows& rows) const;
   void report_left_out(int& status) const;
 
-  const CLI::App& app_;
+  const Command& app_;
   StreamOptions stream_;
   CLI::Option* fields_option_;
   std::string fields_;
@@ -115,33 +109,12 @@ class RowOptions {
   bool drop_line_ = false;
   bool keep_line_ = false;
   bool json_ = false;
-  bool several_rows_ = false;
-  bool no_rows_ = false;
-  size_t binary_width_ = 0;  ///< 0: rows are text
+  RowShape shape_;
   bool progress_ = false;
   bool meta_ = false;
   bool verbose_ = false;
   Kind kind_;
   Counts counts_;
 };
-
-/// Adds an option whose value is one of a few names, which completions offer.
-template <typename Enum>
-CLI::Option* add_choice(CLI::App& app, const std::string& names, Enum& value,
-                        const std::vector<std::pair<std::string, Enum>>& choices,
-                        const std::string& description) {
-  std::string list;
-  for (const auto& choice : choices) list += (list.empty() ? "" : "|") + choice.first;
-  const auto choose = [&value, choices, list, names](const std::string& text) {
-    for (const auto& [name, choice] : choices) {
-      if (name == text) {
-        value = choice;
-        return;
-      }
-    }
-    throw CLI::ValidationError(names, "found '" + printable(text) + "', wants " + list);
-  };
-  return app.add_option_function<std::string>(names, choose, description)->type_name(list);
-}
 
 }  // namespace bert::tools

@@ -6,13 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <system_error>
 
 #include "base/cpu.h"
@@ -25,6 +22,7 @@ namespace {
 
 std::string tool_name = "bert";
 bool quiet_notices = false;
+const Command* command = nullptr;  // whose options messages name
 
 /// If the parent closed a standard descriptor, opens /dev/null there, in a mode in which its use
 /// still fails. Otherwise a model file could become descriptor 1, and rows would be written into
@@ -69,7 +67,7 @@ void add_long_names(const CLI::App& app, std::vector<std::string>& names) {
 }
 
 /// "unknown option '--jbos'; did you mean '--jobs'?"
-std::string unexpected(const CLI::App& app) {
+std::string unexpected(const Command& app) {
   const std::vector<std::string> extras = app.remaining();
   const std::string extra = extras.empty() ? "" : extras.front();
   if (extra.size() < 2 || extra[0] != '-') {
@@ -83,18 +81,8 @@ std::string unexpected(const CLI::App& app) {
          (near.empty() ? "" : "; did you mean '" + near + "'?");
 }
 
-/// The part of `text` between `before` and `after`; nullopt unless `text` has both.
-std::optional<std::string> between(const std::string& text, std::string_view before,
-                                   std::string_view after) {
-  const size_t begin = text.find(before);
-  if (begin == std::string::npos) return {};
-  const size_t end = text.find(after, begin + before.size());
-  if (end == std::string::npos) return {};
-  return text.substr(begin + before.size(), end - begin - before.size());
-}
-
 /// A message in our style for an error of the parser.
-std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+std::string explain(const Command& app, const CLI::ParseError& error) {
   // A missing required option may be there, but misspelt.
   const bool required = dynamic_cast<const CLI::RequiredError*>(&error);
   const std::vector<std::string> extras = app.remaining();
@@ -102,28 +90,13 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) || (required && unknown))
     return unexpected(app);
   const std::string text = error.what();
-  const std::string option = text.substr(0, text.find(':'));
-  if (const auto name = between(text, "Could not convert: ", " = ")) {
-    return fmt::format("{}: found '{}', wants a number", *name,
-                       printable(text.substr(text.find(" = ") + 3)));
-  }
-  if (const auto value = between(text, ": Value ", " not in range ")) {
-    const std::string range = text.substr(text.find(" not in range ") + 14);
-    const bool positive = range.starts_with("0.000000 to 1797");  // CLI::PositiveNumber
-    const CLI::Option* found = app.get_option_no_throw(option);
-    const bool zero = found && found->get_type_name().find("NONNEGATIVE") != std::string::npos;
-    return fmt::format("{}: found '{}', wants {}", option, printable(*value),
-                       zero       ? "a number from 0 up"
-                       : positive ? "a number above 0"
-                                  : range);
-  }
-  if (const auto times = between(text + "\n", ": At Most 1 required but received ", "\n")) {
-    return fmt::format("{}: given {} times, wants one", option, *times);
-  }
-  if (text.find(" required ") != std::string::npos && text.ends_with(" missing")) {
-    return option + ": wants a value";
-  }
-  return text;
+  if (!dynamic_cast<const CLI::ArgumentMismatch*>(&error)) return text;
+  // Two faults share this type, and neither has the option's name apart from the words.
+  const std::string name = text.substr(0, text.find(':'));
+  const CLI::Option* option = app.get_option_no_throw(name);
+  const size_t times = option ? option->count() : 0;
+  return times > 1 ? fmt::format("{}: given {} times, wants one", name, times)
+                   : name + ": wants a value";
 }
 
 /// Prints help without the parser's type notes ("N:INT in [1 - 1024]").
@@ -136,58 +109,10 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-/// What a number option wants instead, if `value` is a number that the parser would accept by
-/// mistake; else nullptr. The parser accepts nan and inf in every range, and turns -1 and 2^64 into
-/// other integers. It refuses a text that is not a number itself.
-const char* number_fault(char type, const std::string& value) {
-  if (type == 'X' || type == 'P') {
-    return std::isfinite(std::strtod(value.c_str(), nullptr)) ? nullptr : "a number";
-  }
-  if (value.empty()) return "a value";
-  const bool negative = value[0] == '-';
-  const char* const end = value.data() + value.size();
-  uint64_t integer = 0;
-  const auto [rest, error] = std::from_chars(value.data() + negative, end, integer);
-  if (rest != end || error == std::errc::invalid_argument) return nullptr;
-  if (error != std::errc()) return "a smaller number";
-  return negative ? "a number from 0 up" : nullptr;
-}
-
-/// Options whose N is the number or name of a field.
-constexpr std::string_view kFields[] = {"--fields", "--gold",  "--label", "--labels",
-                                        "--key",    "--spans", "--group", "--context"};
-
-/// Checks the values of number options before the parser converts them, and makes 010 mean ten. If
-/// an integer option has a range, the parser's range check is enough.
-void guard_numbers(CLI::App& app) {
-  for (CLI::Option* option : app.get_options()) {
-    const std::string type = option->get_type_name();
-    const char kind = type.empty() ? ' ' : type[0];
-    const bool real = kind == 'X' || kind == 'P';
-    if (!real && kind != 'N' && kind != 'K') continue;
-    const bool ranged = type.size() > 1;  // "N:INT in [1 - 1024]"; "NAME" is not a number
-    if (ranged && type[1] != ':') continue;
-    const bool field =
-        std::find(std::begin(kFields), std::end(kFields), option->get_name()) != std::end(kFields);
-    option->transform([=](std::string value) {
-      const bool look = real || (!ranged && !field);
-      if (const char* wanted = look ? number_fault(kind, value) : nullptr) {
-        throw Error(Error::Kind::usage, option->get_name(),
-                    fmt::format("found '{}', wants {}", printable(value), wanted));
-      }
-      const bool digits = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
-      if (digits) value.erase(0, std::min(value.find_first_not_of('0'), value.size() - 1));
-      return value;
-    });
-  }
-  const auto every = [](const CLI::App*) { return true; };
-  for (CLI::App* group : app.get_subcommands(every)) guard_numbers(*group);
-}
-
 /// The arguments in the order that the parser wants, the last first. Prevents three mistakes of the
 /// parser: a file named "[a,b]" would be a list of two files, so it gets a "./"; "--option=" would
 /// take the next argument as its value; "-1" would be a file.
-std::vector<std::string> arguments(const CLI::App& app, int argc, char** argv) {
+std::vector<std::string> arguments(const Command& app, int argc, char** argv) {
   const auto wants_value = [&](const std::string& name) {
     const CLI::Option* option = app.get_option_no_throw(name);
     return option && option->get_expected_max() > 0;
@@ -213,8 +138,7 @@ std::vector<std::string> arguments(const CLI::App& app, int argc, char** argv) {
   return args;
 }
 
-int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
-  guard_numbers(app);
+int parse_and_run(Command& app, int argc, char** argv, const std::function<int()>& body) {
   try {
     app.parse(arguments(app, argc, argv));
   } catch (const CLI::CallForHelp&) {
@@ -260,7 +184,8 @@ int guarded(const std::function<int()>& body) {
 }  // namespace
 
 void complain(const std::string& message) {
-  const std::string line = tool_name + ": " + printable(message, 0) + "\n";
+  const std::string text = command ? command->with_option_names(message) : message;
+  const std::string line = tool_name + ": " + printable(text, 0) + "\n";
   // If stderr cannot be written, nothing can be done.
   [[maybe_unused]] const ssize_t n = ::write(2, line.data(), line.size());
 }
@@ -287,7 +212,7 @@ bool quiet() { return quiet_notices; }
 
 void print(const std::string& text) { write_all(1, text); }
 
-int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+int run(Command& app, int argc, char** argv, const std::function<int()>& body) {
   hold_standard_descriptors();
   std::signal(SIGBUS, on_sigbus);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -296,6 +221,7 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) 
     tool_name = slash ? slash + 1 : argv[0];
   }
   app.name(tool_name);
+  command = &app;
   app.formatter(std::make_shared<HelpFormatter>());
   app.footer("Example:\n  " + app.get_footer() + "\n\nMore: man " + tool_name);
   app.set_version_flag("--version", tool_name + " (bertutils) " BERT_VERSION,
@@ -309,8 +235,8 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body) 
     return parse_and_run(app, argc, argv, body);
   });
   const int closed = close_output(status);
-#ifndef __SANITIZE_ADDRESS__  // the leak check runs at exit
-  // At exit OpenBLAS joins its idle threads. That never ends if they could not get memory.
+#ifndef __SANITIZE_ADDRESS__  // the leak check runs at exit At exit OpenBLAS joins its idle
+                              // threads. That never ends if they could not get memory.
   _exit(closed);
 #endif
   return closed;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "base/error.h"
+#include "common/command.h"
 
 namespace bert::tools {
 
@@ -12,7 +12,7 @@ namespace bert::tools {
 /// status (sysexits.h). `body` returns the status of a run without faults: 0, or 1 if a tool may
 /// answer "no". Also adds --version and --completion. An error of standard output at its close
 /// gives status 74. The footer of `app` is one command line, the example of --help.
-int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
+int run(Command& app, int argc, char** argv, const std::function<int()>& body);
 
 /// Writes one line "TOOL: message" to stderr. -q silences notice().
 void complain(const std::string& message);

@@ -28,61 +28,56 @@ size_t resident_bytes() {
 
 }  // namespace
 
-TrainingOptions::TrainingOptions(CLI::App& app, bool batches, bool chosen) {
-  app.add_option("--output", output_, "directory to write the model to")
-      ->required()
-      ->type_name("DIR");
+TrainingOptions::TrainingOptions(Command& app, bool batches, bool chosen) {
+  app.add({"--output", "directory to write the model to", directory()}, output_)->required();
   if (batches) {
-    batch_option_ = app.add_option("--batch-size", batch_size_,
-                                   std::string("sequences in a step (default: ") +
-                                       (chosen ? "32, or 16 or 8 for few examples)" : "32)"))
-                        ->check(CLI::Range(1, 1 << 20))
-                        ->type_name("N");
+    batch_option_ = app.add({"--batch-size",
+                             std::string("sequences in a step (default: ") +
+                                 (chosen ? "32, or 16 or 8 for few examples)" : "32)"),
+                             whole(1, 1 << 20)},
+                            batch_size_);
   }
   rate_option_ =
-      app.add_option("--lr", optimizer_.learning_rate,
-                     std::string("highest learning rate (default: ") +
-                         (chosen ? "by the hidden size: 5e-5 for 768, 1e-4 for 384)" : "5e-5)"))
-          ->type_name("X");
-  add_choice<training::Schedule>(app, "--schedule", optimizer_.schedule,
-                                 {{"linear", training::Schedule::linear},
-                                  {"cosine", training::Schedule::cosine},
-                                  {"constant", training::Schedule::constant}},
-                                 "how the learning rate changes after the warm-up");
-  app.add_option("--warmup", warmup_,
-                 "share of the steps in which the learning rate rises (default: 0.1)")
-      ->check(CLI::Range(0., 1.))
-      ->type_name("X");
-  app.add_option("--weight-decay", optimizer_.weight_decay, "weight decay of AdamW (default: 0.01)")
-      ->check(CLI::Range(0., 1.))
-      ->type_name("X");
-  app.add_option("--max-grad-norm", optimizer_.max_grad_norm,
-                 "clip gradients to this norm; 0: do not clip (default: 1)")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("X");
-  app.add_option("--dropout", dropout_, "rate of dropout (default: the config's)")
-      ->check(CLI::Range(0., 0.9))
-      ->type_name("X");
-  app.add_option("--seed", seed_, "seed of all random numbers (default: 1)")->type_name("N");
-  add_choice<bool>(app, "--dtype", bf16_, {{"f32", false}, {"bf16", true}},
-                   "precision of the matrix products");
-  app.add_option("--save-steps", save_every_, "steps between checkpoints")->type_name("N");
-  app.add_option("--keep-checkpoints", keep_checkpoints_,
-                 "newest checkpoints to keep; 0: none after the run (default: 2)")
-      ->check(CLI::Range(0, 1 << 20))
-      ->type_name("N");
-  app.add_flag("--resume", resume_, "continue from the newest checkpoint");
-  app.add_flag("--overwrite", overwrite_, "start again, also if the directory has a model");
-  app.add_option("--max-batch-tokens", pass_tokens_,
-                 "tokens a thread computes at once; bounds the memory (default: 2048)")
-      ->check(CLI::Range(1, 1 << 20))
-      ->type_name("N");
-  app.add_option("-j,--jobs", jobs_, "threads (default: the CPUs it may use)")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_flag("--progress", progress_, "show the bar also if stderr is not a terminal");
-  app.add_flag_callback(
-      "-q,--quiet", [] { set_quiet(true); }, "show no notices and no bar");
+      app.add({"--lr",
+               std::string("highest learning rate (default: ") +
+                   (chosen ? "by the hidden size: 5e-5 for 768, 1e-4 for 384)" : "5e-5)"),
+               real()},
+              optimizer_.learning_rate)
+          .of("learning_rate");
+  app.add<training::Schedule>({"--schedule", "how the learning rate changes after the warm-up"},
+                              optimizer_.schedule,
+                              {{"linear", training::Schedule::linear},
+                               {"cosine", training::Schedule::cosine},
+                               {"constant", training::Schedule::constant}});
+  app.add({"--warmup", "share of the steps in which the learning rate rises (default: 0.1)",
+           real(0., 1.)},
+          warmup_)
+      .of("warmup_ratio");
+  app.add({"--weight-decay", "weight decay of AdamW (default: 0.01)", real(0., 1.)},
+          optimizer_.weight_decay);
+  app.add({"--max-grad-norm", "clip gradients to this norm; 0: do not clip (default: 1)",
+           non_negative()},
+          optimizer_.max_grad_norm);
+  app.add({"--dropout", "rate of dropout (default: the config's)", real(0., 0.9)}, dropout_);
+  app.add({"--seed", "seed of all random numbers (default: 1)", whole()}, seed_);
+  app.add<bool>({"--dtype", "precision of the matrix products"}, bf16_,
+                {{"f32", false}, {"bf16", true}})
+      .same_rows();
+  app.add({"--save-steps", "steps between checkpoints", whole()}, save_every_);
+  app.add({"--keep-checkpoints", "newest checkpoints to keep; 0: none after the run (default: 2)",
+           whole(0, 1 << 20)},
+          keep_checkpoints_);
+  app.add({"--resume", "continue from the newest checkpoint"}, resume_);
+  app.add({"--overwrite", "start again, also if the directory has a model"}, overwrite_);
+  app.add(
+         {"--max-batch-tokens",
+          "tokens a thread computes at once; bounds the memory (default: 2048)", whole(1, 1 << 20)},
+         pass_tokens_)
+      .same_rows();
+  app.add({"-j,--jobs", "threads (default: the CPUs it may use)", whole(1, 1024)}, jobs_)
+      .same_rows();
+  app.add({"--progress", "show the bar also if stderr is not a terminal"}, progress_).same_rows();
+  app.add({"-q,--quiet", "show no notices and no bar"}, [] { set_quiet(true); }).same_rows();
 }
 
 void TrainingOptions::fill(TrainingJob& job) {

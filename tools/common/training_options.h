@@ -1,25 +1,23 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
 
+#include "common/command.h"
 #include "trainers/training_job.h"
 
 namespace bert::tools {
 
-/// The common options of the tools that train:
-///   --output, --batch-size, --lr, --schedule, --warmup, --weight-decay, --max-grad-norm,
-///   --dropout,
-///   --seed, --dtype, --save-steps, --keep-checkpoints, --resume, --overwrite, --max-batch-tokens,
-///   -j, --progress, -q
+/// The common options of the tools that train: --output, --batch-size, --lr, --schedule, --warmup,
+/// --weight-decay, --max-grad-norm, --dropout, --seed, --dtype, --save-steps, --keep-checkpoints,
+/// --resume, --overwrite, --max-batch-tokens, -j, --progress, -q
 class TrainingOptions {
  public:
   /// `batches`: adds --batch-size. `chosen`: the tool chooses batch size and learning rate if the
   /// user gives none.
-  explicit TrainingOptions(CLI::App& app, bool batches = true, bool chosen = false);
+  explicit TrainingOptions(Command& app, bool batches = true, bool chosen = false);
 
   /// Sets the options that all tools share, trains, and reports speed and memory on stderr. After
   /// SIGTERM or SIGINT, `train` saves a checkpoint, and then the process ends by this signal.

@@ -217,9 +217,9 @@ std::vector<std::string> train_vocab(const TrainVocabOptions& options) {
     if (w.symbols.size() == word.size()) symbols.push_back(std::move(w));
   }
   if (tokens.size() > options.vocab_size) {
-    throw Error(Error::Kind::usage, "--size",
-                fmt::format("found {}, wants at least {}, for the characters alone",
-                            options.vocab_size, tokens.size()));
+    throw Error::of_field("vocab_size",
+                          fmt::format("found {}, wants at least {}, for the characters alone",
+                                      options.vocab_size, tokens.size()));
   }
   Joiner joiner(std::move(symbols), tokens);
   while (tokens.size() < options.vocab_size &&
