@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   add(app, options);
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model("text-classification");
+    const Model model = models.open_model(HeadKind::classify);
     const Classifier head = Classifier::open(model);
     options.choice.candidates = split_labels("--labels", options.labels);
     options.choice.names = split_labels("--rename", options.rename);

@@ -33,9 +33,9 @@ std::vector<std::string> split(const std::string& text) {
 void add(tools::Command& app, Options& o) {
   FinetuneOptions& f = o.finetune;
   tools::add_model(app, o.model, "model to start from (else $BERT_MODEL, else the default)");
-  app.add<FinetuneTask>(
+  app.add<HeadKind>(
       {"--task", "the task to train for"}, f.task,
-      {{"classify", FinetuneTask::classify}, {"ner", FinetuneTask::ner}, {"qa", FinetuneTask::qa}});
+      {{"classify", HeadKind::classify}, {"ner", HeadKind::tokens}, {"qa", HeadKind::spans}});
   app.add({"--head", "add this head to a copy of the model", tools::text("NAME")}, f.head);
   app.add({"--train", "files with examples to learn from", tools::text("FILE")}, f.train.files)
       ->required();
@@ -96,7 +96,7 @@ void settle(Options& o) {
     throw Error(Error::Kind::usage, "--class-weights",
                 fmt::format("found '{}', wants one above 0", printable(o.class_weights)));
   }
-  if (!o.class_weights.empty() && (o.several || o.regression || f.task == FinetuneTask::qa)) {
+  if (!o.class_weights.empty() && (o.several || o.regression || f.task == HeadKind::spans)) {
     throw Error(Error::Kind::usage, "--class-weights",
                 "wants one label a text or word: not --multi-label, --regression or --task qa");
   }

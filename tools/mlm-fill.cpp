@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     finish(options);
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model("fill-mask");
+    const Model model = models.open_model(HeadKind::masked_lm);
     const MaskedLM head = MaskedLM::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model);

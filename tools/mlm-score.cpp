@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     finish(options);
     const Tokenizer tokenizer = models.open_tokenizer();
     // Many rows: a copy of the sentence for each masked token.
-    const Model model = models.open_model("fill-mask", /*many_rows=*/true);
+    const Model model = models.open_model(HeadKind::masked_lm, /*many_rows=*/true);
     const MaskedLM head = MaskedLM::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model);

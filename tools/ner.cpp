@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model("token-classification");
+    const Model model = models.open_model(HeadKind::tokens);
     const TokenClassifier head = TokenClassifier::open(model);
     NerOptions& ner = options.ner;
     tools::RowShape shape;

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model("next-sentence-prediction");
+    const Model model = models.open_model(HeadKind::next_sentence);
     const Classifier next_sentence = Classifier::open_next_sentence(model);
     TaskOptions task;
     models.fill(task, tokenizer, model);

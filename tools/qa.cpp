@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model("question-answering");
+    const Model model = models.open_model(HeadKind::spans);
     const QuestionAnswering head = QuestionAnswering::open(model);
     TaskOptions task;
     models.fill(task, tokenizer, model, 384);  // 384 as in run_squad.py and transformers' pipeline

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -12,14 +11,6 @@
 
 namespace bert {
 namespace {
-
-/// The tools that want a head for a task.
-constexpr std::pair<std::string_view, std::string_view> kTools[] = {
-    {"text-classification", "classify"},
-    {"token-classification", "ner"},
-    {"question-answering", "qa"},
-    {"fill-mask", "mlm-fill, mlm-score"},
-    {"next-sentence-prediction", "nsp-score"}};
 
 /// "sentiment (text-classification), ner (token-classification)"
 std::string list_heads(const Config& config) {
@@ -32,10 +23,11 @@ std::string list_heads(const Config& config) {
 
 const NamedHead& named_head(const Config& config, const HeadChoice& choice) {
   const NamedHead* head = config.find_head(choice.name);
-  if (head && (choice.task.empty() || head->task == choice.task)) return *head;
+  if (head && (!choice.kind || head->task == head_spec(*choice.kind).task)) return *head;
   std::string found = fmt::format("found '{}'", printable(choice.name));
   if (head) {
-    found += fmt::format(", which is for {}, wants one for {}", printable(head->task), choice.task);
+    found += fmt::format(", which is for {}, wants one for {}", printable(head->task),
+                         head_spec(*choice.kind).task);
   } else {
     std::vector<std::string> names;
     for (const NamedHead& known : config.heads) names.push_back(known.name);
@@ -51,42 +43,18 @@ const NamedHead& named_head(const Config& config, const HeadChoice& choice) {
 /// What transformers would call the model of this head.
 std::vector<std::string> architectures_of(const Config& config, const NamedHead& head) {
   if (!head.architectures.empty()) return head.architectures;
-  constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
-      {"text-classification", "ForSequenceClassification"},
-      {"token-classification", "ForTokenClassification"},
-      {"question-answering", "ForQuestionAnswering"},
-      {"fill-mask", "ForMaskedLM"},
-      {"next-sentence-prediction", "ForNextSentencePrediction"}};
-  for (const auto& [task, name] : kClasses) {
-    if (head.task == task) return {fmt::format("{}{}", config.family->class_prefix, name)};
-  }
-  return {};
+  const HeadSpec* spec = head_of_task(head.task);
+  if (!spec) return {};
+  return {class_name(spec->kind, *config.family)};
 }
+
+bool is_for(const NamedHead& head, HeadKind kind) { return head.task == head_spec(kind).task; }
 
 }  // namespace
 
-bool has_plain_head(const Config& config, const Weights& weights, std::string_view task) {
-  const auto is = [&](std::string_view ending) {
-    return std::any_of(config.architectures.begin(), config.architectures.end(),
-                       [&](const std::string& name) { return name.ends_with(ending); });
-  };
-  const bool classifier = weights.find("classifier.weight") != nullptr;
-  const bool pooler = weights.find("pooler.dense.weight") != nullptr;
-  const bool for_tokens = is("ForTokenClassification"), for_choices = is("ForMultipleChoice");
-  if (task == "text-classification") {
-    return weights.find("classifier.out_proj.weight") ||
-           (classifier && pooler && !for_tokens && !for_choices);
-  }
-  if (task == "token-classification") {
-    const bool bare = !pooler && !for_choices && !is("ForSequenceClassification");
-    return classifier && (for_tokens || bare);
-  }
-  if (task == "question-answering") return weights.find("qa_outputs.weight") != nullptr;
-  if (task == "fill-mask") return weights.find("cls.predictions.transform.dense.weight") != nullptr;
-  if (task == "next-sentence-prediction") {
-    return weights.find("cls.seq_relationship.weight") != nullptr;
-  }
-  return true;
+bool has_plain_head(const Config& config, const Weights& weights, HeadKind kind) {
+  return has_head(kind, config.architectures,
+                  [&](std::string_view name) { return weights.find(name) != nullptr; });
 }
 
 Checkpoint Checkpoint::open(const std::string& directory, const HeadChoice& choice) {
@@ -95,9 +63,9 @@ Checkpoint Checkpoint::open(const std::string& directory, const HeadChoice& choi
   const NamedHead* head = nullptr;
   if (!choice.name.empty()) {
     head = &named_head(config, choice);
-  } else if (!has_plain_head(config, weights, choice.task)) {
+  } else if (choice.kind && !has_plain_head(config, weights, *choice.kind)) {
     const auto found = std::find_if(config.heads.begin(), config.heads.end(),
-                                    [&](const NamedHead& h) { return h.task == choice.task; });
+                                    [&](const NamedHead& h) { return is_for(h, *choice.kind); });
     if (found != config.heads.end()) head = &*found;
   }
   const std::string name = head ? head->name : "";
@@ -111,17 +79,23 @@ Checkpoint Checkpoint::open(const std::string& directory, const HeadChoice& choi
   return {std::move(config), std::move(weights), name};
 }
 
+void require_head(const Config& config, const Weights& weights, HeadKind kind) {
+  if (has_plain_head(config, weights, kind)) return;
+  throw Error(Error::Kind::data, weights.path(),
+              fmt::format("{} in this model; {}", head_spec(kind).absent,
+                          heads_that_work(config, weights)));
+}
+
 std::string heads_that_work(const Config& config, const Weights& weights) {
   std::string tools;
-  for (const auto& [task, names] : kTools) {
-    if (has_plain_head(config, weights, task)) tools += fmt::format("{}, ", names);
+  for (const HeadSpec& head : head_specs()) {
+    if (head.tools.empty() || !has_plain_head(config, weights, head.kind)) continue;
+    tools += fmt::format("{}, ", head.tools);
   }
   std::string text = fmt::format("{}embed, attend and tokenize work with it", tools);
   for (const NamedHead& head : config.heads) {
-    const auto tool = std::find_if(std::begin(kTools), std::end(kTools),
-                                   [&](const auto& known) { return known.first == head.task; });
-    if (tool == std::end(kTools)) continue;
-    text += fmt::format(", {} with its head {}", tool->second, head.name);
+    const HeadSpec* spec = head_of_task(head.task);
+    if (spec) text += fmt::format(", {} with its head {}", spec->tools, head.name);
   }
   return text;
 }

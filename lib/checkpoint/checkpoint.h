@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/export.h"
 #include "checkpoint/weights.h"
 #include "model/config.h"
+#include "model/heads.h"
 
 namespace bert {
 
@@ -14,8 +16,7 @@ namespace bert {
 /// that is for it.
 struct HeadChoice {
   std::string name;
-  std::string task;  ///< text-classification, token-classification, question-answering, fill-mask,
-                     ///< next-sentence-prediction; "": any
+  std::optional<HeadKind> kind;  ///< none: any
 };
 
 /// A model's config and weights with a head chosen: the config says what that head's own
@@ -30,8 +31,11 @@ struct BERT_API Checkpoint {
   static Checkpoint open(const std::string& directory, const HeadChoice& choice = {});
 };
 
-/// Whether the directory holds a head for `task` without a name.
-bool has_plain_head(const Config& config, const Weights& weights, std::string_view task);
+/// Whether the directory holds a head of this kind without a name.
+bool has_plain_head(const Config& config, const Weights& weights, HeadKind kind);
+
+/// Throws Error(data) that names the head if the model lacks it, and the tools that work with it.
+BERT_API void require_head(const Config& config, const Weights& weights, HeadKind kind);
 
 /// What works with a model that lacks a head, for messages: the tools for the heads that it has.
 BERT_API std::string heads_that_work(const Config& config, const Weights& weights);

@@ -44,12 +44,6 @@ struct Weights::State {
 
 namespace {
 
-constexpr std::string_view kWords = "embeddings.word_embeddings.weight";
-constexpr std::string_view kDecoder = "cls.predictions.decoder.weight";
-constexpr std::string_view kDecoderBias = "cls.predictions.decoder.bias";
-constexpr std::string_view kBias = "cls.predictions.bias";
-constexpr std::string_view kJoined = "attention.self.query_key_value.weight";
-
 bool same_content(const TensorView& a, const TensorView& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.blocked == b.blocked &&
          (a.data == b.data || std::memcmp(a.data, b.data, a.bytes().size()) == 0);
@@ -135,7 +129,7 @@ void Weights::State::index_names() {
   for (const TensorView& tensor : source.tensors) {
     const std::string name = canonical_name(tensor.name, rules);
     add_name(name, tensor);
-    if (tensor.blocked && name.ends_with(kJoined)) add_parts(name, tensor);
+    if (tensor.blocked) add_parts(name, tensor);
   }
 }
 
@@ -149,37 +143,41 @@ void Weights::State::add_name(std::string name, const TensorView& tensor) {
 }
 
 void Weights::State::add_parts(const std::string& name, const TensorView& tensor) {
-  constexpr std::string_view kName = "query_key_value.weight";
+  const std::vector<std::string> names = joined_parts(name), own = joined_parts(tensor.name);
+  if (names.empty()) return;
   const size_t rows = tensor.shape[0] / 3;
   if (tensor.shape[0] != 3 * rows) {
     throw Error(Error::Kind::data, source.path,
                 fmt::format("tensor {} is {}, wants a multiple of 3 rows", printable(tensor.name),
                             shape_text(tensor.shape)));
   }
-  for (const char* part : {"query.weight", "key.weight", "value.weight"}) {
+  for (size_t i = 0; i < names.size(); ++i) {
     TensorView& view = parts.emplace_back(tensor);
-    view.name.replace(view.name.rfind(kName), kName.size(), part);
-    view.first_row = (parts.size() - 1) % 3 * rows;
+    view.name = own.empty() ? names[i] : own[i];
+    view.first_row = i * rows;
     view.shape[0] = rows;
-    add_name(name.substr(0, name.size() - kName.size()) + part, view);
+    add_name(names[i], view);
   }
 }
 
 /// What transformers 5 does with the decoder and the word embeddings, which should be one matrix:
 /// if both are in the file and differ, each keeps its own; if one is missing, it is the other.
 void Weights::State::settle_ties(bool tied) {
-  const TensorView* bias = find(kDecoderBias);
-  if (bias != nullptr) by_name[std::string(kBias)] = bias;  // the layer's own bias is what is added
+  const std::string words_name = tensor_name(Role::word_embeddings);
+  const std::string decoder_name = tensor_name(Role::mlm_decoder);
+  // The layer's own bias is what is added.
+  const TensorView* bias = find(tensor_name(Role::mlm_decoder, Part::bias));
+  if (bias != nullptr) by_name[tensor_name(Role::mlm_bias, Part::bias)] = bias;
   if (!tied) return;
-  const TensorView* words = find(kWords);
-  const TensorView* decoder = find(kDecoder);
+  const TensorView* words = find(words_name);
+  const TensorView* decoder = find(decoder_name);
   if (decoder == nullptr) return;
   if (words == nullptr) {
-    by_name.emplace(kWords, decoder);
+    by_name.emplace(words_name, decoder);
   } else if (!same_content(*words, *decoder)) {
     return;
   }
-  by_name.erase(std::string(kDecoder));
+  by_name.erase(decoder_name);
 }
 
 Weights::Weights(Weights&&) noexcept = default;
@@ -280,6 +278,19 @@ Linear Weights::linear(std::span<const std::string> names, size_t out, size_t in
   std::vector<WeightRef> matrices;
   for (const std::string& name : names) matrices.push_back(matrix(name, out, in));
   return Linear(matrices, std::move(bias), precision, factors_of(names[0]));
+}
+
+Linear Weights::linear(const Config& config, std::span<const Role> roles, Precision precision,
+                       size_t layer) const {
+  std::vector<std::string> names;
+  std::vector<float> bias;
+  for (const Role role : roles) {
+    names.push_back(tensor_name(role, Part::weight, layer));
+    const std::vector<float> own = floats(tensor_spec(config, role, Part::bias, layer));
+    bias.insert(bias.end(), own.begin(), own.end());
+  }
+  const std::vector<size_t> shape = tensor_spec(config, roles[0], Part::weight, layer).shape;
+  return linear(names, shape[0], shape[1], std::move(bias), precision);
 }
 
 Precision Weights::precision() const {

@@ -11,6 +11,7 @@
 
 #include "base/export.h"
 #include "model/config.h"
+#include "model/schema.h"
 #include "ops/dtype.h"
 #include "ops/linear.h"
 
@@ -97,14 +98,19 @@ class BERT_API Weights {
 
   /// nullptr if the file has no such tensor.
   const TensorView* find(std::string_view canonical_name) const;
+  const TensorView* find(Role role, Part part = Part::weight, size_t layer = 0) const {
+    return find(tensor_name(role, part, layer));
+  }
   /// The tensor, which must be of a float type and of this shape. Throws Error(data) naming both
   /// shapes.
   const TensorView& require(std::string_view canonical_name,
                             std::initializer_list<size_t> shape) const;
   const TensorView& require(std::string_view canonical_name, std::span<const size_t> shape) const;
+  const TensorView& require(const TensorSpec& spec) const { return require(spec.name, spec.shape); }
   /// As require, converted to float.
   std::vector<float> floats(std::string_view canonical_name,
                             std::initializer_list<size_t> shape) const;
+  std::vector<float> floats(const TensorSpec& spec) const { return require(spec).floats(); }
   /// A matrix [out, in] row by row, for Linear. A blocked one is made floats on first need.
   WeightRef matrix(std::string_view canonical_name, size_t out, size_t in) const;
   /// The layer NAME.weight [out, in], NAME.bias [out].
@@ -113,6 +119,12 @@ class BERT_API Weights {
   /// kernels for this precision is used as it is.
   Linear linear(std::span<const std::string> names, size_t out, size_t in, std::vector<float> bias,
                 Precision precision) const;
+  /// A module of a model of this config; several roles: side by side as one layer.
+  Linear linear(const Config& config, std::span<const Role> roles, Precision precision,
+                size_t layer = 0) const;
+  Linear linear(const Config& config, Role role, Precision precision, size_t layer = 0) const {
+    return linear(config, {&role, 1}, precision, layer);
+  }
   /// What the directory was quantized to; f32 where it was not.
   Precision precision() const;
 

@@ -8,18 +8,10 @@
 
 namespace bert {
 
-AttentionWeights AttentionWeights::load(const Config& config, const Weights& weights,
-                                        const std::string& prefix, Precision precision) {
-  const size_t width = config.hidden_size;
-  std::vector<std::string> matrices;
-  std::vector<float> bias;
-  for (const char* name : {"query", "key", "value"}) {
-    matrices.push_back(prefix + name + ".weight");
-    const std::vector<float> b = weights.floats(prefix + name + ".bias", {width});
-    bias.insert(bias.end(), b.begin(), b.end());
-  }
-  return {weights.linear(matrices, width, width, std::move(bias), precision),
-          config.num_attention_heads, precision == Precision::bf16 || precision == Precision::int8};
+AttentionWeights AttentionWeights::load(const Config& config, const Weights& weights, size_t layer,
+                                        Precision precision) {
+  return {weights.linear(config, kQueryKeyValue, precision, layer), config.num_attention_heads,
+          precision == Precision::bf16 || precision == Precision::int8};
 }
 
 namespace {

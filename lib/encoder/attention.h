@@ -28,9 +28,9 @@ struct AttentionWeights {
   size_t num_attention_heads = 0;
   bool narrow = false;  ///< of less precision than float: so may be queries, keys and values
 
-  /// `prefix` is "encoder.layer.N.attention.self.".
-  static AttentionWeights load(const Config& config, const Weights& weights,
-                               const std::string& prefix, Precision precision);
+  /// Throws Error(data) naming a tensor of this layer.
+  static AttentionWeights load(const Config& config, const Weights& weights, size_t layer,
+                               Precision precision);
 };
 
 /// Query, key and value projections, then multi-head self-attention over a packed batch

@@ -5,20 +5,20 @@
 namespace bert {
 
 Embedding Embedding::load(const Config& config, const Weights& weights, Precision precision) {
-  const size_t width = config.embedding_size;
+  const auto floats = [&](Role role, Part part = Part::weight) {
+    return weights.floats(tensor_spec(config, role, part));
+  };
   Embedding e;
-  e.word_ = weights.require("embeddings.word_embeddings.weight", {config.vocab_size, width});
-  e.position_ = weights.floats("embeddings.position_embeddings.weight",
-                               {config.max_position_embeddings, width});
-  if (config.type_vocab_size > 0) {
-    e.token_type_ =
-        weights.floats("embeddings.token_type_embeddings.weight", {config.type_vocab_size, width});
+  e.word_ = weights.require(tensor_spec(config, Role::word_embeddings));
+  e.position_ = floats(Role::position_embeddings);
+  if (has_module(config, Role::token_type_embeddings)) {
+    e.token_type_ = floats(Role::token_type_embeddings);
   }
-  e.norm_weight_ = weights.floats("embeddings.LayerNorm.weight", {width});
-  e.norm_bias_ = weights.floats("embeddings.LayerNorm.bias", {width});
+  e.norm_weight_ = floats(Role::embedding_norm);
+  e.norm_bias_ = floats(Role::embedding_norm, Part::bias);
   e.eps_ = config.layer_norm_eps;
-  if (width != config.hidden_size) {
-    e.projection_ = weights.linear("embeddings_project", config.hidden_size, width, precision);
+  if (has_module(config, Role::embedding_projection)) {
+    e.projection_ = weights.linear(config, Role::embedding_projection, precision);
   }
   return e;
 }

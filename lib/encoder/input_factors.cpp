@@ -1,7 +1,5 @@
 #include "encoder/input_factors.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -46,7 +44,7 @@ Model open_floats(const std::string& directory, const std::string& head) {
     return Model::open(directory, Precision::f32);
   } catch (const Error& error) {
     if (head.empty() || error.kind() != Error::Kind::data) throw;
-    return Model::open(directory, Precision::f32, {head, ""});
+    return Model::open(directory, Precision::f32, {head, {}});
   }
 }
 
@@ -56,8 +54,8 @@ InputFactors input_factors(const std::string& directory, const std::string& head
   const Model model = open_floats(directory, head);
   const Config& config = model.config();
   InputFactors factors;
-  const auto note = [&](size_t layer, std::string_view matrix, ConstMatrix x) {
-    std::vector<float>& largest = factors[fmt::format("encoder.layer.{}.{}", layer, matrix)];
+  const auto note = [&](size_t layer, Role matrix, ConstMatrix x) {
+    std::vector<float>& largest = factors[tensor_name(matrix, Part::weight, layer)];
     largest.resize(x.cols);
     note_largest(x, largest);
   };
@@ -66,9 +64,9 @@ InputFactors input_factors(const std::string& directory, const std::string& head
   options.trace.show = [&](const TraceView& view) {
     // What a layer puts out, the next one's attention reads: layer n of a trace is tensor n - 1.
     if (view.what == Traced::attended) {
-      note(view.layer - 1, "intermediate.dense.weight", view.values);
+      note(view.layer - 1, Role::intermediate, view.values);
     } else if (view.layer < config.num_hidden_layers) {
-      note(view.layer, "attention.self.query.weight", view.values);
+      note(view.layer, Role::query, view.values);
     }
   };
   Workspace workspace;

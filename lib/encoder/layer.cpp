@@ -13,12 +13,11 @@ constexpr size_t kRowsAtOnce = 512;
 
 }  // namespace
 
-AddNorm AddNorm::load(const Config& config, const Weights& weights, const std::string& prefix,
-                      size_t in_features, Precision precision) {
-  const size_t width = config.hidden_size;
-  return {weights.linear(prefix + "dense", width, in_features, precision),
-          weights.floats(prefix + "LayerNorm.weight", {width}),
-          weights.floats(prefix + "LayerNorm.bias", {width}), config.layer_norm_eps};
+AddNorm AddNorm::load(const Config& config, const Weights& weights, Role dense, Role norm,
+                      size_t layer, Precision precision) {
+  return {weights.linear(config, dense, precision, layer),
+          weights.floats(tensor_spec(config, norm, Part::weight, layer)),
+          weights.floats(tensor_spec(config, norm, Part::bias, layer)), config.layer_norm_eps};
 }
 
 void AddNorm::operator()(ConstMatrix x, ConstMatrix residual, Matrix output,
@@ -28,15 +27,12 @@ void AddNorm::operator()(ConstMatrix x, ConstMatrix residual, Matrix output,
 }
 
 Layer Layer::load(const Config& config, const Weights& weights, size_t index, Precision precision) {
-  const std::string prefix = "encoder.layer." + std::to_string(index) + ".";
   Layer layer;
-  layer.attention_ = AttentionWeights::load(config, weights, prefix + "attention.self.", precision);
-  layer.attention_output_ =
-      AddNorm::load(config, weights, prefix + "attention.output.", config.hidden_size, precision);
-  layer.intermediate_ = weights.linear(prefix + "intermediate.dense", config.intermediate_size,
-                                       config.hidden_size, precision);
-  layer.output_ =
-      AddNorm::load(config, weights, prefix + "output.", config.intermediate_size, precision);
+  layer.attention_ = AttentionWeights::load(config, weights, index, precision);
+  layer.attention_output_ = AddNorm::load(config, weights, Role::attention_output,
+                                          Role::attention_norm, index, precision);
+  layer.intermediate_ = weights.linear(config, Role::intermediate, precision, index);
+  layer.output_ = AddNorm::load(config, weights, Role::output, Role::output_norm, index, precision);
   layer.hidden_act_ = config.hidden_act;
   return layer;
 }

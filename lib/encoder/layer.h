@@ -16,8 +16,8 @@ struct AddNorm {
   std::vector<float> norm_weight, norm_bias;  ///< [H]
   float eps = 0;
 
-  static AddNorm load(const Config& config, const Weights& weights, const std::string& prefix,
-                      size_t in_features, Precision precision);
+  static AddNorm load(const Config& config, const Weights& weights, Role dense, Role norm,
+                      size_t layer, Precision precision);
   /// x [T, K], residual [T, H], output [T, H]
   void operator()(ConstMatrix x, ConstMatrix residual, Matrix output, LinearScratch& scratch) const;
 };

@@ -48,9 +48,9 @@ Model Model::make(const std::string& directory, Checkpoint checkpoint,
     layers.push_back(Layer::load(config, weights, i, encoder));
   }
   Linear pooler;
-  if (weights.find("pooler.dense.weight")) {
+  if (weights.find(Role::pooler)) {
     // The pooler is one row a sequence and feeds decisions: it stays f32 in every precision.
-    pooler = weights.linear("pooler.dense", config.hidden_size, config.hidden_size, Precision::f32);
+    pooler = weights.linear(config, Role::pooler, Precision::f32);
   }
   Model model;
   model.state_.reset(new State{directory, std::move(config), std::move(weights), precision,

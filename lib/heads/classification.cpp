@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "ops/kernels.h"
 
@@ -30,53 +28,36 @@ Normalization normalization_of(const Config& config) {
   return sigmoid ? Normalization::sigmoid : Normalization::softmax;
 }
 
-/// Whether config.json says that `classifier` is for tokens or choices. The tensors do not tell.
-bool is_other_classifier(const Config& config) {
-  return std::any_of(
-      config.architectures.begin(), config.architectures.end(), [](const auto& name) {
-        return name.ends_with("ForTokenClassification") || name.ends_with("ForMultipleChoice");
-      });
-}
-
 }  // namespace
 
 Classifier Classifier::open(const Model& model) {
   const Config& config = model.config();
   const Weights& weights = model.weights();
+  require_head(config, weights, HeadKind::classify);
   Classifier c;
   c.model_ = &model;
   c.labels_ = config.labels;
   c.normalization_ = normalization_of(config);
   c.regression_ = c.normalization_ == Normalization::none;
-  const size_t width = config.hidden_size;
-  if (weights.find("classifier.out_proj.weight")) {
-    c.dense_ = weights.linear("classifier.dense", width, width, Precision::f32);
+  if (weights.find(Role::classifier_output)) {
+    c.dense_ = weights.linear(config, Role::classifier_dense, Precision::f32);
     c.dense_act_ = config.family->text_head_act;
-    c.output_ = weights.linear("classifier.out_proj", c.labels_.size(), width, Precision::f32);
-  } else if (weights.find("classifier.weight") && model.has_pooler() &&
-             !is_other_classifier(config)) {
-    c.pooler_ = true;
-    c.output_ = weights.linear("classifier", c.labels_.size(), width, Precision::f32);
+    c.output_ = weights.linear(config, Role::classifier_output, Precision::f32);
   } else {
-    throw Error(Error::Kind::data, weights.path(),
-                "no sequence classification head (classifier with its pooler) in this model; " +
-                    heads_that_work(config, weights));
+    c.pooler_ = true;
+    c.output_ = weights.linear(config, Role::classifier, Precision::f32);
   }
   return c;
 }
 
 Classifier Classifier::open_next_sentence(const Model& model) {
   const Weights& weights = model.weights();
-  if (!weights.find("cls.seq_relationship.weight") || !model.has_pooler()) {
-    throw Error(Error::Kind::data, weights.path(),
-                "no next-sentence head (cls.seq_relationship with its pooler) in this model; " +
-                    heads_that_work(model.config(), weights));
-  }
+  require_head(model.config(), weights, HeadKind::next_sentence);
   Classifier c;
   c.model_ = &model;
   c.labels_ = {"IsNext", "NotNext"};
   c.pooler_ = true;
-  c.output_ = weights.linear("cls.seq_relationship", 2, model.config().hidden_size, Precision::f32);
+  c.output_ = weights.linear(model.config(), Role::next_sentence, Precision::f32);
   return c;
 }
 

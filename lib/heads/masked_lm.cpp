@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "ops/kernels.h"
 
 namespace bert {
@@ -10,26 +9,19 @@ namespace bert {
 MaskedLM MaskedLM::open(const Model& model) {
   const Config& config = model.config();
   const Weights& weights = model.weights();
-  const std::string head = "cls.predictions.";
-  if (!weights.find(head + "transform.dense.weight")) {
-    throw Error(
-        Error::Kind::data, weights.path(),
-        "no masked-LM head (cls.predictions) in this model; " + heads_that_work(config, weights));
-  }
-  const size_t width = config.embedding_size;  // E
+  require_head(config, weights, HeadKind::masked_lm);
   MaskedLM mlm;
-  mlm.transform_ =
-      weights.linear(head + "transform.dense", width, config.hidden_size, model.precision());
+  mlm.transform_ = weights.linear(config, Role::mlm_dense, model.precision());
   mlm.act_ = config.mlm_act();
-  mlm.norm_weight_ = weights.floats(head + "transform.LayerNorm.weight", {width});
-  mlm.norm_bias_ = weights.floats(head + "transform.LayerNorm.bias", {width});
+  mlm.norm_weight_ = weights.floats(tensor_spec(config, Role::mlm_norm));
+  mlm.norm_bias_ = weights.floats(tensor_spec(config, Role::mlm_norm, Part::bias));
   mlm.eps_ = config.layer_norm_eps;
   // Weights has already removed a decoder that is tied: if it finds one, that is the head's own.
-  const bool own = weights.find(head + "decoder.weight") || !config.tie_word_embeddings;
-  const std::string decoder = own ? head + "decoder.weight" : "embeddings.word_embeddings.weight";
-  mlm.decoder_ =
-      weights.linear({&decoder, 1}, config.vocab_size, width,
-                     weights.floats(head + "bias", {config.vocab_size}), model.precision());
+  const bool own = weights.find(Role::mlm_decoder) || !config.tie_word_embeddings;
+  const TensorSpec decoder = tensor_spec(config, own ? Role::mlm_decoder : Role::word_embeddings);
+  mlm.decoder_ = weights.linear({&decoder.name, 1}, decoder.shape[0], decoder.shape[1],
+                                weights.floats(tensor_spec(config, Role::mlm_bias, Part::bias)),
+                                model.precision());
   return mlm;
 }
 

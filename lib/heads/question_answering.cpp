@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/error.h"
-
 namespace bert {
 
 QuestionAnswering QuestionAnswering::open(const Model& model) {
   const Weights& weights = model.weights();
-  if (!weights.find("qa_outputs.weight")) {
-    throw Error(Error::Kind::data, weights.path(),
-                "no question answering head (qa_outputs) in this model; " +
-                    heads_that_work(model.config(), weights));
-  }
+  require_head(model.config(), weights, HeadKind::spans);
   QuestionAnswering qa;
-  qa.output_ = weights.linear("qa_outputs", 2, model.config().hidden_size, Precision::f32);
+  qa.output_ = weights.linear(model.config(), Role::qa_outputs, Precision::f32);
   return qa;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/model_dir.h"
 #include "io/mapped_file.h"
 #include "io/safetensors.h"
@@ -55,7 +56,7 @@ std::vector<StoredParameter> stored_parameters(const Weights& weights, const Con
     }
     list.push_back({tensor.name, weights.canonical(tensor), tensor.shape, tensor.elements()});
   };
-  for (const Parameter& parameter : model_parameters(config)) {
+  for (const TensorSpec& parameter : encoder_tensors(config)) {
     if (const TensorView* tensor = weights.find(parameter.name)) add(*tensor);
   }
   for (const TensorView* tensor : weights.tensors()) add(*tensor);
@@ -66,7 +67,7 @@ std::vector<StoredParameter> stored_parameters(const Weights& weights, const Con
 std::vector<StoredParameter> parameters_of(const ModelFiles& model) {
   if (model.weights) return stored_parameters(*model.weights, model.config);
   std::vector<StoredParameter> list;
-  for (const Parameter& parameter : model_parameters(model.config)) {
+  for (const TensorSpec& parameter : encoder_tensors(model.config)) {
     list.push_back({parameter.name, parameter.name, parameter.shape, parameter.count()});
   }
   return list;
@@ -149,20 +150,12 @@ ModelFiles ModelFiles::open(const std::string& directory) {
 }
 
 std::vector<std::string> heads_of(const Weights& weights, const Config& config) {
-  constexpr std::pair<std::string_view, std::string_view> kHeads[] = {
-      {"pooler", "pooler.dense.weight"},
-      {"masked_lm", "cls.predictions.transform.dense.weight"},
-      {"next_sentence", "cls.seq_relationship.weight"},
-      {"classifier", "classifier.weight"},
-      {"classifier", "classifier.out_proj.weight"},
-      {"question_answering", "qa_outputs.weight"},
-      {"discriminator", "discriminator_predictions.dense.weight"}};
-  const bool per_token =
-      !config.architectures.empty() && config.architectures[0].ends_with("ForTokenClassification");
   std::vector<std::string> heads;
-  for (const auto& [head, tensor] : kHeads) {
-    if (weights.find(tensor) == nullptr) continue;
-    heads.emplace_back(head == "classifier" && per_token ? "token_classifier" : head);
+  if (weights.find(Role::pooler)) heads.emplace_back("pooler");
+  for (const HeadSpec& head : head_specs()) {
+    if (!head.info.empty() && has_plain_head(config, weights, head.kind)) {
+      heads.emplace_back(head.info);
+    }
   }
   return heads;
 }
@@ -218,33 +211,43 @@ void write_shapes(const Config& config, size_t tokens, Rows& rows) {
     rows.field(name).field(shape_text(shape)).field(elements).field(parameters);
     rows.end();
   };
-  const auto linear = [](size_t out, size_t in) { return uint64_t{out} * in + out; };
+  const auto count = [&](Role role) { return count_parameters(module_tensors(config, role)); };
+  const auto module = [&](const std::string& before, Role role, std::vector<size_t> shape) {
+    step(fmt::format("{}{}", before, module_word(role)), std::move(shape), count(role));
+  };
   rows.field("step").field("shape").field("elements").field("parameters");
   rows.end();
   step("input_ids", {n}, 0);
-  step("word_embeddings", {n, E}, uint64_t{config.vocab_size} * E);
-  step("+ position_embeddings", {n, E}, uint64_t{config.max_position_embeddings} * E);
-  if (config.type_vocab_size > 0) {
-    step("+ token_type_embeddings", {n, E}, uint64_t{config.type_vocab_size} * E);
+  module("", Role::word_embeddings, {n, E});
+  module("+ ", Role::position_embeddings, {n, E});
+  if (has_module(config, Role::token_type_embeddings)) {
+    module("+ ", Role::token_type_embeddings, {n, E});
   }
-  step("LayerNorm", {n, E}, 2 * E);
-  if (E != H) step("embeddings_project", {n, H}, linear(H, E));
-  for (const char* name : {"query Q", "key K", "value V"}) step(name, {n, H}, linear(H, H));
+  module("", Role::embedding_norm, {n, E});
+  if (has_module(config, Role::embedding_projection)) {
+    module("", Role::embedding_projection, {n, H});
+  }
+  constexpr char kLetters[] = {'Q', 'K', 'V'};
+  for (size_t i = 0; i < std::size(kLetters); ++i) {
+    const Role role = kQueryKeyValue[i];
+    step(fmt::format("{} {}", module_word(role), kLetters[i]), {n, H}, count(role));
+  }
   step(fmt::format("Q split into {} heads", A), {A, n, D}, 0);
   step(fmt::format("Q K^T / {:g}, softmax", std::sqrt(static_cast<double>(D))), {A, n, n}, 0);
   step("probabilities V", {A, n, D}, 0);
   step("heads side by side", {n, H}, 0);
-  step("attention output", {n, H}, linear(H, H));
-  step("add, LayerNorm", {n, H}, 2 * H);
-  step(fmt::format("intermediate, {}", config.hidden_act_name), {n, I}, linear(I, H));
-  step("output", {n, H}, linear(H, I));
-  step("add, LayerNorm", {n, H}, 2 * H);
-  const uint64_t layer = 4 * linear(H, H) + linear(I, H) + linear(H, I) + 4 * H;
+  step("attention output", {n, H}, count(Role::attention_output));
+  module("add, ", Role::attention_norm, {n, H});
+  step(fmt::format("intermediate, {}", config.hidden_act_name), {n, I}, count(Role::intermediate));
+  step("output", {n, H}, count(Role::output));
+  module("add, ", Role::output_norm, {n, H});
+  uint64_t layer = 0;
+  for (const Role role : kLayerRoles) layer += count(role);
   step("one layer", {n, H}, layer);
   step(fmt::format("{} layers", config.num_hidden_layers), {n, H},
        config.num_hidden_layers * layer);
-  if (config.family->pooler) step("pooler", {1, H}, linear(H, H));
-  rows.field("total").field("-").field("-").field(count_parameters(model_parameters(config)));
+  if (has_module(config, Role::pooler)) step("pooler", {1, H}, count(Role::pooler));
+  rows.field("total").field("-").field("-").field(count_parameters(encoder_tensors(config)));
   rows.end();
 }
 

@@ -44,13 +44,14 @@ class Comparison {
     compare_vectors();
     compare_fills();
     if (!options_.head.empty()) {
-      compare_head(options_.head, config_.find_head(options_.head)->task);
+      compare_named(*config_.find_head(options_.head));
       return results_;
     }
-    compare_head("", "text-classification");
-    compare_head("", "question-answering");
-    compare_head("", "token-classification");
-    for (const NamedHead& head : config_.heads) compare_head(head.name, head.task);
+    for (const HeadKind kind : {HeadKind::classify, HeadKind::spans, HeadKind::tokens}) {
+      const Checkpoint checkpoint = Checkpoint::open(options_.original);
+      if (has_plain_head(checkpoint.config, checkpoint.weights, kind)) compare_head("", kind);
+    }
+    for (const NamedHead& head : config_.heads) compare_named(head);
     return results_;
   }
 
@@ -109,7 +110,7 @@ class Comparison {
   }
 
   void compare_vectors() {
-    const HeadChoice head{options_.head, ""};
+    const HeadChoice head{options_.head, {}};
     const auto a = vectors(open(true, head)), b = vectors(open(false, head));
     double sum = 0, least = 1;
     for (size_t i = 0; i < a.size(); ++i) {
@@ -135,7 +136,7 @@ class Comparison {
   void compare_fills() {
     if (!options_.head.empty() || tokenizer_.mask_id() < 0) return;
     const Checkpoint checkpoint = Checkpoint::open(options_.original);
-    if (!has_plain_head(checkpoint.config, checkpoint.weights, "fill-mask")) return;
+    if (!has_plain_head(checkpoint.config, checkpoint.weights, HeadKind::masked_lm)) return;
     std::vector<Encoding> masked;
     for (const Encoding& line : lines_) {
       if (line.range(0).size() == 0) continue;
@@ -154,17 +155,20 @@ class Comparison {
     });
   }
 
-  void compare_head(const std::string& name, const std::string& task) {
-    const Checkpoint checkpoint = Checkpoint::open(options_.original, {name, ""});
-    if (name.empty() && !has_plain_head(checkpoint.config, checkpoint.weights, task)) return;
-    const std::string suffix = name.empty() ? "" : " " + name;
-    const HeadChoice head{name, task};
-    if (task == "text-classification") {
-      add("classify" + suffix, head, [&](const Model& model) { return labels(model); });
-    } else if (task == "question-answering") {
-      add("qa" + suffix, head, [&](const Model& model) { return spans(model); });
-    } else if (task == "token-classification") {
-      add("ner" + suffix, head, [&](const Model& model) { return token_labels(model); });
+  void compare_named(const NamedHead& head) {
+    if (const HeadSpec* spec = head_of_task(head.task)) compare_head(head.name, spec->kind);
+  }
+
+  void compare_head(const std::string& name, HeadKind kind) {
+    const std::string what =
+        fmt::format("{}{}{}", head_spec(kind).tools, name.empty() ? "" : " ", name);
+    const HeadChoice head{name, kind};
+    if (kind == HeadKind::classify) {
+      add(what, head, [&](const Model& model) { return labels(model); });
+    } else if (kind == HeadKind::spans) {
+      add(what, head, [&](const Model& model) { return spans(model); });
+    } else if (kind == HeadKind::tokens) {
+      add(what, head, [&](const Model& model) { return token_labels(model); });
     }
   }
 

@@ -21,6 +21,7 @@
 #include "inspect/bert_info.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
+#include "model/names.h"
 #include "model/schema.h"
 #include "tokenizer/tokenizer.h"
 
@@ -91,19 +92,8 @@ void Doctor::look_at_config() {
 }
 
 void Doctor::look_at_architectures() {
-  constexpr std::string_view kClasses[] = {"Model",
-                                           "ForMaskedLM",
-                                           "ForPreTraining",
-                                           "ForNextSentencePrediction",
-                                           "ForSequenceClassification",
-                                           "ForTokenClassification",
-                                           "ForQuestionAnswering"};
   for (const std::string& name : config_->architectures) {
-    const Family* family = family_of_class(name);
-    const auto is_rest = [&](std::string_view known) {
-      return family->class_prefix.size() + known.size() == name.size() && name.ends_with(known);
-    };
-    if (family && std::any_of(std::begin(kClasses), std::end(kClasses), is_rest)) continue;
+    if (is_known_class(name)) continue;
     say("warning", "config",
         fmt::format("{} is an architecture that no tool knows: what it has beside the encoder is "
                     "not computed",
@@ -113,21 +103,16 @@ void Doctor::look_at_architectures() {
 
 /// Tensors that belong to nothing that is computed: another kind of model, or layers left over.
 void Doctor::look_at_unread() {
-  std::set<std::string, std::less<>> read{"embeddings.position_ids", "embeddings.token_type_ids"};
-  for (const Parameter& parameter : model_parameters(*config_)) read.insert(parameter.name);
-  constexpr std::string_view kHeads[] = {"pooler.dense.",         "cls.predictions.",
-                                         "cls.seq_relationship.", "classifier.",
-                                         "qa_outputs.",           "discriminator_predictions."};
+  std::set<std::string, std::less<>> read;
+  for (const TensorSpec& tensor : encoder_tensors(*config_)) read.insert(tensor.name);
+  const auto prefixes = head_tensor_prefixes();
   std::string examples;
   size_t count = 0;
   for (const TensorView* tensor : weights_->tensors()) {
-    std::string name = weights_->canonical(*tensor);
-    if (name.starts_with("heads.")) name.erase(0, std::min(name.find('.', 6), name.size() - 1) + 1);
-    if (const size_t joined = name.find(".query_key_value."); joined != name.npos) {
-      name.replace(joined, 17, ".query.");
-    }
-    const bool known = read.contains(name) ||
-                       std::any_of(std::begin(kHeads), std::end(kHeads),
+    std::string name(without_head(weights_->canonical(*tensor)));
+    if (const auto parts = joined_parts(name); !parts.empty()) name = parts[0];
+    const bool known = read.contains(name) || is_buffer(name) || role_of(name) == Role::pooler ||
+                       std::any_of(prefixes.begin(), prefixes.end(),
                                    [&](std::string_view head) { return name.starts_with(head); });
     if (known) continue;
     if (++count <= 3) examples += (count > 1 ? ", " : "") + printable(tensor->name);
@@ -168,11 +153,10 @@ void Doctor::look_at_labels() {
 void Doctor::look_at_weights() {
   if (!config_) return;
   weights_ = Weights::open(directory_, *config_);
-  const auto parameters = model_parameters(*config_);
-  for (const Parameter& parameter : parameters) {
-    if (parameter.name.starts_with("pooler.") && !weights_->find(parameter.name)) continue;
+  for (const TensorSpec& tensor : encoder_tensors(*config_)) {
+    if (!tensor.required && !weights_->find(tensor.name)) continue;
     try {
-      weights_->require(parameter.name, parameter.shape);
+      weights_->require(tensor);
     } catch (const Error& error) {
       say("error", "weights", error.what());
     }
@@ -188,35 +172,32 @@ void Doctor::look_at_weights() {
 }
 
 void Doctor::look_at_heads() {
-  // What an architecture promises, and the head that keeps it.
-  constexpr std::pair<std::string_view, std::string_view> kPromises[] = {
-      {"ForMaskedLM", "masked_lm"},
-      {"ForPreTraining", "masked_lm"},
-      {"ForNextSentencePrediction", "next_sentence"},
-      {"ForSequenceClassification", "classifier"},
-      {"ForTokenClassification", "token_classifier"},
-      {"ForQuestionAnswering", "question_answering"}};
   const auto heads = heads_of(*weights_, *config_);
   say("ok", "heads",
       heads.empty() ? "none: only embed and tokenize work"
                     : fmt::format("{}", fmt::join(heads, " ")));
   for (const std::string& architecture : config_->architectures) {
     const Family* family = family_of_class(architecture);
-    if (family && family->discriminator && architecture.ends_with("ForPreTraining")) continue;
-    for (const auto& [ending, head] : kPromises) {
-      if (architecture.ends_with(ending) &&
-          std::find(heads.begin(), heads.end(), head) == heads.end()) {
+    for (const HeadSpec& promised : head_specs()) {
+      const bool pretrain = promised.kind == HeadKind::pretrain;
+      if (promised.kind == HeadKind::vectors || promised.class_suffix.empty() ||
+          !architecture.ends_with(promised.class_suffix) ||
+          (pretrain && family && family->discriminator)) {
+        continue;
+      }
+      const HeadSpec& head = pretrain ? head_spec(HeadKind::masked_lm) : promised;
+      if (std::find(heads.begin(), heads.end(), head.info) == heads.end()) {
         say("warning", "heads",
             fmt::format("config.json says {}, but there is no {} head", printable(architecture),
-                        head));
+                        head.info));
       }
     }
   }
   look_at_outputs(*config_, "");
   trunk_opens_ = errors_ == 0 && opens({});
-  for (const char* task : {"fill-mask", "next-sentence-prediction", "text-classification",
-                           "token-classification", "question-answering"}) {
-    if (trunk_opens_ && has_plain_head(*config_, *weights_, task)) opens({"", task});
+  for (const HeadSpec& head : head_specs()) {
+    if (head.tools.empty() || !trunk_opens_) continue;
+    if (has_plain_head(*config_, *weights_, head.kind)) opens({"", head.kind});
   }
   look_at_named_heads();
 }
@@ -225,11 +206,11 @@ void Doctor::look_at_heads() {
 bool Doctor::opens(const HeadChoice& head) {
   try {
     const Model model = Model::open(directory_, {}, head);
-    if (head.task == "fill-mask") MaskedLM::open(model);
-    if (head.task == "next-sentence-prediction") Classifier::open_next_sentence(model);
-    if (head.task == "text-classification") Classifier::open(model);
-    if (head.task == "token-classification") TokenClassifier::open(model);
-    if (head.task == "question-answering") QuestionAnswering::open(model);
+    if (head.kind == HeadKind::masked_lm) MaskedLM::open(model);
+    if (head.kind == HeadKind::next_sentence) Classifier::open_next_sentence(model);
+    if (head.kind == HeadKind::classify) Classifier::open(model);
+    if (head.kind == HeadKind::tokens) TokenClassifier::open(model);
+    if (head.kind == HeadKind::spans) QuestionAnswering::open(model);
     return true;
   } catch (const Error& error) {
     say("error", head.name.empty() ? "heads" : "head " + head.name, error.what());
@@ -238,8 +219,8 @@ bool Doctor::opens(const HeadChoice& head) {
 }
 
 void Doctor::look_at_outputs(const HeadConfig& head, const std::string& prefix) {
-  for (const char* name : {"classifier.weight", "classifier.out_proj.weight"}) {
-    const TensorView* tensor = weights_->find(prefix + name);
+  for (const Role role : {Role::classifier, Role::classifier_output}) {
+    const TensorView* tensor = weights_->find(prefix + tensor_name(role));
     if (tensor && tensor->shape.size() == 2 && tensor->shape[0] != head.labels.size()) {
       say("error", "labels",
           fmt::format("{} labels in config.json, but {} outputs of {}", head.labels.size(),
@@ -251,19 +232,19 @@ void Doctor::look_at_outputs(const HeadConfig& head, const std::string& prefix) 
 void Doctor::look_at_named_heads() {
   std::map<std::string, size_t, std::less<>> counts;  // tensors of each head in the file
   for (const TensorView* tensor : weights_->tensors()) {
-    std::string_view name = tensor->name;
-    if (!name.starts_with("heads.")) continue;
-    name.remove_prefix(6);
-    ++counts[std::string(name.substr(0, name.find('.')))];
+    const std::string_view head = head_name(tensor->name);
+    if (!head.empty()) ++counts[std::string(head)];
   }
   for (const NamedHead& head : config_->heads) {
+    const HeadSpec* spec = head_of_task(head.task);
+    const auto kind = spec ? std::optional(spec->kind) : std::nullopt;
     const size_t count = counts[head.name];
     if (count == 0) {
       say("error", "head " + head.name, "config.json names it, but it has no tensors");
-    } else if (!trunk_opens_ || opens({head.name, head.task})) {
+    } else if (!trunk_opens_ || opens({head.name, kind})) {
       say("ok", "head " + head.name, fmt::format("{}, {} tensors", printable(head.task), count));
     }
-    look_at_outputs(head, "heads." + head.name + ".");
+    look_at_outputs(head, prefix_of_head(head.name));
     counts.erase(head.name);
   }
   for (const auto& [name, count] : counts) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "inspect/bert_info.h"
 #include "io/safetensors.h"
+#include "model/names.h"
 #include "model/schema.h"
 
 namespace bert {
@@ -81,20 +82,22 @@ void write(const Branch& branch, const std::string& indent, Rows& rows) {
 
 void write_tree(const ModelFiles& model, Rows& rows) {
   Branch root;
-  for (const Parameter& parameter : model_parameters(model.config)) {
+  for (const TensorSpec& parameter : encoder_tensors(model.config)) {
     if (model.weights && model.weights->find(parameter.name) == nullptr) continue;
     add(root, parameter.name, parameter.shape, parameter.count());
   }
   if (model.weights) {
-    for (const std::string& name :
-         {std::string("cls."), std::string("classifier."), std::string("qa_outputs."),
-          std::string("discriminator_predictions."), std::string("heads.")}) {
+    const auto add_all = [&](const auto& is_wanted) {
       for (const TensorView* tensor : model.weights->tensors()) {
         const std::string canonical = model.weights->canonical(*tensor);
-        if (!canonical.starts_with(name) || model.weights->find(canonical) != tensor) continue;
+        if (!is_wanted(canonical) || model.weights->find(canonical) != tensor) continue;
         add(root, canonical, tensor->shape, tensor->elements());
       }
+    };
+    for (const std::string_view prefix : head_tensor_prefixes()) {
+      add_all([&](const std::string& name) { return name.starts_with(prefix); });
     }
+    add_all([](const std::string& name) { return !head_prefix(name).empty(); });
   }
   const std::string name = model.config.architectures.empty()
                                ? std::string(model.config.family->model_type)

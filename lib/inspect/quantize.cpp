@@ -20,34 +20,19 @@
 namespace bert {
 namespace {
 
-constexpr std::string_view kJoined = "query_key_value.weight";
-
 /// Matrices of fewer elements that are not in kernel order stay F32.
 constexpr size_t kSmall = 16384;
 
-/// Query, key or value: what stands before that word; else empty.
-std::string_view attention_of(std::string_view name) {
-  for (const std::string_view part : {"query.weight", "key.weight", "value.weight"}) {
-    if (name.ends_with(part) && name.substr(0, name.size() - part.size()).ends_with(".self.")) {
-      return name.substr(0, name.size() - part.size());
-    }
-  }
-  return {};
-}
-
 /// Whether models compute with it in their precision: all else stays as exact as it was.
-bool is_quantized(std::string_view name) {
-  const std::string_view plain = without_head(name);
-  return (plain.starts_with("encoder.") && plain.ends_with("dense.weight")) ||
-         plain == "embeddings.word_embeddings.weight" || plain == "embeddings_project.weight" ||
-         plain == "cls.predictions.transform.dense.weight" ||
-         plain == "cls.predictions.decoder.weight";
+bool is_quantized(const Config& config, std::string_view name) {
+  const std::optional<Role> role = role_of(without_head(name));
+  return role && tensor_spec(config, *role).quantized;
 }
 
 class Quantizer {
  public:
   explicit Quantizer(const QuantizeOptions& options)
-      : options_(options), checkpoint_(Checkpoint::open(options.model, {options.head, ""})) {}
+      : options_(options), checkpoint_(Checkpoint::open(options.model, {options.head, {}})) {}
 
   void run() {
     if (holds_model(options_.output) && !options_.overwrite) {
@@ -82,13 +67,10 @@ class Quantizer {
     };
     for (const TensorView* tensor : weights().tensors()) {
       const std::string name = weights().canonical(*tensor);
-      if (!tensor->blocked || !name.ends_with(kJoined)) {
-        want(name);
-        continue;
-      }
-      for (const char* part : {"query.weight", "key.weight", "value.weight"}) {
-        want(name.substr(0, name.size() - kJoined.size()) + part);
-      }
+      const std::vector<std::string> parts =
+          tensor->blocked ? joined_parts(name) : std::vector<std::string>();
+      if (parts.empty()) want(name);
+      for (const std::string& part : parts) want(part);
     }
     return all;
   }
@@ -99,20 +81,19 @@ class Quantizer {
     if (options_.head.empty()) return name;
     const std::string own = prefix_of_head(options_.head);
     if (name.starts_with(own)) return name.substr(own.size());
-    const bool pooled = config().find_head(options_.head)->task == "text-classification";
-    const bool trunk = name.starts_with("embeddings") || name.starts_with("encoder.") ||
-                       (pooled && name.starts_with("pooler."));
-    return trunk ? name : "";
+    const HeadSpec* head = head_of_task(config().find_head(options_.head)->task);
+    const bool pooled = head && head->kind == HeadKind::classify;
+    return is_encoder_tensor(name) || (pooled && role_of(name) == Role::pooler) ? name : "";
   }
 
   void add(const std::string& name) {
     if (options_.precision == Precision::f32) return add_plain(name);
-    if (const std::string_view attention = attention_of(name); !attention.empty()) {
-      if (joined_.insert(std::string(attention)).second) add_attention(std::string(attention));
+    if (const std::string whole = joined_whole(name); !whole.empty()) {
+      if (joined_.insert(whole).second) add_joined(whole);
       return;
     }
     const TensorView& tensor = *weights().find(name);
-    if (is_quantized(name) && tensor.shape.size() == 2) return add_blocked(name, {name});
+    if (is_quantized(config(), name) && tensor.shape.size() == 2) return add_blocked(name, {name});
     floats_.push_back(tensor.floats());
     if (is_half(tensor)) {
       writer_.add_f16(name, tensor.shape, floats_.back());
@@ -127,21 +108,19 @@ class Quantizer {
     const bool named = !head_prefix(name).empty();
     writer_.add(named ? name : file_name(name, *config().family), tensor.shape, values);
     // A decoder of its own has its own bias, which transformers reads instead.
-    if (name == "cls.predictions.bias" && config().family->saves_decoder_bias &&
-        weights().find("cls.predictions.decoder.weight") &&
-        !weights().find("cls.predictions.decoder.bias")) {
-      writer_.add("cls.predictions.decoder.bias", tensor.shape, values);
+    if (name == tensor_name(Role::mlm_bias, Part::bias) && config().family->saves_decoder_bias &&
+        weights().find(Role::mlm_decoder) && !weights().find(Role::mlm_decoder, Part::bias)) {
+      writer_.add(tensor_name(Role::mlm_decoder, Part::bias), tensor.shape, values);
     }
   }
 
   /// Query, key and value as one; those that are not the head's own are the trunk's.
-  void add_attention(const std::string& prefix) {
-    std::vector<std::string> parts;
-    for (const char* part : {"query.weight", "key.weight", "value.weight"}) {
-      const std::string name = prefix + part;
-      parts.push_back(weights().find(name) ? name : std::string(without_head(name)));
+  void add_joined(const std::string& whole) {
+    std::vector<std::string> parts = joined_parts(whole);
+    for (std::string& name : parts) {
+      if (!weights().find(name)) name = without_head(name);
     }
-    add_blocked(prefix + std::string(kJoined), parts);
+    add_blocked(whole, parts);
   }
 
   void add_blocked(const std::string& name, const std::vector<std::string>& parts) {
@@ -209,7 +188,7 @@ class Quantizer {
   Checkpoint checkpoint_;
   WeightsWriter writer_;
   std::list<std::vector<float>> floats_;
-  std::set<std::string> joined_;  ///< prefixes of attentions that are done
+  std::set<std::string> joined_;  ///< that are done
 };
 
 }  // namespace

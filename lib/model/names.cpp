@@ -57,6 +57,11 @@ std::string_view head_prefix(std::string_view name) {
   return name.substr(0, name.find('.', kHeads.size()) + 1);
 }
 
+std::string_view head_name(std::string_view tensor_name) {
+  const std::string_view prefix = head_prefix(tensor_name);
+  return prefix.empty() ? prefix : prefix.substr(kHeads.size(), prefix.size() - kHeads.size() - 1);
+}
+
 std::string prefix_of_head(std::string_view head_name) {
   return std::string(kHeads).append(head_name).append(".");
 }

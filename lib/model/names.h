@@ -20,7 +20,9 @@ struct NameRules {
 
 /// "heads.NAME." of a tensor that belongs to a named head; else empty.
 std::string_view head_prefix(std::string_view name);
-/// The same of a head.
+/// The NAME in it.
+std::string_view head_name(std::string_view tensor_name);
+/// The prefix of a head's tensors.
 std::string prefix_of_head(std::string_view head_name);
 /// The name without its head_prefix.
 std::string_view without_head(std::string_view name);

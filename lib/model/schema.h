@@ -1,28 +1,109 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/export.h"
 #include "model/config.h"
+#include "model/heads.h"
 
 namespace bert {
 
-/// A tensor that a model learns.
-struct Parameter {
-  std::string name;  ///< canonical, see weights.h
+/// The modules of a model that have tensors, encoder first.
+enum class Role : uint8_t {
+  word_embeddings,
+  position_embeddings,
+  token_type_embeddings,
+  embedding_norm,
+  embedding_projection,  ///< from E to H
+  query,
+  key,
+  value,
+  attention_output,
+  attention_norm,
+  intermediate,
+  output,
+  output_norm,
+  pooler,
+  mlm_dense,
+  mlm_norm,
+  mlm_decoder,
+  mlm_bias,  ///< of the decoder
+  next_sentence,
+  classifier_dense,   ///< before classifier_output
+  classifier_output,  ///< of texts, where the pooler is not what is read
+  classifier,         ///< of texts over the pooler, or of tokens
+  qa_outputs,
+  discriminator_dense,
+  discriminator,
+};
+
+/// Which tensor of its module.
+enum class Part : uint8_t { weight, bias };
+
+/// What it holds before it has learned anything. Weight decay is for what is drawn.
+enum class Initial : uint8_t { drawn, ones, zeros };
+
+/// A tensor of a model.
+struct TensorSpec {
+  std::string name;  ///< canonical, see checkpoint/weights.h
   std::vector<size_t> shape;
+  Role role = Role::word_embeddings;
+  Part part = Part::weight;
+  int32_t depth = 0;  ///< 0 embeddings, 1 .. L layers, L + 1 heads and the pooler
+  Initial initial = Initial::drawn;
+  bool required = true;    ///< a model without it cannot be computed
+  bool quantized = false;  ///< computed with in the model's precision; all others as floats
+  bool joins = false;      ///< one matrix with the same part of the module before it
 
   uint64_t count() const;
 };
 
-/// The parameters of the encoder that `config` describes, from the embeddings up, and of BERT's
-/// pooler: what transformers' BertModel, DistilBertModel and ElectraModel have. 109,482,240 numbers
-/// for bert-base-uncased. Heads are not in it.
-BERT_API std::vector<Parameter> model_parameters(const Config& config);
+/// Query, key and value, which are one matrix to the product.
+inline constexpr Role kQueryKeyValue[] = {Role::query, Role::key, Role::value};
 
+/// All that a layer has.
+inline constexpr Role kLayerRoles[] = {
+    Role::query,          Role::key,          Role::value,  Role::attention_output,
+    Role::attention_norm, Role::intermediate, Role::output, Role::output_norm};
+
+/// The canonical name; `layer` from 0, of what stands in layers.
+std::string tensor_name(Role role, Part part = Part::weight, size_t layer = 0);
+/// The last word of a module's name: word_embeddings, LayerNorm.
+std::string_view module_word(Role role);
+/// The role of a tensor by its canonical name, without a head_prefix.
+std::optional<Role> role_of(std::string_view canonical_name);
+
+/// Whether a model of this config has the module; of heads' own: true.
+bool has_module(const Config& config, Role role);
+/// One tensor; the module must have such a part.
+TensorSpec tensor_spec(const Config& config, Role role, Part part = Part::weight, size_t layer = 0);
+
+/// All tensors of a module.
+std::vector<TensorSpec> module_tensors(const Config& config, Role role, size_t layer = 0);
+
+/// The tensors of the encoder that `config` describes, from the embeddings up, and of its pooler,
+/// which is not required: what transformers' BertModel, DistilBertModel and ElectraModel have.
+/// 109,482,240 numbers for bert-base-uncased.
+BERT_API std::vector<TensorSpec> encoder_tensors(const Config& config);
+/// Those of a head, and of the pooler where it reads that. A decoder that may be the word table is
+/// not required.
+std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind);
 /// The sum of their counts.
-BERT_API uint64_t count_parameters(const std::vector<Parameter>& parameters);
+BERT_API uint64_t count_parameters(std::span<const TensorSpec> tensors);
+
+/// What the matrix of that name, which is query, key and value of a layer, has in the order of its
+/// rows; empty if it is none. Names may be the file's or canonical.
+std::vector<std::string> joined_parts(std::string_view name);
+/// The inverse: the name of the matrix that has the query, key or value of this name; else empty.
+std::string joined_whole(std::string_view part_name);
+/// Whether it is part of the encoder, by its canonical name: embeddings and layers.
+bool is_encoder_tensor(std::string_view canonical_name);
+/// Whether old files have it beside the weights, and nothing reads it.
+bool is_buffer(std::string_view canonical_name);
 
 }  // namespace bert

@@ -153,13 +153,12 @@ class Finetuning {
                                                 printable(options_.head)));
     }
     if (!config.find_head(options_.head)) return Checkpoint::open(options_.model);
-    const std::string_view task = training::task_of(objective_of(options_.task));
-    return Checkpoint::open(options_.model, {options_.head, std::string(task)});
+    return Checkpoint::open(options_.model, {options_.head, options_.task});
   }
 
   void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {
     size_t limit = std::min(config.max_tokens(), tokenizer.model_max_length().value_or(512));
-    if (options_.task == FinetuneTask::qa) limit = std::min<size_t>(limit, 384);  // as qa reads
+    if (options_.task == HeadKind::spans) limit = std::min<size_t>(limit, 384);  // as qa reads
     if (options_.max_length > config.max_tokens()) {
       throw Error::of_field("max_length",
                             fmt::format("found {}, wants at most {}, the model's positions",
@@ -179,7 +178,7 @@ class Finetuning {
 
   void make_learner(Config config) {
     training::HeadPlan head;
-    head.objective = objective_of(options_.task);
+    head.objective = options_.task;
     head.dropout = options_.dropout_rates(config, head.objective);
     head.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
     if (options_.balanced) head.class_weights = balanced_weights(train_, config.labels.size());
@@ -343,7 +342,7 @@ class Finetuning {
   }
   void end_epoch(Run& run, uint64_t epoch) {
     const bool has_accuracy =
-        options_.task != FinetuneTask::classify || options_.train.kind == LabelKind::one;
+        options_.task != HeadKind::classify || options_.train.kind == LabelKind::one;
     std::string row =
         fmt::format("{}\t{:.6g}\t", epoch + 1, tally_.sequence_loss / tally_.sequences);
     row += has_accuracy ? fmt::format("{:.6g}", right_ / tally_.labelled) : "-";

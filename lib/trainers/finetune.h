@@ -12,7 +12,7 @@
 namespace bert {
 
 struct FinetuneOptions : TrainingJob {
-  FinetuneTask task = FinetuneTask::classify;
+  HeadKind task = HeadKind::classify;
   std::string head;  ///< name of a head to add to a copy of the model; empty: a model of its own
   ExampleOptions train;             ///< files, fields and kind of labels
   std::vector<std::string> dev;     ///< files like the training ones; empty: the last model is kept

@@ -47,12 +47,12 @@ std::vector<size_t> label_counts(const ExampleSet& set, size_t labels, LabelKind
   return counts;
 }
 
-std::string_view noun(FinetuneTask task) {
-  if (task == FinetuneTask::classify) return "texts";
-  return task == FinetuneTask::ner ? "sentences" : "questions";
+std::string_view noun(HeadKind task) {
+  if (task == HeadKind::classify) return "texts";
+  return task == HeadKind::tokens ? "sentences" : "questions";
 }
 
-std::string count_text(const ExampleSet& set, FinetuneTask task, const char* what) {
+std::string count_text(const ExampleSet& set, HeadKind task, const char* what) {
   std::string text = fmt::format("{} {} {}", set.origins, what, noun(task));
   if (set.examples.size() != set.origins) {
     text += fmt::format(" in {} windows", set.examples.size());
@@ -63,9 +63,9 @@ std::string count_text(const ExampleSet& set, FinetuneTask task, const char* wha
 }
 
 /// What is wrong with the texts.
-void add_faults(const ExampleSet& set, FinetuneTask task, const char* what,
-                const ExampleOptions& from, std::vector<std::string>& lines) {
-  if (set.cut > 0 && task != FinetuneTask::qa) {
+void add_faults(const ExampleSet& set, HeadKind task, const char* what, const ExampleOptions& from,
+                std::vector<std::string>& lines) {
+  if (set.cut > 0 && task != HeadKind::spans) {
     lines.push_back(fmt::format("{} of {} {} texts cut at {} tokens", set.cut, set.origins, what,
                                 from.encode.max_length));
   }
@@ -109,7 +109,7 @@ std::string FinetunePlan::text() const {
                      batch_size, learning_rate);
 }
 
-std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
+std::vector<std::string> describe(HeadKind task, const ExampleOptions& from,
                                   std::span<const std::string> labels, const ExampleSet& train,
                                   const ExampleSet* dev) {
   std::vector<std::string> lines;
@@ -117,9 +117,9 @@ std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
   if (dev) add_faults(*dev, task, "dev", from, lines);
   lines.push_back(count_text(train, task, "training"));
   if (dev) lines.back() += "; " + count_text(*dev, task, "dev");
-  const bool words = task == FinetuneTask::ner;
+  const bool words = task == HeadKind::tokens;
   const bool one = from.kind == LabelKind::one;
-  if (task == FinetuneTask::qa) return lines;
+  if (task == HeadKind::spans) return lines;
   if (!words && !one && from.kind != LabelKind::several) return lines;
   const auto counts = label_counts(train, labels.size(), from.kind, words);
   lines.push_back("labels: " + shares(labels, counts));
@@ -134,12 +134,12 @@ std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
   return lines;
 }
 
-std::string gold_options(FinetuneTask task, const ExampleOptions& from, const ExampleSet& dev,
+std::string gold_options(HeadKind task, const ExampleOptions& from, const ExampleSet& dev,
                          const Config& config, const Tokenizer& tokenizer) {
   constexpr const char* kTools[] = {"classify", "ner", "qa"};
   size_t usual = config.max_tokens();
   usual = std::min(usual, tokenizer.model_max_length().value_or(usual));
-  if (task == FinetuneTask::qa) usual = std::min<size_t>(usual, 384);
+  if (task == HeadKind::spans) usual = std::min<size_t>(usual, 384);
   const size_t length = from.encode.max_length;
   const bool windows = dev.examples.size() > dev.origins;
   const bool longer = std::any_of(dev.examples.begin(), dev.examples.end(),

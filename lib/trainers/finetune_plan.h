@@ -28,13 +28,13 @@ struct FinetunePlan {
 
 /// What was read to learn from: a line for each thing that a user should see before the first step.
 /// `from` is how it was read.
-std::vector<std::string> describe(FinetuneTask task, const ExampleOptions& from,
+std::vector<std::string> describe(HeadKind task, const ExampleOptions& from,
                                   std::span<const std::string> labels, const ExampleSet& train,
                                   const ExampleSet* dev);
 
 /// The options with which --gold of classify, ner or qa reports the dev score, in a sentence. Empty
 /// if these tools need no option, because they read all of `dev` as the training tools do.
-std::string gold_options(FinetuneTask task, const ExampleOptions& from, const ExampleSet& dev,
+std::string gold_options(HeadKind task, const ExampleOptions& from, const ExampleSet& dev,
                          const Config& config, const Tokenizer& tokenizer);
 
 }  // namespace bert

@@ -41,16 +41,14 @@ class Task {
     head_.name = line_.name;
     head_.weight = line_.weight;
     const bool next_sentence = config.family->next_sentence;
-    const Objective plain = next_sentence ? Objective::pretrain : Objective::masked_lm;
-    head_.objective = line_.kind == TaskKind::mlm ? plain
-                      : line_.supervised()        ? objective_of(line_.task())
-                                                  : Objective::vectors;
+    const bool plain = line_.kind == HeadKind::pretrain && !next_sentence;
+    head_.objective = plain ? HeadKind::masked_lm : line_.kind;
     head_.dropout = line_.dropout < 0 ? options.dropout_rates(config, head_.objective)
                                       : training::DropoutRates::all(line_.dropout);
     const size_t limit = std::min(line_.max_length, config.max_tokens());
     line_.train.encode.max_length = limit;
     line_.train.stride = std::min(line_.train.stride, limit / 2);
-    if (line_.kind == TaskKind::mlm) {
+    if (line_.kind == HeadKind::pretrain) {
       PretrainingStream::Options data;
       data.files = line_.train.files;
       data.max_length = limit;
@@ -70,7 +68,7 @@ class Task {
       ExampleOptions from = line_.train;
       from.files = files;
       from.scored = scored;
-      return line_.supervised() ? read_examples(line_.task(), from, tokenizer, head_.config.labels)
+      return line_.supervised() ? read_examples(line_.kind, from, tokenizer, head_.config.labels)
                                 : read_texts(from, tokenizer, {});
     };
     train_ = read(line_.train.files, false);
@@ -92,7 +90,7 @@ class Task {
   /// What a user should see of its data before the first step.
   std::vector<std::string> describe(const Tokenizer& tokenizer) const {
     if (stream_) return dev_counts_.lines("dev sentences");
-    const FinetuneTask task = line_.supervised() ? line_.task() : FinetuneTask::classify;
+    const HeadKind task = line_.supervised() ? line_.kind : HeadKind::classify;
     const bool scored = !line_.dev.empty();
     auto lines =
         bert::describe(task, line_.train, head_.config.labels, train_, scored ? &dev_ : nullptr);
@@ -150,9 +148,9 @@ class Task {
   std::string text_read() const { return stream_ ? hash_text(stream_->hash()) : "none"; }
 
   std::string metric() const {
-    if (line_.kind == TaskKind::mlm) return "mlm_top1\tnsp_accuracy";
-    if (line_.kind == TaskKind::vectors) return "vectors_cosine";
-    return line_.name + "_" + metric_of(line_.task(), line_.train.kind);
+    if (line_.kind == HeadKind::pretrain) return "mlm_top1\tnsp_accuracy";
+    if (line_.kind == HeadKind::vectors) return "vectors_cosine";
+    return line_.name + "_" + metric_of(line_.kind, line_.train.kind);
   }
 
   std::string score(Learner& learner, size_t index) {
@@ -190,7 +188,7 @@ class Task {
       head_.config.labels = old->labels;
       head_.config.labels_named = old->labels_named;
     }
-    bert::set_labels(line_.task(), line_.train, line_.labels, head_.config);
+    bert::set_labels(line_.kind, line_.train, line_.labels, head_.config);
     relabelled_ = old && old->labels_named && before != head_.config.labels;
   }
 
@@ -209,8 +207,8 @@ class Task {
 
   void fill_from(const ExampleSet& set, std::span<const uint32_t> order, TrainingBatch& batch) {
     set.fill(order, batch);
-    if (line_.supervised()) return trim(line_.task(), batch);
-    trim(FinetuneTask::ner, batch);
+    if (line_.supervised()) return trim(line_.kind, batch);
+    trim(HeadKind::tokens, batch);
     const size_t h = head_.config.hidden_size;
     const Matrix hidden = teacher_->forward(batch.batch, workspace_);
     batch.values.resize(batch.sequences() * h);

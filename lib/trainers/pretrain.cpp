@@ -402,8 +402,9 @@ class Pretraining {
   }
 
   void check_drawn(const std::string& name, const std::string& path) const {
-    const bool mlm = name.starts_with("cls.predictions.");
-    const bool nsp = name.starts_with("cls.seq_relationship.") || name.starts_with("pooler.");
+    const auto role = role_of(name);
+    const bool mlm = role && *role >= Role::mlm_dense && *role <= Role::mlm_bias;
+    const bool nsp = role == Role::next_sentence || role == Role::pooler;
     if ((mlm && options_.add_mlm) || (nsp && options_.add_nsp)) return;
     const char* how = mlm   ? "; `add_head` mlm draws a new head"
                       : nsp ? "; `add_head` nsp draws a new head, `no_nsp` does without"

@@ -10,22 +10,9 @@
 
 namespace bert {
 
-using training::Objective;
-
-Objective objective_of(FinetuneTask task) {
-  switch (task) {
-    case FinetuneTask::classify:
-      return Objective::classify;
-    case FinetuneTask::ner:
-      return Objective::tokens;
-    default:
-      return Objective::spans;
-  }
-}
-
-std::string metric_of(FinetuneTask task, LabelKind kind) {
-  if (task == FinetuneTask::ner) return "entity_f1";
-  if (task == FinetuneTask::qa) return "answer_f1";
+std::string metric_of(HeadKind task, LabelKind kind) {
+  if (task == HeadKind::tokens) return "entity_f1";
+  if (task == HeadKind::spans) return "answer_f1";
   if (kind == LabelKind::number) return "spearman";
   return kind == LabelKind::several ? "micro_f1" : "accuracy";
 }
@@ -45,15 +32,15 @@ std::vector<std::string> choose_labels(const Config& config, const std::vector<s
 
 }  // namespace
 
-void set_labels(FinetuneTask task, const ExampleOptions& examples,
+void set_labels(HeadKind task, const ExampleOptions& examples,
                 const std::vector<std::string>& wanted, Config& config) {
-  if (task == FinetuneTask::qa) return;
-  if (task == FinetuneTask::classify) {
+  if (task == HeadKind::spans) return;
+  if (task == HeadKind::classify) {
     constexpr const char* kProblems[] = {"single_label_classification",
                                          "multi_label_classification", "regression"};
     config.problem_type = kProblems[static_cast<size_t>(examples.kind)];
   }
-  if (examples.kind == LabelKind::number && task == FinetuneTask::classify) {
+  if (examples.kind == LabelKind::number && task == HeadKind::classify) {
     if (config.labels.size() != 1) config.labels = {"value"};  // else the head goes on
     return;
   }
@@ -65,7 +52,7 @@ void set_labels(FinetuneTask task, const ExampleOptions& examples,
     if (std::find(wanted.begin(), label, *label) == label) continue;
     throw Error(Error::Kind::usage, "labels", fmt::format("found '{}' twice", printable(*label)));
   }
-  const bool ner = task == FinetuneTask::ner;
+  const bool ner = task == HeadKind::tokens;
   std::vector<std::string> found = ner ? conll_labels(examples) : labels_of(examples);
   if (found.empty() || (found.size() < 2 && examples.kind == LabelKind::one)) {
     const std::string file = examples.files.empty() ? "-" : examples.files.front();
@@ -77,21 +64,21 @@ void set_labels(FinetuneTask task, const ExampleOptions& examples,
   config.labels = choose_labels(config, wanted, std::move(found));
 }
 
-ExampleSet read_examples(FinetuneTask task, const ExampleOptions& from, const Tokenizer& tokenizer,
+ExampleSet read_examples(HeadKind task, const ExampleOptions& from, const Tokenizer& tokenizer,
                          const std::vector<std::string>& labels) {
   switch (task) {
-    case FinetuneTask::classify:
+    case HeadKind::classify:
       return read_texts(from, tokenizer, labels);
-    case FinetuneTask::ner:
+    case HeadKind::tokens:
       return read_conll(from, tokenizer, labels);
     default:
       return read_questions(from, tokenizer);
   }
 }
 
-void trim(FinetuneTask task, training::TrainingBatch& batch) {
-  if (task != FinetuneTask::classify) batch.sequence_labels.clear();
-  if (task != FinetuneTask::qa) batch.starts.clear(), batch.ends.clear();
+void trim(HeadKind task, training::TrainingBatch& batch) {
+  if (task != HeadKind::classify) batch.sequence_labels.clear();
+  if (task != HeadKind::spans) batch.starts.clear(), batch.ends.clear();
 }
 
 std::vector<uint32_t> shuffled(size_t count, uint64_t seed, uint64_t epoch) {

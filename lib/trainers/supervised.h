@@ -10,24 +10,19 @@
 
 namespace bert {
 
-/// What labelled examples teach.
-enum class FinetuneTask { classify, ner, qa };
-
-training::Objective objective_of(FinetuneTask task);
-
 /// What a dev set is scored by (trainers/dev_score.h).
-std::string metric_of(FinetuneTask task, LabelKind kind);
+std::string metric_of(HeadKind task, LabelKind kind);
 
 /// Sets config's labels and problem_type: `wanted` in this order, else the model's own where they
 /// cover those that occur in the files, else those that occur, sorted. Throws Error(data).
-void set_labels(FinetuneTask task, const ExampleOptions& examples,
+void set_labels(HeadKind task, const ExampleOptions& examples,
                 const std::vector<std::string>& wanted, Config& config);
 
-ExampleSet read_examples(FinetuneTask task, const ExampleOptions& from, const Tokenizer& tokenizer,
+ExampleSet read_examples(HeadKind task, const ExampleOptions& from, const Tokenizer& tokenizer,
                          const std::vector<std::string>& labels);
 
 /// Clears the lists that the task does not use: they would be counted as sequences of it.
-void trim(FinetuneTask task, training::TrainingBatch& batch);
+void trim(HeadKind task, training::TrainingBatch& batch);
 
 /// The order of an epoch's examples: shuffled by seed and epoch alone.
 std::vector<uint32_t> shuffled(size_t count, uint64_t seed, uint64_t epoch);

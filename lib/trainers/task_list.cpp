@@ -60,7 +60,7 @@ class LineParser {
     task.kind = kind_of(columns[1]);
     task.train.files = split(columns[2], ',');
     if (columns[3] != "-") task.dev = split(columns[3], ',');
-    if (task.kind == TaskKind::vectors) task.train.kind = LabelKind::none;
+    if (task.kind == HeadKind::vectors) task.train.kind = LabelKind::none;
     if (columns.size() == 5) {
       std::set<std::string_view> given;
       const std::vector<std::string> words = split(columns[4], ' ');
@@ -75,8 +75,8 @@ class LineParser {
         }
       }
     }
-    if (task.kind == TaskKind::vectors && task.teacher.empty()) fail("vectors want teacher=DIR");
-    const bool plain = task.kind == TaskKind::mlm || task.kind == TaskKind::vectors;
+    if (task.kind == HeadKind::vectors && task.teacher.empty()) fail("vectors want teacher=DIR");
+    const bool plain = task.kind == HeadKind::pretrain || task.kind == HeadKind::vectors;
     if (plain != task.name.empty()) {
       fail(plain ? "mlm and vectors have no name of their own: wants -" : "the head wants a name");
     }
@@ -87,9 +87,9 @@ class LineParser {
   }
 
  private:
-  TaskKind kind_of(std::string_view word) const {
+  HeadKind kind_of(std::string_view word) const {
     for (size_t i = 0; i < std::size(kKinds); ++i) {
-      if (word == kKinds[i]) return static_cast<TaskKind>(i);
+      if (word == kKinds[i]) return static_cast<HeadKind>(i);
     }
     fail(fmt::format("found '{}', wants classify, ner, qa, mlm or vectors", printable(word)));
   }
@@ -149,7 +149,7 @@ class LineParser {
 
 }  // namespace
 
-std::string kind_name(TaskKind kind) { return std::string(kKinds[static_cast<size_t>(kind)]); }
+std::string kind_name(HeadKind kind) { return std::string(kKinds[static_cast<size_t>(kind)]); }
 
 std::string TaskLine::options_text() const {
   constexpr const char* kLabels[] = {"", " multi-label", " regression", ""};

@@ -8,12 +8,10 @@
 
 namespace bert {
 
-enum class TaskKind { classify, ner, qa, mlm, vectors };
-
 /// One line of a list of tasks: NAME TAB KIND TAB FILES TAB DEV-FILES TAB OPTIONS.
 struct TaskLine {
   std::string name;  ///< of its head; "": plain
-  TaskKind kind = TaskKind::classify;
+  HeadKind kind = HeadKind::classify;
   ExampleOptions train;
   std::vector<std::string> dev;
   size_t batch_size = 16;
@@ -24,14 +22,12 @@ struct TaskLine {
   std::string teacher;              ///< vectors: the model whose vectors are learned
   std::vector<std::string> labels;  ///< in the order of their ids; empty: as found
 
-  /// As finetune knows it; only of classify, ner and qa.
-  FinetuneTask task() const { return static_cast<FinetuneTask>(kind); }
-  bool supervised() const { return kind <= TaskKind::qa; }
+  bool supervised() const { return kind <= HeadKind::spans; }
   /// Its kind and the options that decide its steps, those by default too.
   std::string options_text() const;
 };
 
-std::string kind_name(TaskKind kind);
+std::string kind_name(HeadKind kind);
 
 /// Throws Error(usage) naming line and word.
 std::vector<TaskLine> read_task_list(const std::string& path);

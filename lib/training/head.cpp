@@ -148,6 +148,9 @@ Tally Head::learn(const TrainingBatch& batch, ConstMatrix hidden, LossScale scal
     case Objective::vectors:
       learn_vectors(batch, hidden, scale.sequence, gradient, d_hidden, tally);
       break;
+    case Objective::next_sentence:
+    case Objective::discriminator:
+      break;  // not trained
   }
   return tally;
 }

@@ -10,13 +10,6 @@
 #include "nn/dropout.h"
 
 namespace bert::training {
-namespace {
-
-bool is_norm_weight(std::string_view name) { return name.ends_with("LayerNorm.weight"); }
-bool is_bias(std::string_view name) { return name.ends_with("bias"); }
-
-}  // namespace
-
 DropoutRates DropoutRates::of(const Config& config, Objective objective) {
   const auto rate = [&](std::string_view key, double value) {
     if (value >= 0 && value < 1) return static_cast<float>(value);
@@ -43,89 +36,39 @@ float initializer_range(const Config& config) {
               fmt::format("initializer_range is {}, wants a number above 0 and below 100", range));
 }
 
-void Layout::add(std::string name, std::vector<size_t> shape, size_t depth) {
-  if (find(name)) return;  // two heads share it
+void Layout::add(TensorSpec spec) {
+  if (!spec.required || find(spec.name)) return;  // two heads share it
   Parameter p;
+  static_cast<TensorSpec&>(p) = std::move(spec);
   p.size = 1;
-  for (const size_t n : shape) p.size *= n;
-  p.decays = !is_bias(name) && !is_norm_weight(name);
-  p.name = std::move(name);
-  p.shape = std::move(shape);
-  p.depth = static_cast<int32_t>(depth);
+  for (const size_t n : p.shape) p.size *= n;
+  p.decays = p.initial == Initial::drawn;
   // Query, key and value are one matrix for the product, so there is no gap between them.
-  const bool joined = p.name.find(".key.") != p.name.npos || p.name.find(".value.") != p.name.npos;
-  if (!joined) floats_ = (floats_ + 15) / 16 * 16;
+  if (!p.joins) floats_ = (floats_ + 15) / 16 * 16;
   p.offset = floats_;
   floats_ += p.size;
   parameters_.push_back(std::move(p));
 }
 
-void Layout::add_linear(const std::string& name, size_t out, size_t in, size_t depth) {
-  add(name + ".weight", {out, in}, depth);
-  add(name + ".bias", {out}, depth);
-}
-
-void Layout::add_norm(const std::string& name, size_t n, size_t depth) {
-  add(name + ".weight", {n}, depth);
-  add(name + ".bias", {n}, depth);
-}
-
 void Layout::add_trunk(const Config& config) {
-  const size_t h = config.hidden_size, e = config.embedding_size, i = config.intermediate_size;
-  add("embeddings.word_embeddings.weight", {config.vocab_size, e}, 0);
-  add("embeddings.position_embeddings.weight", {config.max_position_embeddings, e}, 0);
-  if (config.type_vocab_size > 0) {
-    add("embeddings.token_type_embeddings.weight", {config.type_vocab_size, e}, 0);
-  }
-  add_norm("embeddings.LayerNorm", e, 0);
-  if (e != h) add_linear("embeddings_project", h, e, 0);
-  for (size_t l = 0; l < config.num_hidden_layers; ++l) {
-    const std::string prefix = "encoder.layer." + std::to_string(l) + ".";
-    // The three are next to each other, so that one product computes them.
-    for (const char* part : {"weight", "bias"}) {
-      for (const char* name : {"query.", "key.", "value."}) {
-        std::vector<size_t> shape{h};
-        if (std::string_view(part) == "weight") shape.push_back(h);
-        add(prefix + "attention.self." + name + part, shape, l + 1);
-      }
+  std::vector<TensorSpec> specs = encoder_tensors(config);
+  for (auto first = specs.begin(); first != specs.end();) {
+    auto end = first + 1;
+    if (first->role == kQueryKeyValue[0]) {
+      // The three are next to each other, all weights and then all biases, so that one product
+      // computes them.
+      while (end != specs.end() && (end->joins || end->role == first->role)) ++end;
+      std::stable_partition(first, end, [](const auto& s) { return s.part == Part::weight; });
     }
-    add_linear(prefix + "attention.output.dense", h, h, l + 1);
-    add_norm(prefix + "attention.output.LayerNorm", h, l + 1);
-    add_linear(prefix + "intermediate.dense", i, h, l + 1);
-    add_linear(prefix + "output.dense", h, i, l + 1);
-    add_norm(prefix + "output.LayerNorm", h, l + 1);
+    for (; first != end; ++first) add(std::move(*first));
   }
 }
 
 void Layout::add_head(const HeadPlan& head) {
-  const Config& config = head.config;
-  const Objective objective = head.objective;
-  const std::string own = head.prefix();
-  const size_t h = config.hidden_size, e = config.embedding_size;
-  const size_t top = config.num_hidden_layers + 1;
-  const bool pooled = config.family->text_head == TextHead::pooled;
-  const bool mlm = objective == Objective::pretrain || objective == Objective::masked_lm;
-  const bool next_sentence = objective == Objective::pretrain && config.family->next_sentence;
-  if (next_sentence || (pooled && objective == Objective::classify)) {
-    add_linear(own + "pooler.dense", h, h, top);
+  for (TensorSpec& spec : head_tensors(head.config, head.objective)) {
+    spec.name = head.prefix() + spec.name;
+    add(std::move(spec));
   }
-  if (mlm) {
-    add_linear(own + "cls.predictions.transform.dense", e, h, top);
-    add_norm(own + "cls.predictions.transform.LayerNorm", e, top);
-    if (!config.tie_word_embeddings) {
-      add(own + "cls.predictions.decoder.weight", {config.vocab_size, e}, top);
-    }
-    add(own + "cls.predictions.bias", {config.vocab_size}, top);
-  }
-  if (next_sentence) add_linear(own + "cls.seq_relationship", 2, h, top);
-  if (objective == Objective::classify) {
-    if (!pooled) add_linear(own + "classifier.dense", h, h, top);
-    add_linear(own + (pooled ? "classifier" : "classifier.out_proj"), config.labels.size(), h, top);
-  }
-  if (objective == Objective::tokens) {
-    add_linear(own + "classifier", config.labels.size(), h, top);
-  }
-  if (objective == Objective::spans) add_linear(own + "qa_outputs", 2, h, top);
 }
 
 Layout Layout::make(const Config& config, std::span<const HeadPlan> heads) {
@@ -144,54 +87,55 @@ const Parameter* Layout::find(std::string_view name) const {
 
 ModelWeights ModelWeights::view(const Layout& layout, const Config& config, float* base,
                                 const std::string& own) {
-  const auto find = [&](const std::string& name) {
+  const auto find = [&](Role role, Part part, size_t layer) {
+    const std::string name = tensor_name(role, part, layer);
     const Parameter* p = layout.find(own + name);
     return p ? p : layout.find(name);
   };
-  const auto matrix = [&](const std::string& name) {
-    const Parameter* p = find(name);
+  const auto matrix = [&](Role role, size_t layer = 0) {
+    const Parameter* p = find(role, Part::weight, layer);
     return p ? Matrix(base + p->offset, p->shape[0], p->shape[1]) : Matrix();
   };
-  const auto vector = [&](const std::string& name) {
-    const Parameter* p = find(name);
+  const auto vector = [&](Role role, Part part, size_t layer = 0) {
+    const Parameter* p = find(role, part, layer);
     return p ? base + p->offset : nullptr;
   };
-  const auto linear = [&](const std::string& name) {
-    return LinearWeights{matrix(name + ".weight"), vector(name + ".bias")};
+  const auto linear = [&](Role role, size_t layer = 0) {
+    return LinearWeights{matrix(role, layer), vector(role, Part::bias, layer)};
   };
-  const auto norm = [&](const std::string& name) {
-    return NormWeights{vector(name + ".weight"), vector(name + ".bias")};
+  const auto norm = [&](Role role, size_t layer = 0) {
+    return NormWeights{vector(role, Part::weight, layer), vector(role, Part::bias, layer)};
   };
   ModelWeights w;
-  w.word = matrix("embeddings.word_embeddings.weight");
-  w.position = matrix("embeddings.position_embeddings.weight");
-  w.token_type = matrix("embeddings.token_type_embeddings.weight");
-  w.embedding_norm = norm("embeddings.LayerNorm");
-  w.projection = linear("embeddings_project");
+  w.word = matrix(Role::word_embeddings);
+  w.position = matrix(Role::position_embeddings);
+  w.token_type = matrix(Role::token_type_embeddings);
+  w.embedding_norm = norm(Role::embedding_norm);
+  w.projection = linear(Role::embedding_projection);
   for (size_t l = 0; l < config.num_hidden_layers; ++l) {
-    const std::string prefix = "encoder.layer." + std::to_string(l) + ".";
     LayerWeights layer;
-    layer.qkv = linear(prefix + "attention.self.query");
-    layer.qkv.weight.rows *= 3;
-    layer.attention_output = linear(prefix + "attention.output.dense");
-    layer.attention_norm = norm(prefix + "attention.output.LayerNorm");
-    layer.intermediate = linear(prefix + "intermediate.dense");
-    layer.output = linear(prefix + "output.dense");
-    layer.output_norm = norm(prefix + "output.LayerNorm");
+    layer.qkv = linear(kQueryKeyValue[0], l);
+    layer.qkv.weight.rows *= std::size(kQueryKeyValue);
+    layer.attention_output = linear(Role::attention_output, l);
+    layer.attention_norm = norm(Role::attention_norm, l);
+    layer.intermediate = linear(Role::intermediate, l);
+    layer.output = linear(Role::output, l);
+    layer.output_norm = norm(Role::output_norm, l);
     w.layers.push_back(layer);
   }
-  w.pooler = linear("pooler.dense");
-  w.transform = linear("cls.predictions.transform.dense");
-  w.transform_norm = norm("cls.predictions.transform.LayerNorm");
+  w.pooler = linear(Role::pooler);
+  w.transform = linear(Role::mlm_dense);
+  w.transform_norm = norm(Role::mlm_norm);
   if (w.transform.weight.data) {
-    w.decoder = linear("cls.predictions.decoder");
+    w.decoder.weight = matrix(Role::mlm_decoder);
     if (!w.decoder.weight.data) w.decoder.weight = w.word;
-    w.decoder.bias = vector("cls.predictions.bias");
+    w.decoder.bias = vector(Role::mlm_bias, Part::bias);
   }
-  w.next_sentence = linear("cls.seq_relationship");
-  w.classifier_dense = linear("classifier.dense");
-  w.classifier = linear(find("classifier.weight") ? "classifier" : "classifier.out_proj");
-  w.spans = linear("qa_outputs");
+  w.next_sentence = linear(Role::next_sentence);
+  w.classifier_dense = linear(Role::classifier_dense);
+  w.classifier =
+      linear(find(Role::classifier, Part::weight, 0) ? Role::classifier : Role::classifier_output);
+  w.spans = linear(Role::qa_outputs);
   return w;
 }
 
@@ -199,8 +143,8 @@ namespace {
 
 /// Normal random numbers by Box and Muller, two at a time.
 void draw(const Parameter& p, uint64_t seed, float deviation, float* to) {
-  if (is_bias(p.name) || is_norm_weight(p.name)) {
-    std::fill_n(to, p.size, is_bias(p.name) ? 0.f : 1.f);
+  if (p.initial != Initial::drawn) {
+    std::fill_n(to, p.size, p.initial == Initial::ones ? 1.f : 0.f);
     return;
   }
   uint64_t key = seed;
@@ -226,8 +170,9 @@ void draw_parameters(const Layout& layout, uint64_t seed, float initializer_rang
 
 namespace {
 
-bool is_trunk(std::string_view name) {
-  return name.starts_with("embeddings") || name.starts_with("encoder.");
+bool is_classifier(Role role) {
+  return role == Role::classifier || role == Role::classifier_dense ||
+         role == Role::classifier_output;
 }
 
 void check_trunk(const Layout& layout, const Weights& weights) {
@@ -235,7 +180,7 @@ void check_trunk(const Layout& layout, const Weights& weights) {
   std::string missing;
   size_t count = 0;
   for (const Parameter& p : layout.parameters()) {
-    if (!is_trunk(p.name) || weights.find(p.name)) continue;
+    if (!is_encoder_tensor(p.name) || weights.find(p.name)) continue;
     if (count < kShown) missing += (count > 0 ? ", " : "") + p.name;
     ++count;
   }
@@ -257,18 +202,15 @@ std::vector<std::string> load_parameters(const Layout& layout, const Weights& we
     const TensorView* tensor = weights.find(p.name);
     // A classifier with other labels is a new head.
     const bool named_anew = std::any_of(relabelled.begin(), relabelled.end(), [&](const auto& own) {
-      return p.name.starts_with(own + "classifier.");
+      return p.name == own + tensor_name(p.role, p.part);
     });
-    const bool other = tensor && p.name.find("classifier.") != p.name.npos &&
-                       (named_anew || tensor->shape != p.shape);
+    const bool other = tensor && is_classifier(p.role) && (named_anew || tensor->shape != p.shape);
     if (!tensor || other) {
       draw(p, seed, initializer_range, base + p.offset);
       drawn.push_back(p.name);
       continue;
     }
-    const std::vector<float> values = p.shape.size() == 1
-                                          ? weights.floats(p.name, {p.shape[0]})
-                                          : weights.floats(p.name, {p.shape[0], p.shape[1]});
+    const std::vector<float> values = weights.floats(p);
     std::copy(values.begin(), values.end(), base + p.offset);
   }
   return drawn;

@@ -9,6 +9,7 @@
 #include "encoder/model.h"
 #include "model/config.h"
 #include "model/names.h"
+#include "model/schema.h"
 #include "nn/layer_norm.h"
 #include "nn/linear_gradient.h"
 #include "ops/matrix.h"
@@ -16,14 +17,7 @@
 namespace bert::training {
 
 /// What a model is trained for. It decides which heads the model has.
-enum class Objective {
-  pretrain,   ///< masked LM, and next sentence if the family has that head
-  masked_lm,  ///< masked LM alone
-  classify,   ///< texts: a label each, or several, or a number
-  tokens,     ///< a label for each token
-  spans,      ///< the begin and end of an answer
-  vectors,    ///< distillation: the mean hidden state follows another model's; no tensors
-};
+using Objective = HeadKind;
 
 /// The rates of dropout in training.
 struct DropoutRates {
@@ -56,15 +50,12 @@ struct HeadPlan {
   std::string prefix() const { return name.empty() ? "" : prefix_of_head(name); }
 };
 
-/// One tensor among the parameters.
-struct Parameter {
-  std::string name;  ///< canonical (checkpoint/weights.h)
-  std::vector<size_t> shape;
+/// One tensor among the parameters. The name of a named head's tensor has the head's prefix.
+struct Parameter : TensorSpec {
   size_t offset = 0;  ///< in floats from the beginning
   size_t size = 0;
   bool decays = true;    ///< has weight decay: all but biases and norms
   float rate_scale = 1;  ///< factor of the learning rate; 0: frozen
-  int32_t depth = 0;     ///< 0 embeddings, 1 .. L layers, L + 1 heads
 };
 
 /// The place of each tensor of a model in one array of floats. Values, gradients and the two
@@ -81,9 +72,7 @@ class Layout {
   const Parameter* find(std::string_view name) const;
 
  private:
-  void add(std::string name, std::vector<size_t> shape, size_t depth);
-  void add_linear(const std::string& name, size_t out, size_t in, size_t depth);
-  void add_norm(const std::string& name, size_t n, size_t depth);
+  void add(TensorSpec spec);
   void add_trunk(const Config& config);
   void add_head(const HeadPlan& head);
 

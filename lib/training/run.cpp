@@ -14,6 +14,7 @@
 #include "checkpoint/model_files.h"
 #include "checkpoint/weights.h"
 #include "io/mapped_file.h"
+#include "model/names.h"
 #include "nn/dropout.h"
 
 namespace bert::training {
@@ -24,11 +25,10 @@ namespace {
 /// parameters.
 uint64_t hash_of_copied(const ModelFiles& files) {
   if (files.head_name.empty()) return 0;
-  const std::string prefix = "heads." + files.head_name + ".";
   const Weights weights = Weights::open(files.source, Config::open(files.source));
   uint64_t hash = 0;
   for (const TensorView* tensor : weights.tensors()) {
-    if (tensor->name.starts_with(prefix)) continue;
+    if (head_name(tensor->name) == files.head_name) continue;
     const std::span<const std::byte> bytes = tensor->bytes();
     hash = mix(hash, mix(xxh64(tensor->name),
                          xxh64({reinterpret_cast<const char*>(bytes.data()), bytes.size()})));

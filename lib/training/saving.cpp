@@ -23,31 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view architecture_of(const Config& config, Objective objective) {
-  const bool next_sentence = config.family->next_sentence;
-  switch (objective) {
-    case Objective::pretrain:
-      return next_sentence ? "ForPreTraining" : "ForMaskedLM";
-    case Objective::masked_lm:
-      return "ForMaskedLM";
-    case Objective::classify:
-      return "ForSequenceClassification";
-    case Objective::tokens:
-      return "ForTokenClassification";
-    case Objective::spans:
-      return "ForQuestionAnswering";
-    case Objective::vectors:
-      break;
-  }
-  return "Model";
-}
-
 }  // namespace
 
 HeadConfig head_config(const Config& config, Objective objective) {
   HeadConfig head;
-  head.architectures = {
-      fmt::format("{}{}", config.family->class_prefix, architecture_of(config, objective))};
+  head.architectures = {class_name(objective, *config.family)};
   head.labels_named = objective == Objective::classify || objective == Objective::tokens;
   if (head.labels_named) head.labels = config.labels;
   if (objective == Objective::classify) {
@@ -137,25 +117,8 @@ std::string step_name(uint64_t step) { return fmt::format("step-{:010}", step); 
 
 constexpr const char* kHashed[] = {"model.safetensors", "optimizer.safetensors"};
 
-}  // namespace
-
-std::string_view task_of(Objective objective) {
-  switch (objective) {
-    case Objective::classify:
-      return "text-classification";
-    case Objective::tokens:
-      return "token-classification";
-    case Objective::spans:
-      return "question-answering";
-    default:
-      return "fill-mask";
-  }
-}
-
-namespace {
-
 NamedHead named_head(const std::string& name, const Config& config, Objective objective) {
-  NamedHead head{head_config(config, objective), name, std::string(task_of(objective))};
+  NamedHead head{head_config(config, objective), name, std::string(head_spec(objective).task)};
   head.architectures.clear();  // the task tells them
   return head;
 }
@@ -212,9 +175,9 @@ void save_model(Learner& learner, const ModelFiles& files, const std::string& di
     const auto values = values_of(learner.values(), p);
     writer.add(file_name(p.name, *learner.config().family), p.shape, values);
     // If the decoder is not tied, transformers reads its own bias instead.
-    if (p.name == "cls.predictions.bias" && learner.config().family->saves_decoder_bias &&
-        !learner.config().tie_word_embeddings) {
-      writer.add("cls.predictions.decoder.bias", p.shape, values);
+    if (p.name == tensor_name(Role::mlm_bias, Part::bias) &&
+        learner.config().family->saves_decoder_bias && !learner.config().tie_word_embeddings) {
+      writer.add(tensor_name(Role::mlm_decoder, Part::bias), p.shape, values);
     }
   }
   write_model(files.files, writer, directory);

@@ -41,9 +41,6 @@ struct RunState {
 /// The entries of config.json for a trained head: architectures, labels, problem_type.
 HeadConfig head_config(const Config& config, Objective objective);
 
-/// The name of a head's task in transformers' pipelines: text-classification ...
-std::string_view task_of(Objective objective);
-
 /// Writes the model as a Hugging Face directory, each file whole or not at all. The weights come
 /// last: without them, no tool takes the directory for a model.
 BERT_API void save_model(Learner& learner, const ModelFiles& files, const std::string& directory);

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (config.num_attention_heads == 0 || config.hidden_size % config.num_attention_heads != 0)
       std::abort();
     if (config.labels.empty() || !(config.layer_norm_eps > 0)) std::abort();
-    if (bert::count_parameters(bert::model_parameters(config)) == 0) std::abort();
+    if (bert::count_parameters(bert::encoder_tensors(config)) == 0) std::abort();
   } catch (const bert::Error& error) {
     if (error.kind() != bert::Error::Kind::data && error.kind() != bert::Error::Kind::unsupported)
       std::abort();

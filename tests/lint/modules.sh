@@ -63,6 +63,28 @@ home 'fmt/' 'lib/*.cpp' 'tools/*' 'tests/*'
 for file in $(find lib tools \( -name '*.cpp' -o -name '*.h' \) ! -path 'lib/tokenizer/*'); do
   found=$(code "$file" | grep -nE '\b(cls|sep)_id\b|"##|max_length *- *[0-9]') && fail "$file: knows the frame: $found"
 done
+# What a model is stands in model/ only: a family's name in family.cpp, the names of tensors in the table of
+# schema.cpp and what files call them in family.cpp. Comments and messages may name them.
+names_in() { # names_in FILE PATTERN: the quoted words that follow the pattern, joined by |
+  grep -oE "$2 *\"[^\"]+" "$1" | sed 's/.*"//; s/\./\\./g' | sort -u | paste -sd'|'
+}
+types=$(names_in lib/model/family.cpp '\.model_type =')
+classes=$(names_in lib/model/family.cpp '\.class_prefix =')
+modules=$(names_in lib/model/schema.cpp '\{Role::[a-z_]+,')
+[ "$(tr '|' '\n' <<<"$types" | wc -l)" -ge 3 ] || fail "lib/model/family.cpp: found the families '$types', wants at least 3"
+[ "$(tr '|' '\n' <<<"$modules" | wc -l)" -ge 20 ] || fail "lib/model/schema.cpp: found the modules '$modules', wants at least 20"
+# A literal that is one of these names, or begins or ends like a part of one. `linear` is that of a Dense module
+# of sentence-transformers.
+parts='[^" ]+\.(weight|bias)|\.?(LayerNorm|query|key|value|self|attention|pooler|classifier)\.[^" ]*|[^" ]*query_key_value[^" ]*'
+parts="$parts|(embeddings|encoder|cls|heads)\.[^\" ]*|(qa_outputs|discriminator_predictions|embeddings_project)[^\" ]*"
+while read -r file; do
+  case $file in lib/model/*) continue ;; esac
+  bare=$([[ $file == lib/* ]] && echo '' || echo '[!=]= *') # "bert" begins the tools' names, too
+  found=$(code "$file" | grep -nE "$bare\"($types)\"|model_type *[!=]=|\"($classes)(Model|For)[A-Za-z]*\"") &&
+    fail "$file: names a family, which only lib/model/family.cpp does: $found"
+  found=$(code "$file" | grep -nE "\"($modules|$parts)\"" | grep -vE '"linear\.(weight|bias)"') &&
+    fail "$file: spells a tensor's name, which only lib/model/ does: $found"
+done < <(find lib tools -name '*.cpp' -o -name '*.h')
 
 # The library prints nothing and ends no process.
 for file in $(find lib -name '*.cpp' -o -name '*.h'); do

@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -36,7 +37,7 @@ std::string config_error(const std::string& json, Error::Kind wanted = Error::Ki
 }
 
 uint64_t total(const std::string& json) {
-  return count_parameters(model_parameters(Config::parse(json, "f")));
+  return count_parameters(encoder_tensors(Config::parse(json, "f")));
 }
 
 /// Sets an environment variable and puts the old value back.
@@ -159,7 +160,7 @@ TEST_CASE("Parameters: those of a model are in its file, in their shapes") {
     CAPTURE(name);
     const Config config = Config::open(golden(name));
     const Weights weights = Weights::open(golden(name), config);
-    for (const Parameter& parameter : model_parameters(config)) {
+    for (const TensorSpec& parameter : encoder_tensors(config)) {
       if (parameter.name.starts_with("pooler.") && !weights.find(parameter.name)) continue;
       CHECK_NOTHROW(weights.require(parameter.name, parameter.shape));
     }
@@ -214,23 +215,58 @@ TEST_CASE("Config: named heads are read, and refused by what is wrong with them"
   }
 }
 
+TEST_CASE("Names: what a family saves is found again, and every tensor's role by its name") {
+  for (const Family& family : families()) {
+    CAPTURE(family.model_type);
+    const Config config =
+        Config::parse(fmt::format(R"({{"model_type":"{}"}})", family.model_type), "f");
+    for (const HeadSpec& head : head_specs()) {
+      std::vector<TensorSpec> specs = encoder_tensors(config);
+      for (TensorSpec& spec : head_tensors(config, head.kind)) specs.push_back(std::move(spec));
+      NameRules rules{&family, {}};
+      for (const TensorSpec& spec : specs) rules.note(file_name(spec.name, family));
+      for (const TensorSpec& spec : specs) {
+        CAPTURE(spec.name);
+        CHECK(canonical_name(file_name(spec.name, family), rules) == spec.name);
+        CHECK(role_of(spec.name) == spec.role);
+      }
+    }
+  }
+  CHECK_FALSE(role_of("encoder.layer.0.attention.self.queries.weight"));
+  CHECK_FALSE(role_of("attention.self.query.weight"));  // of no layer
+  CHECK_FALSE(role_of("encoder.layer."));
+  CHECK_FALSE(role_of(""));
+}
+
+TEST_CASE("Schema: a matrix of query, key and value is named after them, and they after it") {
+  const std::string whole = "heads.a.encoder.layer.3.attention.self.query_key_value.weight";
+  const std::vector<std::string> parts = joined_parts(whole);
+  REQUIRE(parts.size() == std::size(kQueryKeyValue));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    CHECK(parts[i] == "heads.a." + tensor_name(kQueryKeyValue[i], Part::weight, 3));
+    CHECK(joined_whole(parts[i]) == whole);
+  }
+  CHECK(joined_parts(parts[0]).empty());
+  CHECK(joined_whole("pooler.dense.weight").empty());
+}
+
 TEST_CASE("Checkpoint: a head is chosen by name, else the plain one, else the first for the task") {
   const auto head = [](const std::string& model, HeadChoice choice) {
     return Checkpoint::open(golden(model), choice).head;
   };
-  CHECK(head("tiny-heads", {"", ""}) == "");
-  CHECK(head("tiny-heads", {"", "fill-mask"}) == "");
-  CHECK(head("tiny-heads", {"", "text-classification"}) == "sentiment");
-  CHECK(head("tiny-heads", {"", "token-classification"}) == "ner");
-  CHECK(head("tiny-heads", {"", "question-answering"}) == "qa");
-  CHECK(head("tiny-heads", {"topic", "text-classification"}) == "topic");
-  CHECK(head("tiny-heads", {"qa", ""}) == "qa");
-  CHECK(head("tiny-classifier", {"", "text-classification"}) == "");
-  CHECK_THROWS_AS(head("tiny-heads", {"ner", "text-classification"}), Error);
-  CHECK_THROWS_AS(head("tiny-heads", {"topics", ""}), Error);
-  CHECK_THROWS_AS(head("tiny-classifier", {"a", ""}), Error);
+  CHECK(head("tiny-heads", {"", {}}) == "");
+  CHECK(head("tiny-heads", {"", HeadKind::masked_lm}) == "");
+  CHECK(head("tiny-heads", {"", HeadKind::classify}) == "sentiment");
+  CHECK(head("tiny-heads", {"", HeadKind::tokens}) == "ner");
+  CHECK(head("tiny-heads", {"", HeadKind::spans}) == "qa");
+  CHECK(head("tiny-heads", {"topic", HeadKind::classify}) == "topic");
+  CHECK(head("tiny-heads", {"qa", {}}) == "qa");
+  CHECK(head("tiny-classifier", {"", HeadKind::classify}) == "");
+  CHECK_THROWS_AS(head("tiny-heads", {"ner", HeadKind::classify}), Error);
+  CHECK_THROWS_AS(head("tiny-heads", {"topics", {}}), Error);
+  CHECK_THROWS_AS(head("tiny-classifier", {"a", {}}), Error);
 
-  const Checkpoint qa = Checkpoint::open(golden("tiny-heads"), {"qa", ""});
+  const Checkpoint qa = Checkpoint::open(golden("tiny-heads"), {"qa", {}});
   CHECK(qa.config.architectures == std::vector<std::string>{"BertForQuestionAnswering"});
   CHECK(qa.weights.find("encoder.layer.1.output.dense.weight")->name ==
         "heads.qa.encoder.layer.1.output.dense.weight");

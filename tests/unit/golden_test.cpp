@@ -129,7 +129,7 @@ std::vector<float> chosen_rows(const std::vector<float>& logits, const std::vect
 
 void compare_with_reference(const std::string& name, Precision precision) {
   const Golden golden(name);
-  const Model model = Model::open(golden_model(name), precision, {golden_head(name), ""});
+  const Model model = Model::open(golden_model(name), precision, {golden_head(name), {}});
   Workspace workspace;
   std::vector<float> layers, attention;
   const size_t layer_rows = golden.has("layers") ? golden.shape("layers")[1] : 0;
@@ -157,7 +157,7 @@ void compare_with_reference(const std::string& name, Precision precision) {
 
 void compare_with_itself(const std::string& name, Precision precision) {
   const Golden golden(name);
-  const Model model = Model::open(golden_model(name), precision, {golden_head(name), ""});
+  const Model model = Model::open(golden_model(name), precision, {golden_head(name), {}});
   Workspace workspace;
   std::vector<size_t> order = all(golden);
   const PackedBatch together = golden.batch(order);
@@ -217,7 +217,7 @@ TEST_CASE("bf16 and int8 have the same bits in all company, too, and stay near f
       CAPTURE(static_cast<int>(precision));
       compare_with_itself(name, precision);
       const Golden golden(name);
-      const Model model = Model::open(golden_model(name), precision, {golden_head(name), ""});
+      const Model model = Model::open(golden_model(name), precision, {golden_head(name), {}});
       Workspace workspace;
       const std::vector<double> exact = golden.doubles("hidden");
       const std::vector<float> ours = copy(model.forward(golden.batch(all(golden)), workspace));
@@ -239,7 +239,7 @@ TEST_CASE("a team of threads gives the bits of one thread") {
       CAPTURE(name);
       CAPTURE(static_cast<int>(precision));
       const Golden golden(name);
-      const Model model = Model::open(golden_model(name), precision, {golden_head(name), ""});
+      const Model model = Model::open(golden_model(name), precision, {golden_head(name), {}});
       const PackedBatch batch = golden.batch(all(golden));
       Workspace workspace;
       const auto alone = run(golden, model, batch, workspace);

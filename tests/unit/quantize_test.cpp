@@ -63,7 +63,7 @@ std::vector<float> answers(const Model& model, const PackedBatch& batch) {
     add(MaskedLM::open(model).logits(hidden, rows, workspace));
   }
   if (w.find("qa_outputs.weight")) add(QuestionAnswering::open(model).logits(hidden, workspace));
-  if (has_plain_head(model.config(), w, "text-classification")) {
+  if (has_plain_head(model.config(), w, HeadKind::classify)) {
     add(Classifier::open(model).logits(batch, hidden, workspace));
   }
   return all;
@@ -168,22 +168,22 @@ TEST_CASE("named heads stay in a quantized directory, and come out of it as mode
   for (const std::string head : {"sentiment", "topic", "ner", "qa"}) {
     CAPTURE(head);
     const PackedBatch batch = batch_of("tiny-heads." + head);
-    const auto wanted = answers(Model::open(plain, Precision::f32, {head, ""}), batch);
-    CHECK(same_bits(answers(Model::open(small, Precision::f32, {head, ""}), batch), wanted));
-    CHECK(same_bits(answers(Model::open(small, Precision::int8, {head, ""}), batch),
-                    answers(Model::open(from_floats, Precision::int8, {head, ""}), batch)));
+    const auto wanted = answers(Model::open(plain, Precision::f32, {head, {}}), batch);
+    CHECK(same_bits(answers(Model::open(small, Precision::f32, {head, {}}), batch), wanted));
+    CHECK(same_bits(answers(Model::open(small, Precision::int8, {head, {}}), batch),
+                    answers(Model::open(from_floats, Precision::int8, {head, {}}), batch)));
 
     const std::string alone = written(folder, small, Precision::f32, head);
     const Checkpoint checkpoint = Checkpoint::open(alone);
     CHECK(checkpoint.config.heads.empty());
-    CHECK(checkpoint.config.labels == Checkpoint::open(small, {head, ""}).config.labels);
+    CHECK(checkpoint.config.labels == Checkpoint::open(small, {head, {}}).config.labels);
     for (const TensorView* tensor : checkpoint.weights.tensors()) {
       CHECK(!tensor->name.starts_with("heads."));
       CHECK(!tensor->name.starts_with("cls."));
     }
     const Model model = Model::open(alone);
     Workspace a, b;
-    const Model from = Model::open(small, Precision::f32, {head, ""});
+    const Model from = Model::open(small, Precision::f32, {head, {}});
     CHECK(same_bits(copy(model.forward(batch, a)), copy(from.forward(batch, b))));
   }
 }
@@ -193,7 +193,7 @@ TEST_CASE("a head that brings what the bare model lacks is measured with it") {
   const std::string from = golden_model("tiny-heads"), directory = folder / "own";
   std::filesystem::copy(from, directory);
   const Checkpoint checkpoint = Checkpoint::open(from);
-  const Checkpoint of_head = Checkpoint::open(from, {"qa", ""});
+  const Checkpoint of_head = Checkpoint::open(from, {"qa", {}});
   WeightsWriter writer;
   for (const TensorView* tensor : checkpoint.weights.tensors()) {
     const std::string name = checkpoint.weights.canonical(*tensor);
@@ -207,8 +207,8 @@ TEST_CASE("a head that brings what the bare model lacks is measured with it") {
   const PackedBatch batch = batch_of("tiny-heads.qa");
   Workspace workspace;
   const auto hidden = [&](const Model& model) { return copy(model.forward(batch, workspace)); };
-  const auto wanted = hidden(Model::open(directory, Precision::f32, {"qa", ""}));
-  for (const Model& model : {Model::open(directory, Precision::int8, {"qa", ""}),
+  const auto wanted = hidden(Model::open(directory, Precision::f32, {"qa", {}}));
+  for (const Model& model : {Model::open(directory, Precision::int8, {"qa", {}}),
                              Model::open(written(folder, directory, Precision::int8, "qa"))}) {
     const auto got = hidden(model);
     REQUIRE(got.size() == wanted.size());

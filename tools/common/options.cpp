@@ -85,8 +85,8 @@ Tokenizer ModelOptions::open_tokenizer() const {
   return tokenizer;
 }
 
-Model ModelOptions::open_model(const std::string& task, bool many_rows) const {
-  Model model = Model::open(directory(), precision_, {head_, task}, many_rows);
+Model ModelOptions::open_model(std::optional<HeadKind> kind, bool many_rows) const {
+  Model model = Model::open(directory(), precision_, {head_, kind}, many_rows);
   settle(model.weights());
   if (strict_) {
     for (const NonFinite& tensor : model.weights().non_finite()) {

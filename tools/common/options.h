@@ -30,9 +30,9 @@ class ModelOptions {
   /// The model directory that -m, $BERT_MODEL or the default names.
   const std::string& directory() const;
   Tokenizer open_tokenizer() const;
-  /// Opens the model with the head that --head names, else with its head for this task
-  /// (HeadChoice::task).
-  Model open_model(const std::string& task = "", bool many_rows = false) const;
+  /// Opens the model with the head that --head names, else with its head of this kind
+  /// (HeadChoice::kind).
+  Model open_model(std::optional<HeadKind> kind = {}, bool many_rows = false) const;
   /// Applies --no-mmap to weights. Call it for all weights that a tool opens.
   void settle(const Weights& weights) const {
     if (no_mmap_) weights.hold();
