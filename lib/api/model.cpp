@@ -73,22 +73,18 @@ void set_max_length(bert_model& model, size_t limit) {
   model.max_length = std::min(length, limit);
 }
 
-bool is_task(std::string_view task) {
-  for (const char* known : {"", "fill-mask", "text-classification", "token-classification",
-                            "question-answering", "next-sentence-prediction"}) {
-    if (task == known) return true;
-  }
-  return false;
-}
-
 constexpr size_t kAnswerWindow = 384;  // of run_squad.py and of transformers' pipeline
 
 bert_model* open_model(const char* name, const bert_model_options& options) {
   if (name && !*name) refuse("model", "found an empty name");
   const std::string directory = resolve_model(name ? name : "");
   const std::string task = options.task ? options.task : "";
-  if (!is_task(task)) refuse("task", fmt::format("found '{}', which is none", printable(task)));
-  const HeadChoice head{options.head ? options.head : "", task};
+  const HeadSpec* spec = head_of_task(task);
+  if (!spec && !task.empty()) {
+    refuse("task", fmt::format("found '{}', which is none", printable(task)));
+  }
+  const HeadChoice head{options.head ? options.head : "",
+                        spec ? std::optional(spec->kind) : std::nullopt};
   std::unique_ptr<bert_model> model(
       new bert_model{task,
                      {Tokenizer::open(directory)},
