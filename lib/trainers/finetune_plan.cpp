@@ -146,13 +146,13 @@ std::string gold_options(HeadKind task, const ExampleOptions& from, const Exampl
                                   [&](const Example& e) { return e.input_ids.size() > usual; });
   std::string options;
   if (length != usual && (dev.cut > 0 || windows || longer)) {
-    options = fmt::format("at most {} tokens", length);
+    options += fmt::format(" --max-seq-length {}", length);
   }
   if (windows && from.stride != std::min<size_t>(128, length / 2)) {
-    options += fmt::format("{}a stride of {}", options.empty() ? "" : " and ", from.stride);
+    options += fmt::format(" --stride {}", from.stride);
   }
   if (options.empty()) return options;
-  return fmt::format("the dev score is what {} reports on the truth with {}",
+  return fmt::format("the dev score is what {} --gold reports with{}",
                      kTools[static_cast<size_t>(task)], options);
 }
 
