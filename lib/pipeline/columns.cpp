@@ -55,6 +55,11 @@ void Columns::read_header(const Record& header) {
     names.push_back(rest.substr(0, tab));
   }
   names.push_back(rest);
+  // One column whose name has a comma is not plausible, and all of a CSV's line is no text.
+  if (whole_line_ && !comma_hint(header).empty()) {
+    header.fail(Error::Kind::data, fmt::format("found one field, '{}'{}; field 1 takes it as it is",
+                                               printable(header.body()), comma_hint(header)));
+  }
   for (size_t i = 0; i < wanted_.size(); ++i) {
     size_t found = names.size();
     for (size_t j = names.size(); j-- > 0;) {
@@ -66,9 +71,10 @@ void Columns::read_header(const Record& header) {
       header.fail(Error::Kind::data,
                   fmt::format("found '{}', wants a column '{}'{}", printable(header.body()),
                               printable(wanted_[i]), comma_hint(header)));
-    } else if (index_[i] > 0 && !comma_hint(header).empty()) {
-      header.fail(Error::Kind::data, fmt::format("found 1 field, wants at least {}{}",
-                                                 index_[i] + 1, comma_hint(header)));
+    } else if (index_[i] >= names.size()) {
+      header.fail(Error::Kind::data,
+                  fmt::format("found {} field{}, wants at least {}{}", names.size(),
+                              names.size() == 1 ? "" : "s", index_[i] + 1, comma_hint(header)));
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "pipeline/intake.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace bert {
@@ -47,7 +49,7 @@ void Intake::take_lines(Job& job) {
                   .crlf = options_.terminator == '\n'};
     if (i == 0 && options_.header && chunk.first_of_file()) {
       columns_.read_header(record);
-      if (headers_++ == 0) write_header(record, job.rows);
+      take_header(record, job.rows);
       continue;
     }
     const bool good = choose(record, job);
@@ -93,8 +95,20 @@ void Intake::leave_out_blanks(Job& job, bool at_end) {
   }
 }
 
-void Intake::write_header(const Record& header, Rows& rows) const {
-  if (options_.output_names.empty()) return;
+/// The first header names the columns of all rows, so lines behind them must have its columns too.
+void Intake::take_header(const Record& header, Rows& rows) {
+  if (options_.output_names.empty()) {
+    ++headers_;
+    return;
+  }
+  if (headers_++ > 0) {
+    if (!options_.keeps_line || header.body() == columns_kept_) return;
+    header.fail(Error::Kind::data,
+                fmt::format("found the columns '{}', wants those of the first file, '{}', which "
+                            "name the columns of the input line in all rows",
+                            printable(header.body()), printable(columns_kept_)));
+  }
+  columns_kept_ = header.body();
   for (const std::string& name : options_.output_names) rows.field(name);
   if (options_.keeps_line) rows.field(header.line);
   rows.end();

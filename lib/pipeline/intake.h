@@ -50,11 +50,12 @@ class Intake {
   void take_lines(Job& job);
   bool choose(Record& record, Job& job);
   void leave_out_blanks(Job& job, bool at_end);
-  void write_header(const Record& header, Rows& rows) const;
+  void take_header(const Record& header, Rows& rows);
 
   const StreamOptions& options_;
   Columns columns_;
   uint64_t headers_ = 0;
+  std::string columns_kept_;     // the first header, where rows end with the input line
   std::string previous_;         // with `adjacent`: the text of the last record of the last chunk
   std::vector<LeftOut> blanks_;  // with `gold`: blank records of this file behind its last good
                                  // record

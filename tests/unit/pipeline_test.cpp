@@ -290,7 +290,10 @@ TEST_CASE("stream: fields by number and name, a header for each file") {
 
   const TemporaryFile one("text\tq\na\tb\n"), two("q\ttext\nc\td\n");
   options.files = {one.path(), two.path()};
-  CHECK(run(options, "").out == "score\ttext\tq\n1\tb\ta\n2\tc\td\n");
+  CHECK(run(options, "").out == "score\ttext\tq\n1\tb\ta\n");  // lines have other columns
+  CHECK(run(options, "").kind == 65);
+  options.keeps_line = false;
+  CHECK(run(options, "").out == "score\n1\tb\ta\n2\tc\td\n");
 
   for (const std::string bad : {"0", "", "x", "-1", "1x", "99999999999999999999999"}) {
     StreamOptions wrong;
