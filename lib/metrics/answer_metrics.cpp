@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "io/json.h"
+#include "metrics/metrics.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -109,9 +110,10 @@ double AnswerMetrics::f1() const {
 
 std::string AnswerMetrics::report() const {
   const std::lock_guard lock(mutex_);
-  const double percent = records_ == 0 ? 0 : 100.0 / static_cast<double>(records_);
-  return fmt::format("records\t{}\nexact_match\t{:.6g}\nf1\t{:.6g}\n", records_,
-                     static_cast<double>(exact_) * percent, f1_ * percent);
+  const auto n = static_cast<double>(records_);
+  return fmt::format("records\t{}\nexact_match\t{}\nf1\t{}\n", records_,
+                     number_text(100.0 * static_cast<double>(exact_) / n),
+                     number_text(100.0 * f1_ / n));
 }
 
 }  // namespace bert

@@ -119,8 +119,8 @@ std::string LabelMetrics::confusions() const {
 
 std::string LabelMetrics::report() const {
   const std::lock_guard lock(mutex_);
-  return fmt::format("records\t{}\naccuracy\t{:.6g}\nlabel\tprecision\trecall\tf1\tsupport\n",
-                     records_, ratio(static_cast<double>(exact_), static_cast<double>(records_))) +
+  return fmt::format("records\t{}\naccuracy\t{}\nlabel\tprecision\trecall\tf1\tsupport\n", records_,
+                     number_text(static_cast<double>(exact_) / static_cast<double>(records_))) +
          label_table(labels_, counts_);
 }
 

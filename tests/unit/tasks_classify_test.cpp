@@ -73,7 +73,7 @@ TEST_CASE("several labels a record") {
 
 TEST_CASE("no records, no division") {
   CHECK(LabelMetrics({"a"}).report() ==
-        "records\t0\naccuracy\t0\nlabel\tprecision\trecall\tf1\tsupport\n"
+        "records\t0\naccuracy\tnan\nlabel\tprecision\trecall\tf1\tsupport\n"
         "a\t0\t0\t0\t0\nmacro\t0\t0\t0\t0\nmicro\t0\t0\t0\t0\n");
   CHECK(ValueMetrics().report() == "records\t0\npearson\tnan\nspearman\tnan\nmse\tnan\n");
 }
