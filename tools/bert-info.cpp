@@ -6,12 +6,34 @@
 
 using namespace bert;
 
+namespace {
+
+/// The findings in each directory, of several with its name before them. One that is none is told,
+/// and the others are checked.
+int check(const std::vector<std::string>& names) {
+  size_t errors = 0;
+  int status = 0;
+  for (const std::string& name : names) {
+    Rows rows;
+    try {
+      errors += check_model(resolve_model(name), rows, names.size() > 1 ? name : "");
+    } catch (const Error& error) {
+      tools::complain(error.what());
+      status = static_cast<int>(error.kind());
+    }
+    tools::print(rows.bytes());
+  }
+  return status == 0 && errors > 0 ? 1 : status;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   tools::Command app{"Show what a model directory holds."};
   app.footer("bert-info --shapes --seq 16");
   std::string name;
   bool parameters = false, shapes = false, tree = false, cpu = false;
-  std::string patient;
+  std::vector<std::string> patients;
   size_t tokens = 128;
   tools::add_model(app, name);
   auto* what = app.add_option_group("what", "one of these instead of the summary");
@@ -20,21 +42,24 @@ int main(int argc, char** argv) {
       app.add({"--shapes", "the shapes of a text's tensors, step by step"}, shapes, what);
   app.add({"--tree", "the modules as a tree"}, tree, what);
   app.add({"--cpu", "the kernels and threads of this machine; reads no model"}, cpu, what);
-  app.add({"--check", "check a model directory; status 1 if there are errors", tools::model()},
-          patient, what);
+  app.add({"--check", "check model directories; status 1 if there are errors", tools::model()},
+          patients, what);
   what->require_option(0, 1);
   app.add({"--seq", "tokens of the text for --shapes (default: 128)", tools::whole()}, tokens)
       .of("tokens")
       ->needs(shapes_flag);
-  app.add({"DIR", "the same as -m", tools::text("TEXT")}, name);
+  CLI::Option* place = app.add({"DIR", "the same as -m", tools::text("TEXT")}, name);
+  for (auto* model : {app.get_option("--model"), place}) {
+    for (const char* other : {"--cpu", "--check"}) model->excludes(what->get_option(other));
+  }
+  place->excludes("--model");
 
   return tools::run(app, argc, argv, [&] {
     Rows rows;
-    size_t errors = 0;
     if (cpu) {
       write_cpu(rows);
-    } else if (!patient.empty()) {
-      errors = check_model(resolve_model(patient), rows);
+    } else if (!patients.empty()) {
+      return check(patients);
     } else {
       const ModelFiles model = ModelFiles::open(resolve_model(name));
       if (parameters) {
@@ -48,6 +73,6 @@ int main(int argc, char** argv) {
       }
     }
     tools::print(rows.bytes());
-    return errors == 0 ? 0 : 1;
+    return 0;
   });
 }

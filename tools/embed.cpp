@@ -1,6 +1,8 @@
 // embed - turn each line of text into a vector. See man/embed.1.
 #include "tasks/embed.h"
 
+#include <fmt/format.h>
+
 #include "common/npy_output.h"
 #include "common/options.h"
 #include "common/run.h"
@@ -29,11 +31,16 @@ void add(tools::Command& app, Options& o) {
   app.add({"--dims", "keep the first N numbers", tools::positive()}, o.dims);
   app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare);
   app.add({"--prompt", "text put before every record", tools::text("TEXT")}, o.prompt);
-  app.add({"--prompt-name", "one of the model's own prompts", tools::text("NAME")}, o.prompt_name);
+  app.add({"--prompt-name", "one of the model's own prompts", tools::text("NAME")}, o.prompt_name)
+      ->excludes(app.get_option("--prompt"));
   app.add<VectorFormat>(
       {"--format", "output format"}, o.format,
       {{"tsv", VectorFormat::tsv}, {"npy", VectorFormat::npy}, {"f32", VectorFormat::f32}});
   app.add({"--rows", "number of rows, for npy written to a pipe", tools::positive()}, o.rows);
+}
+
+[[noreturn]] void refuse(const char* option, const std::string& what) {
+  throw Error(Error::Kind::usage, option, what);
 }
 
 EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Options& o) {
@@ -41,20 +48,19 @@ EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Op
   plan.words = o.words;
   plan.compare = o.compare;
   plan.dims = o.dims;
-  if (plan.compare && (plan.per_token || o.format != VectorFormat::tsv)) {
-    throw Error(Error::Kind::usage, "--compare",
-                "gives one number per pair: not with --words, --pool none or --format");
-  }
-  plan.normalize |= o.normalize;
   plan.format = o.format;
+  plan.normalize_cut = o.normalize;
+  if (plan.compare && (plan.per_token || o.format != VectorFormat::tsv))
+    refuse("--compare", "gives one number per pair: not with --words, --pool none or --format");
+  if (o.rows > 0 && o.format != VectorFormat::npy) refuse("--rows", "wants --format npy");
+  const size_t width = plan.full_width(model);
+  if (o.dims > width) refuse("--dims", fmt::format("found {}, wants at most {}", o.dims, width));
   const std::string& name = o.prompt_name.empty() ? modules.default_prompt_name : o.prompt_name;
   plan.prompt = o.prompt;
   if (o.prompt.empty() && !name.empty()) {
     const auto prompt = modules.prompts.find(name);
-    if (prompt == modules.prompts.end()) {
-      throw Error(Error::Kind::usage, "--prompt-name",
-                  "the model has no prompt '" + printable(name) + "'");
-    }
+    if (prompt == modules.prompts.end())
+      refuse("--prompt-name", "the model has no prompt '" + printable(name) + "'");
     plan.prompt = prompt->second;
   }
   return plan;
@@ -84,12 +90,13 @@ int main(int argc, char** argv) {
     const SentenceModules modules = SentenceModules::open(models.directory());
     const Tokenizer tokenizer = models.open_tokenizer();
     modules.check_case(models.directory(), tokenizer.lowercase());
+    modules.check_length(models.directory(), tokenizer.added_tokens_single());
     const Model model = models.open_model();
     const EmbedPlan plan = make_plan(model, modules, options);
     const DenseModules dense(plan.dense);
     for (const SentenceModules::Dense& module : plan.dense) models.settle(*module.weights);
     TaskOptions task;
-    models.fill(task, tokenizer, model, modules.max_seq_length);
+    models.fill(task, tokenizer, model, 1, modules.max_seq_length);
     tools::RowShape shape;
     if (plan.per_token) shape.record = tools::RowShape::Per::several;
     if (plan.format != VectorFormat::tsv) shape.binary_width = plan.width(model);

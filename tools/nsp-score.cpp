@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     const Model model = models.open_model(HeadKind::next_sentence);
     const Classifier next_sentence = Classifier::open_next_sentence(model);
     TaskOptions task;
-    models.fill(task, tokenizer, model);
+    models.fill(task, tokenizer, model, 2);
     rows.fill(task);
 
     if (nsp.adjacent) rows.stream().texts = 1;

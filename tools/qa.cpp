@@ -22,6 +22,7 @@ void add(tools::Command& app, Options& o) {
   o.question = app.add(
       {"-q,--question", "ask every record this question and rank the answers", tools::text("TEXT")},
       o.qa.question);
+  o.question->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
   o.top_k = app.add({"-k,--top-k",
                      "the K best answers of each record, after its number (default: 1); with -q, "
                      "of all records (default: 10)",
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
     const Model model = models.open_model(HeadKind::spans);
     const QuestionAnswering head = QuestionAnswering::open(model);
     TaskOptions task;
-    models.fill(task, tokenizer, model, 384);  // 384 as in run_squad.py and transformers' pipeline
+    models.fill(task, tokenizer, model, 2, 384);  // as in run_squad.py and transformers' pipeline
     const bool searching = options.question->count() > 0;
     using Per = tools::RowShape::Per;
     rows.fill(task, {searching ? Per::none : options.top_k->count() > 0 ? Per::several : Per::one});

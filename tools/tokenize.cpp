@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "common/options.h"
 #include "common/run.h"
 
@@ -29,7 +31,9 @@ void add(tools::Command& app, Options& o) {
   app.add<Truncation>({"--truncation", "which text of a pair is cut"}, o.truncation,
                       {{"longest_first", Truncation::longest_first},
                        {"only_first", Truncation::only_first},
-                       {"only_second", Truncation::only_second}});
+                       {"only_second", Truncation::only_second}})
+      ->needs(app.get_option("--pair"))
+      ->needs(app.get_option("--max-seq-length"));
 }
 
 TokenizeOutput output_of(const Options& o) {
@@ -45,21 +49,14 @@ TokenizeOutput output_of(const Options& o) {
                      : TokenizeOutput::tokens;
 }
 
+const std::vector<std::string> kOffsetColumns = {"index", "start", "end", "id", "token"};
+
 std::vector<std::string> column_names(TokenizeOutput output) {
-  switch (output) {
-    case TokenizeOutput::tokens:
-      return {"tokens"};
-    case TokenizeOutput::ids:
-      return {"ids"};
-    case TokenizeOutput::offsets:
-      return {"index", "start", "end", "id", "token"};
-    case TokenizeOutput::count:
-      return {"count"};
-    case TokenizeOutput::decoded:
-      return {"text"};
-    default:
-      return {};
-  }
+  const std::map<TokenizeOutput, std::vector<std::string>> names = {
+      {TokenizeOutput::tokens, {"tokens"}}, {TokenizeOutput::ids, {"ids"}},
+      {TokenizeOutput::count, {"count"}},   {TokenizeOutput::decoded, {"text"}},
+      {TokenizeOutput::none, {}},           {TokenizeOutput::offsets, kOffsetColumns}};
+  return names.at(output);
 }
 
 std::string report(const TokenizeTotals& t) {
@@ -100,6 +97,9 @@ int main(int argc, char** argv) {
     rows.fill(task, {output == TokenizeOutput::none ? Per::none
                      : several                      ? Per::several
                                                     : Per::one});
+    if (options.chars && output != TokenizeOutput::offsets && !task.json) {
+      throw Error(Error::Kind::usage, "--chars", "wants --offsets or --json");
+    }
     if (options.stats && task.json) {
       throw Error(Error::Kind::usage, "", "--stats and --json: wants one of them");
     }

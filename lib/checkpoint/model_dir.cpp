@@ -163,6 +163,21 @@ std::string default_model() {
       "model.safetensors), for example one downloaded from the Hugging Face hub");
 }
 
+/// The sentence modules. A tool that reads them has refused those that do not open; for the others
+/// the files beside config.json are enough.
+SentenceModules modules_that_open(const std::string& directory) {
+  try {
+    return SentenceModules::open(directory);
+  } catch (const Error&) {
+    SentenceModules none;
+    for (const char* name : {"modules.json", "config_sentence_transformers.json"}) {
+      const std::string path = fmt::format("{}/{}", directory, name);
+      if (file_exists(path)) none.files.push_back(path);
+    }
+    return none;
+  }
+}
+
 }  // namespace
 
 std::string resolve_model(const std::string& name) {
@@ -215,14 +230,18 @@ std::vector<FileHash> hash_model(const std::string& directory) {
   const auto add = [&](const MappedFile& file) {
     hashes.push_back({file.path().substr(directory.size() + 1), xxh64(file.text())});
   };
-  for (const char* name :
-       {"config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "added_tokens.json",
-        "special_tokens_map.json", "modules.json", "1_Pooling/config.json"}) {
+  const auto add_weights = [&](const std::string& folder) {
+    for (const MappedFile& file : open_tensor_files(folder).files) add(file);
+  };
+  for (const char* name : {"config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json",
+                           "added_tokens.json", "special_tokens_map.json"}) {
     const std::string path = fmt::format("{}/{}", directory, name);
     if (file_exists(path)) add(MappedFile::open(path));
   }
-  if (!tensor_files_present(directory)) return hashes;
-  for (const MappedFile& file : open_tensor_files(directory).files) add(file);
+  const SentenceModules modules = modules_that_open(directory);
+  for (const std::string& path : modules.files) add(MappedFile::open(path));
+  for (const SentenceModules::Dense& dense : modules.dense) add_weights(dense.directory);
+  if (tensor_files_present(directory)) add_weights(directory);
   return hashes;
 }
 

@@ -31,8 +31,8 @@ struct FileHash {
   uint64_t hash = 0;
 };
 
-/// What decides rows besides options: config.json, the tokenizer's files, those that say how
-/// sentences are pooled, and the weights, as far as the directory has them. Reads all of them.
+/// What decides rows besides options: config.json, the tokenizer's files, those that
+/// SentenceModules reads, and the weights, as far as the directory has them. Reads all of them.
 BERT_API std::vector<FileHash> hash_model(const std::string& directory);
 
 /// sentence-transformers' modules.json and the files it names; defaults if there is none.
@@ -42,8 +42,7 @@ struct BERT_API SentenceModules {
     size_t in_features = 0;
     size_t out_features = 0;
     bool bias = true;
-    std::string
-        activation;  ///< "torch.nn.modules.activation.Tanh", "torch.nn.modules.linear.Identity"
+    Activation activation = Activation::tanh;
 
     std::shared_ptr<const Weights> weights;  ///< Linears of load() borrow from it
 
@@ -52,14 +51,17 @@ struct BERT_API SentenceModules {
   };
   bool present = false;
   std::vector<std::string> pooling_modes{
-      "mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated
+      "mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated;
+                ///< empty: modules.json has no Pooling
   bool include_prompt = true;
   std::vector<Dense> dense;
   bool normalize = false;
   std::optional<size_t> max_seq_length;
   std::optional<bool> do_lower_case;
+  std::optional<size_t> truncate_dim;  ///< of a vector only so many numbers, the first, are given
   std::map<std::string, std::string> prompts;
   std::string default_prompt_name;
+  std::vector<std::string> files;  ///< paths of the JSON files that were read, in that order
 
   /// Whether each layer of `dense` is as wide as the vectors that reach it, for a model of this
   /// hidden size. Throws Error(data) naming the file and both widths.
@@ -67,6 +69,8 @@ struct BERT_API SentenceModules {
   /// Whether a tokenizer that lower-cases, or not, does what do_lower_case asks for. Throws
   /// Error(unsupported): the reference lower-cases the text before such a tokenizer.
   void check_case(const std::string& directory, bool lowercases) const;
+  /// Whether max_seq_length leaves room beside the special tokens of a text. Throws Error(data).
+  void check_length(const std::string& directory, size_t special_tokens) const;
   /// Throws Error: data or no_input for a broken or missing file, unsupported for a module we lack.
   static SentenceModules open(const std::string& directory);
 };

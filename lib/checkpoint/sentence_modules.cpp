@@ -10,6 +10,7 @@
 #include "checkpoint/model_dir.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
+#include "model/config.h"
 
 namespace bert {
 namespace {
@@ -44,6 +45,12 @@ bool flag_at(const Json& root, std::string_view key, bool absent) {
   return value && !value->is_null() ? value->as_bool() : absent;
 }
 
+/// A file of the modules, whose path joins `files`.
+JsonDocument open_named(const std::string& path, std::vector<std::string>& files) {
+  files.push_back(path);
+  return JsonDocument::open(path);
+}
+
 void read_pooling(const std::string& directory, SentenceModules& modules) {
   // The order of the old flags is the order in which sentence-transformers puts their vectors.
   constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
@@ -53,9 +60,8 @@ void read_pooling(const std::string& directory, SentenceModules& modules) {
       {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
       {"pooling_mode_weightedmean_tokens", "weightedmean"},
       {"pooling_mode_lasttoken", "lasttoken"}};
-  const JsonDocument document = JsonDocument::open(directory + "/config.json");
+  const JsonDocument document = open_named(directory + "/config.json", modules.files);
   const Json root = document.root();
-  modules.pooling_modes.clear();
   const auto add = [&](Json mode) {
     for (const auto& [flag, name] : kFlags) {
       if (mode.is_string() && mode.as_string() == name) {
@@ -79,17 +85,33 @@ void read_pooling(const std::string& directory, SentenceModules& modules) {
   modules.include_prompt = flag_at(root, "include_prompt", true);
 }
 
-SentenceModules::Dense read_dense(const std::string& directory) {
-  const JsonDocument document = JsonDocument::open(directory + "/config.json");
+/// Throws Error(data) for tensors that the config does not describe, as the reference does.
+void refuse_other_tensors(const SentenceModules::Dense& dense) {
+  for (const TensorView* tensor : dense.weights->tensors()) {
+    if (tensor->name == "linear.weight" || (dense.bias && tensor->name == "linear.bias")) continue;
+    throw Error(Error::Kind::data, dense.weights->path(),
+                fmt::format("has a tensor {}, wants {}: so says {}/config.json",
+                            printable(tensor->name),
+                            dense.bias ? "linear.weight and linear.bias" : "linear.weight alone",
+                            dense.directory));
+  }
+}
+
+SentenceModules::Dense read_dense(const std::string& directory, std::vector<std::string>& files) {
+  const JsonDocument document = open_named(directory + "/config.json", files);
   const Json root = document.root();
   SentenceModules::Dense dense;
   dense.directory = directory;
   dense.in_features = size_at(root, "in_features");
   dense.out_features = size_at(root, "out_features");
   dense.bias = flag_at(root, "bias", true);
-  dense.activation = "torch.nn.modules.activation.Tanh";
   if (const auto name = root.find("activation_function"); name && !name->is_null()) {
-    dense.activation = name->as_string();
+    const auto known = torch_activation(name->as_string());
+    if (!name->as_string().empty() && !known) {
+      throw Error(Error::Kind::unsupported, name->where(),
+                  fmt::format("{} is not supported", name->describe()));
+    }
+    dense.activation = known.value_or(Activation::none);
   }
   if (flag_at(root, "use_residual", false)) refuse(root.at("use_residual"), "false");
   for (const std::string_view key : {"module_input_name", "module_output_name"}) {
@@ -103,6 +125,7 @@ SentenceModules::Dense read_dense(const std::string& directory) {
   dense.weights = std::make_shared<const Weights>(Weights::open(directory, config));
   dense.weights->require("linear.weight", {dense.out_features, dense.in_features});
   if (dense.bias) dense.weights->require("linear.bias", {dense.out_features});
+  refuse_other_tensors(dense);
   return dense;
 }
 
@@ -163,7 +186,7 @@ void add_module(const std::string& directory, const Json& module, Stage& stage,
   }
   if (stage == Stage::pooling) read_pooling(folder, modules);
   if (stage == Stage::dense) {
-    modules.dense.push_back(read_dense(folder));
+    modules.dense.push_back(read_dense(folder, modules.files));
     if (modules.dense.size() > 16) refuse(type, "at most 16 dense modules");
   }
   if (stage == Stage::normalize) modules.normalize = true;
@@ -173,7 +196,7 @@ void add_module(const std::string& directory, const Json& module, Stage& stage,
 void read_transformer_settings(const std::string& directory, SentenceModules& modules) {
   const std::string path = directory + "/sentence_bert_config.json";
   if (!file_exists(path)) return;
-  const JsonDocument document = JsonDocument::open(path);
+  const JsonDocument document = open_named(path, modules.files);
   const Json root = document.root();
   if (const auto length = root.find("max_seq_length"); length && !length->is_null()) {
     modules.max_seq_length = size_at(root, "max_seq_length");
@@ -187,13 +210,16 @@ void read_transformer_settings(const std::string& directory, SentenceModules& mo
 void read_own_settings(const std::string& directory, SentenceModules& modules) {
   const std::string path = directory + "/config_sentence_transformers.json";
   if (!file_exists(path)) return;
-  const JsonDocument document = JsonDocument::open(path);
+  const JsonDocument document = open_named(path, modules.files);
   const Json root = document.root();
   if (const auto type = root.find("model_type"); type && !type->is_null()) {
     const std::string_view name = type->as_string();
     if (name != "SentenceTransformer" && name != "CrossEncoder") {
       refuse(*type, "SentenceTransformer or CrossEncoder");
     }
+  }
+  if (const auto dims = root.find("truncate_dim"); dims && !dims->is_null()) {
+    modules.truncate_dim = size_at(root, "truncate_dim");
   }
   if (const auto prompts = root.find("prompts"); prompts && !prompts->is_null()) {
     prompts->for_each_member(
@@ -235,12 +261,20 @@ void SentenceModules::check_case(const std::string& directory, bool lowercases) 
       "do_lower_case is true, but the tokenizer keeps capitals; wants one that lower-cases");
 }
 
+void SentenceModules::check_length(const std::string& directory, size_t special_tokens) const {
+  if (!max_seq_length || *max_seq_length > special_tokens) return;
+  throw Error(Error::Kind::data, directory + "/sentence_bert_config.json",
+              fmt::format("max_seq_length is {}, wants more than the {} special tokens of a text",
+                          *max_seq_length, special_tokens));
+}
+
 SentenceModules SentenceModules::open(const std::string& directory) {
   SentenceModules modules;
   const std::string path = directory + "/modules.json";
   modules.present = file_exists(path);
   if (modules.present) {
-    const JsonDocument document = JsonDocument::open(path);
+    const JsonDocument document = open_named(path, modules.files);
+    modules.pooling_modes.clear();
     Stage stage = Stage::start;
     document.root().for_each_element(
         [&](Json module) { add_module(directory, module, stage, modules); });

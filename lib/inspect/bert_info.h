@@ -39,7 +39,8 @@ BERT_API void write_tree(const ModelFiles& model, Rows& rows);
 BERT_API void write_cpu(Rows& rows);
 
 /// level subject text, level being ok, warning or error: what may go wrong with this directory.
-/// Throws nothing but std::bad_alloc. Returns the number of errors.
-BERT_API size_t check_model(const std::string& directory, Rows& rows);
+/// `name` comes first in each row, unless it is empty. Throws nothing but std::bad_alloc. Returns
+/// the number of errors.
+BERT_API size_t check_model(const std::string& directory, Rows& rows, std::string_view name = "");
 
 }  // namespace bert

@@ -32,7 +32,8 @@ namespace {
 /// still run, without what it would have given them.
 class Doctor {
  public:
-  Doctor(std::string directory, Rows& rows) : directory_(std::move(directory)), rows_(rows) {}
+  Doctor(std::string directory, Rows& rows, std::string_view name)
+      : directory_(std::move(directory)), rows_(rows), name_(name) {}
 
   size_t run() {
     look("config", [&] { look_at_config(); });
@@ -54,6 +55,7 @@ class Doctor {
   }
   void say(std::string_view level, std::string_view subject, std::string_view text) {
     errors_ += level == "error";
+    if (!name_.empty()) rows_.field(printable(name_, 0));
     rows_.field(level).field(subject).field(text);
     rows_.end();
   }
@@ -76,10 +78,12 @@ class Doctor {
 
   std::string directory_;
   Rows& rows_;
+  const std::string_view name_;  ///< first in each row, unless empty
   size_t errors_ = 0;
   bool trunk_opens_ = false;  ///< else no head would, for the same reason
   std::optional<Config> config_;
   std::optional<Weights> weights_;
+  std::optional<bool> lowercases_;  ///< the tokenizer
 };
 
 void Doctor::look_at_config() {
@@ -174,7 +178,7 @@ void Doctor::look_at_weights() {
 void Doctor::look_at_heads() {
   const auto heads = heads_of(*weights_, *config_);
   say("ok", "heads",
-      heads.empty() ? "none: only embed and tokenize work"
+      heads.empty() ? "none: " + heads_that_work(*config_, *weights_)
                     : fmt::format("{}", fmt::join(heads, " ")));
   for (const std::string& architecture : config_->architectures) {
     const Family* family = family_of_class(architecture);
@@ -299,8 +303,7 @@ void Doctor::look_at_tokenizer() {
   for (const std::string& warning : tokenizer.warnings()) say("warning", "tokenizer", warning);
   look_at_rows(tokenizer);
   look_at_case(tokenizer);
-  look("pooling",
-       [&] { SentenceModules::open(directory_).check_case(directory_, tokenizer.lowercase()); });
+  lowercases_ = tokenizer.lowercase();
   if (tokenizer.mask_id() < 0)
     say("warning", "vocabulary", "no mask token: mlm-fill will not work");
   if (config_) look_at_length(tokenizer);
@@ -358,24 +361,29 @@ void Doctor::look_at_modules() {
   }
   if (!modules.present) {
     say("ok", "pooling", "no modules.json: embed takes the mean");
-    return;
+  } else if (modules.pooling_modes.empty()) {
+    say("warning", "pooling", "modules.json names no Pooling: embed refuses the model");
+  } else {
+    say("ok", "pooling",
+        fmt::format("{}{}{}", fmt::join(modules.pooling_modes, " "),
+                    modules.dense.empty() ? "" : ", dense",
+                    modules.normalize ? ", normalize" : ""));
   }
-  say("ok", "pooling",
-      fmt::format("{}{}{}", fmt::join(modules.pooling_modes, " "),
-                  modules.dense.empty() ? "" : ", dense", modules.normalize ? ", normalize" : ""));
+  if (lowercases_) look("case", [&] { modules.check_case(directory_, *lowercases_); });
+  look("length", [&] { modules.check_length(directory_, 2); });
   if (!config_) return;
   if (modules.max_seq_length.value_or(0) > config_->max_tokens()) {
     say("warning", "length",
         fmt::format("max_seq_length {} is more than the {} positions of the model",
                     *modules.max_seq_length, config_->max_tokens()));
   }
-  modules.check_widths(config_->hidden_size);
+  if (!modules.pooling_modes.empty()) modules.check_widths(config_->hidden_size);
 }
 
 }  // namespace
 
-size_t check_model(const std::string& directory, Rows& rows) {
-  return Doctor(directory, rows).run();
+size_t check_model(const std::string& directory, Rows& rows, std::string_view name) {
+  return Doctor(directory, rows, name).run();
 }
 
 }  // namespace bert

@@ -146,7 +146,8 @@ void TokenizedText::ids_of(const TokenWindow& window, std::vector<int32_t>& out)
   out.insert(out.end(), at(encoding.size() - back), encoding.input_ids.end());
 }
 
-void MlmWorker::tokenize(const Record& record, std::string_view text, TokenizedText& out) {
+void MlmWorker::tokenize(const Record& record, std::string_view text, TokenizedText& out,
+                         Offset own) {
   out.encoding.clear();
   if (tokens_) {
     split_tokens(record, text, out.encoding);
@@ -157,7 +158,7 @@ void MlmWorker::tokenize(const Record& record, std::string_view text, TokenizedT
   }
   out.front = tokenizer_.frame().before.size();
   out.back = tokenizer_.frame().after.size();
-  note(record, out.encoding);
+  note(record, out.encoding, own);
 }
 
 void MlmWorker::split_tokens(const Record& record, std::string_view text, Encoding& out) const {

@@ -113,8 +113,9 @@ class MlmWorker : public TaskWorker {
 
   /// `text` stands in for the record's own. Cuts at max_length unless there are windows; counts, or
   /// refuses, as the options say. Throws Error(data) naming the record for a token that the
-  /// vocabulary does not have.
-  void tokenize(const Record& record, std::string_view text, TokenizedText& out);
+  /// vocabulary does not have. Bytes `own` of `text` are the record's, the others a prompt's.
+  void tokenize(const Record& record, std::string_view text, TokenizedText& out,
+                Offset own = {0, UINT32_MAX});
   /// The windows that the options ask for: one, or several with Overflow::window.
   std::vector<TokenWindow> windows_of(const TokenizedText& text) const;
   /// A `--labels` item "index:token": the token's TokenizedText::index, and its id.

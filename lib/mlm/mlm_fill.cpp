@@ -40,8 +40,9 @@ void check(const MlmFillOptions& o) {
   if (!o.calibration.empty() && (o.joint || o.max_pieces > 1 || o.truth != FillTruth::none)) {
     refuse("calibration", "works with `targets`, `verbalizers` or `top_k`");
   }
-  if (!o.prompt.empty() && o.prompt.find("{}") == std::string::npos) {
-    refuse("prompt", "wants {} where the record's text belongs");
+  if (!o.prompt.empty() &&
+      (o.prompt.find("{}") == std::string::npos || o.prompt.find("{}") != o.prompt.rfind("{}"))) {
+    refuse("prompt", "wants {} once, where the record's text belongs");
   }
   if (o.tokens && !o.calibration.empty()) refuse("calibration", "reads text, not `tokens`");
 }
@@ -88,7 +89,9 @@ FillSummary& FillSummary::operator+=(const FillSummary& other) {
 std::string FillSummary::text(bool measured, const Counts& counts) const {
   if (!measured) {
     const bool read = counts.records > counts.bad + counts.blank;
-    return read && records == 0 ? "no record has a mask: nothing to fill" : "";
+    if (!read || records > 0) return "";
+    return counts.overflowed > 0 ? "no mask in what was kept of the records: nothing to fill"
+                                 : "no record has a mask: nothing to fill";
   }
   const auto n = static_cast<double>(masks);
   if (masks == 0) return "0 masks with a known truth";
@@ -136,13 +139,15 @@ void MlmFillWorker::run(std::span<const Record> records, Rows& rows) {
 void MlmFillWorker::prepare(const Record& record, Item& item) {
   item.record = &record;
   item.text = record.text;
+  Offset own{0, UINT32_MAX};
   if (!plan_.options.prompt.empty()) {
     const size_t at = plan_.options.prompt.find("{}");
     item.prompt = plan_.options.prompt;
     item.prompt.replace(at, 2, record.text);
     item.text = item.prompt;
+    own = {static_cast<uint32_t>(at), static_cast<uint32_t>(at + record.text.size())};
   }
-  tokenize(record, item.text, item.tokens);
+  tokenize(record, item.text, item.tokens, own);
 }
 
 void MlmFillWorker::find_gaps(Item& item, size_t index) {

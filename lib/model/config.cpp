@@ -105,6 +105,11 @@ const Family& family_of(const Json& root, const std::vector<std::string>& archit
   for (const std::string& name : architectures) {
     if (const Family* family = family_of_class(name)) return *family;
   }
+  if (!architectures.empty()) {
+    throw Error(Error::Kind::unsupported, root.where(),
+                fmt::format("no model_type, and the architecture {} is of none of {}",
+                            printable(architectures[0]), family_list()));
+  }
   // BERT's keys, which others may have too, count last.
   for (size_t i = families().size(); i-- > 0;) {
     const Family& family = families()[i];

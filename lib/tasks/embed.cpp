@@ -13,17 +13,16 @@
 namespace bert {
 namespace {
 
-Activation dense_activation(const SentenceModules::Dense& module) {
-  const std::string& name = module.activation;
-  if (name.empty()) return Activation::none;
-  if (const auto known = torch_activation(name)) return *known;
-  throw Error(Error::Kind::unsupported, module.directory + "/config.json",
-              fmt::format("activation_function '{}' is not supported", printable(name)));
-}
-
+/// modules.json without a Pooling is of a model that gives a vector for each token, or none.
 /// ColBERT's own directories have no modules.json: a layer over each token's state, which this tool
 /// lacks, makes the vectors that the model was trained for.
-void refuse_token_vectors(const Config& config) {
+void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
+  if (modules.pooling_modes.empty()) {
+    throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
+                "names no Pooling, so the model gives no vector for a text; a pooling that is "
+                "asked for (--pool) is of its bare encoder");
+  }
+  const Config& config = model.config();
   for (const std::string& name : config.architectures) {
     if (!name.ends_with("ColBERT")) continue;
     throw Error(Error::Kind::unsupported, config.path,
@@ -62,7 +61,7 @@ EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
                   "no pooler in this model; `pool` cls, mean, max and sum work with it");
     }
   } else if (pool.empty()) {
-    refuse_token_vectors(model.config());
+    refuse_token_vectors(model, modules);
     for (const std::string& mode : modules.pooling_modes) {
       plan.poolings.push_back(pooling_from_name(mode));
     }
@@ -76,20 +75,26 @@ EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
     modules.check_widths(model.config().hidden_size);
     plan.dense = modules.dense;
     plan.normalize = modules.normalize;
+    plan.truncate_dim = modules.truncate_dim.value_or(0);
   }
   return plan;
 }
 
-size_t EmbedPlan::width(const Model& model) const {
+size_t EmbedPlan::full_width(const Model& model) const {
+  if (!dense.empty()) return dense.back().out_features;
   const size_t features = layers.width(model.config());
-  size_t width = poolings.empty() ? features : poolings.size() * features;
-  if (!dense.empty()) width = dense.back().out_features;
-  return dims > 0 ? std::min(dims, width) : width;
+  return poolings.empty() ? features : poolings.size() * features;
+}
+
+size_t EmbedPlan::width(const Model& model) const {
+  const size_t limit = dims > 0 ? dims : truncate_dim;
+  const size_t width = full_width(model);
+  return limit > 0 ? std::min(limit, width) : width;
 }
 
 DenseModules::DenseModules(const std::vector<SentenceModules::Dense>& modules) {
   for (const SentenceModules::Dense& module : modules) {
-    layers_.push_back({module.load(), dense_activation(module)});
+    layers_.push_back({module.load(), module.activation});
   }
 }
 
@@ -117,11 +122,11 @@ void EmbedWorker::encode_all(std::span<const Record> records) {
     Record record = records[i];
     record.text = with_prompt(record.text);
     if (plan_.compare) {
-      encode(record, false, 2 * i);
+      encode(record, false, 2 * i, plan_.prompt.size());
       record.text = with_prompt(record.text_pair);
-      encode(record, false, 2 * i + 1);
+      encode(record, false, 2 * i + 1, plan_.prompt.size());
     } else {
-      encode(record, false, i);
+      encode(record, false, i, plan_.prompt.size());
     }
   }
 }
@@ -132,7 +137,6 @@ void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
     tokenizer_.encode(plan_.prompt, options_.encode, prompt, scratch_);
     // [CLS] counts, [SEP] does not.
     prompt_tokens_ = prompt.size() - tokenizer_.frame().after.size();
-    for (const int32_t word : prompt.word_ids) prompt_words_ = std::max(prompt_words_, word + 1);
   }
   encode_all(records);
   if (plan_.per_token) {
@@ -246,10 +250,14 @@ void EmbedWorker::compute_vectors(size_t count) {
 
 /// Cuts and scales vectors as asked for, in place.
 Matrix EmbedWorker::finish(Matrix vectors) const {
+  const auto normalize = [&] {
+    for (size_t i = 0; i < vectors.rows; ++i) normalize_l2({vectors.row(i), vectors.cols});
+  };
+  const bool own_cut = plan_.dims == 0 && plan_.truncate_dim > 0;
+  if (own_cut && plan_.normalize) normalize();
+  if (own_cut) vectors.cols = std::min(plan_.truncate_dim, vectors.cols);
   if (plan_.dims > 0) vectors.cols = std::min(plan_.dims, vectors.cols);
-  for (size_t i = 0; plan_.normalize && i < vectors.rows; ++i) {
-    normalize_l2({vectors.row(i), vectors.cols});
-  }
+  if (plan_.normalize_cut || (plan_.normalize && !own_cut)) normalize();
   return vectors;
 }
 
@@ -300,7 +308,7 @@ void EmbedWorker::write_vector(const Record& record, std::span<const float> vect
 void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
   const Record* last = nullptr;
   tokens_of_.end = 0;
-  word_.id = -1;  // an error may have left a word
+  word_.id = word_.first = -1;  // an error may have left a word
   word_.pieces.clear();
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
     if (!plan_.words) states = finish(states);
@@ -378,7 +386,7 @@ void EmbedWorker::add_pieces(const Record& record, const Encoding& encoding, Con
 
 void EmbedWorker::end_words(const Record& record, Rows& rows) {
   write_word(record, rows);
-  word_.id = -1;
+  word_.id = word_.first = -1;
 }
 
 /// The word whose pieces are all there, if there is one.
@@ -391,7 +399,9 @@ void EmbedWorker::write_word(const Record& record, Rows& rows) {
     pool(Pooling::mean, {word_.pieces.data(), word_.pieces.size() / width, width}, word_.mean);
     const Matrix vector = finish({word_.mean.data(), 1, width});
     const size_t begin = std::max<size_t>(word_.bytes.begin, prompt) - prompt;
-    write_token(record, static_cast<size_t>(std::max(word_.id - prompt_words_, 0)),
+    // The prompt's last word may be the text's first too, so only the rows tell which is word 0.
+    if (word_.first < 0) word_.first = prompt > 0 ? word_.id : 0;
+    write_token(record, static_cast<size_t>(word_.id - word_.first),
                 record.text.substr(begin, word_.bytes.end - prompt - begin),
                 {vector.data, vector.cols}, rows);
   }

@@ -15,7 +15,9 @@ namespace bert {
 enum class VectorFormat { tsv, npy, f32 };
 
 /// The steps from hidden states to a vector, decided once before the first record.
-///   layers -> pooling (modes side by side) -> dense modules -> L2 norm -> first `dims` numbers
+///   layers -> pooling (modes side by side) -> dense modules -> first `dims` numbers -> L2 norm
+/// The model's own limit (truncate_dim) cuts behind its own norm, as in sentence-transformers:
+///   .. -> dense modules -> L2 norm -> first `truncate_dim` numbers -> L2 norm if asked for
 struct BERT_API EmbedPlan {
   LayerExpression layers;
   std::vector<Pooling> poolings;  ///< empty with `pooler` or `per_token`
@@ -24,8 +26,10 @@ struct BERT_API EmbedPlan {
   bool words = false;             ///< one row per word: the mean of its pieces
   bool compare = false;           ///< cosine of a pair instead of a vector
   std::vector<SentenceModules::Dense> dense;
-  bool normalize = false;
-  size_t dims = 0;     ///< 0: all
+  bool normalize = false;          ///< the model's own module
+  bool normalize_cut = false;      ///< --normalize: what is given has length 1
+  size_t dims = 0;                 ///< 0: all, or as truncate_dim says
+  size_t truncate_dim = 0;         ///< 0: all
   std::string prompt;  ///< put before every text
   bool prompt_is_pooled = true;
   VectorFormat format = VectorFormat::tsv;
@@ -34,6 +38,8 @@ struct BERT_API EmbedPlan {
   /// Throws Error(usage) for an unknown pooling or layer, Error(data) if `pooler` is missing.
   static EmbedPlan make(const Model& model, const SentenceModules& modules, const std::string& pool,
                         const std::string& layer_text);
+  /// Length of a vector before it is cut.
+  size_t full_width(const Model& model) const;
   /// Length of a row's vector.
   size_t width(const Model& model) const;
 };
@@ -90,6 +96,7 @@ class BERT_API EmbedWorker : public TaskWorker {
   /// The word whose pieces come in.
   struct {
     int32_t id = -1;
+    int32_t first = -1;  ///< id of the record's first word; -1: none had a row yet
     Offset bytes;
     std::vector<float> pieces;  ///< [pieces, W]
     std::vector<float> mean;    ///< [W]
@@ -101,7 +108,6 @@ class BERT_API EmbedWorker : public TaskWorker {
     size_t prompt = 0;                 ///< tokens of the prompt in it
   } tokens_of_;
   size_t prompt_tokens_ = 0;
-  int32_t prompt_words_ = 0;
   std::vector<std::string> prompted_;  ///< texts with the prompt before them
   Buffer features_;                    ///< [T, W] the combined layers of a batch
   Buffer pooled_, dense_first_, dense_second_;

@@ -22,14 +22,14 @@ Encoding& TaskWorker::next_encoding(size_t owner) {
   return encoding;
 }
 
-void TaskWorker::encode(const Record& record, bool pair, size_t owner) {
+void TaskWorker::encode(const Record& record, bool pair, size_t owner, size_t prompt) {
   Encoding& encoding = next_encoding(owner);
   if (pair) {
     tokenizer_.encode_pair(record.text, record.text_pair, options_.encode, encoding, scratch_);
   } else {
     tokenizer_.encode(record.text, options_.encode, encoding, scratch_);
   }
-  note(record, encoding);
+  note(record, encoding, {static_cast<uint32_t>(prompt), UINT32_MAX});
   if (encoding.dropped == 0 || options_.overflow != Overflow::window) return;
 
   --encoding_count_;
@@ -83,7 +83,7 @@ bool is_new(uint64_t& last, const Record& record) {
 
 }  // namespace
 
-void TaskWorker::note(const Record& record, const Encoding& encoding) {
+void TaskWorker::note(const Record& record, const Encoding& encoding, Offset own) {
   if (encoding.replaced_bytes > 0) {
     if (options_.strict) record.fail(Error::Kind::data, "is not UTF-8");
     if (is_new(last_invalid_utf8_, record) && counts_.invalid_utf8++ == 0) {
@@ -100,6 +100,7 @@ void TaskWorker::note(const Record& record, const Encoding& encoding) {
   size_t tokens[2] = {}, unknown[2] = {};  // of each text, special tokens around it left out
   for (size_t i = 0; i < encoding.size(); ++i) {
     if (encoding.is_added(i)) continue;
+    if (encoding.offsets[i].end <= own.begin || encoding.offsets[i].begin >= own.end) continue;
     const auto text = static_cast<size_t>(encoding.sequence_ids[i]);
     ++tokens[text];
     unknown[text] += encoding.input_ids[i] == tokenizer_.unk_id();

@@ -47,7 +47,8 @@ class TaskWorker : public Worker {
   /// Encodes the record's text (and text_pair, if `pair`) into `windows_of(record)`: one encoding,
   /// or with Overflow::window as many as it takes. Appends to encodings_ and owners_ (`owner` for
   /// each).
-  void encode(const Record& record, bool pair, size_t owner);
+  /// The first `prompt` bytes of the text are not the record's own.
+  void encode(const Record& record, bool pair, size_t owner, size_t prompt = 0);
   /// Appends the windows of the record's text (or of text_pair beside text) with this stride.
   void encode_windows(const Record& record, bool pair, size_t stride, size_t owner);
   /// Forgets the encodings of the last chunk; their memory is kept.
@@ -72,8 +73,9 @@ class TaskWorker : public Worker {
   /// one).
   size_t pack(size_t first);
 
-  /// Counts, or with strict refuses, what encode() found.
-  void note(const Record& record, const Encoding& encoding);
+  /// Counts, or with strict refuses, what encode() found. Bytes `own` of the text are the record's;
+  /// those of a prompt around them make no text known.
+  void note(const Record& record, const Encoding& encoding, Offset own = {0, UINT32_MAX});
   void note_cut(const Record& record);
   /// Counts, or with strict refuses, a text of which more than half of the tokens are unknown.
   void note_unknown(const Record& record, size_t unknown, size_t tokens);

@@ -12,6 +12,11 @@ namespace {
   throw Error(Error::Kind::data, where, what);
 }
 
+/// What is right in the file, and not what we compute.
+[[noreturn]] void unsupported(const std::string& where, std::string_view what) {
+  throw Error(Error::Kind::unsupported, where, what);
+}
+
 bool flag(Json object, std::string_view key, bool fallback) {
   const auto value = object.find(key);
   return value && !value->is_null() ? value->as_bool() : fallback;
@@ -86,18 +91,20 @@ Vocab read_vocabulary(Json vocab, const Vocab& empty) {
 
 void read_model(Json model, TokenizerJson& out) {
   if (const auto type = model.find("type"); type && type->as_string() != "WordPiece") {
-    bad(type->where(), fmt::format("{} is not supported, wants WordPiece", type->describe()));
+    unsupported(type->where(),
+                fmt::format("{} is not supported, wants WordPiece", type->describe()));
   }
-  if (model.find("merges")) bad(model.where(), "has merges, so it is BPE, wants WordPiece");
+  if (model.find("merges")) unsupported(model.where(), "has merges, so it is BPE, wants WordPiece");
   std::string_view prefix = "##";
   if (const auto value = model.find("continuing_subword_prefix")) prefix = value->as_string();
   if (prefix.empty())
-    bad(model.where(), "has an empty continuing_subword_prefix, which is not supported");
+    unsupported(model.where(), "has an empty continuing_subword_prefix, which is not supported");
   size_t max_chars = 100;
   if (const auto value = model.find("max_input_chars_per_word")) {
     const int64_t n = value->as_int();
     if (n < 1 || n > static_cast<int64_t>(kMostCharsPerWord)) {
-      bad(value->where(), fmt::format("{} is not supported, wants 1 to {}", n, kMostCharsPerWord));
+      unsupported(value->where(),
+                  fmt::format("{} is not supported, wants 1 to {}", n, kMostCharsPerWord));
     }
     max_chars = static_cast<size_t>(n);
   }
@@ -109,10 +116,11 @@ void read_model(Json model, TokenizerJson& out) {
 void read_normalizer(Json root, TokenizerJson& out) {
   const auto normalizer = root.find("normalizer");
   if (!normalizer || normalizer->is_null())
-    bad(root.where(), "has no normalizer, wants BertNormalizer");
+    unsupported(root.where(), "has no normalizer, wants BertNormalizer");
   const Json type = normalizer->at("type");
   if (type.as_string() != "BertNormalizer") {
-    bad(type.where(), fmt::format("{} is not supported, wants BertNormalizer", type.describe()));
+    unsupported(type.where(),
+                fmt::format("{} is not supported, wants BertNormalizer", type.describe()));
   }
   out.clean_text = flag(*normalizer, "clean_text", true);
   out.handle_chinese_chars = flag(*normalizer, "handle_chinese_chars", true);
@@ -124,10 +132,11 @@ void read_normalizer(Json root, TokenizerJson& out) {
 
 void check_pre_tokenizer(Json root) {
   const auto pre = root.find("pre_tokenizer");
-  if (!pre || pre->is_null()) bad(root.where(), "has no pre_tokenizer, wants BertPreTokenizer");
+  if (!pre || pre->is_null())
+    unsupported(root.where(), "has no pre_tokenizer, wants BertPreTokenizer");
   if (pre->at("type").as_string() != "BertPreTokenizer") {
-    bad(pre->where(),
-        fmt::format("{} is not supported, wants BertPreTokenizer", pre->at("type").describe()));
+    unsupported(pre->where(), fmt::format("{} is not supported, wants BertPreTokenizer",
+                                          pre->at("type").describe()));
   }
 }
 
@@ -178,7 +187,8 @@ bool read_frame(Json items, std::string_view names, Frame& frame) {
 void read_template(Json processor, Frames& frames) {
   const Json single = processor.at("single"), pair = processor.at("pair");
   if (!read_frame(single, "A", frames.single) || !read_frame(pair, "AB", frames.pair)) {
-    bad(processor.where(),
+    unsupported(
+        processor.where(),
         fmt::format("the template {} and {} is not supported, wants special tokens around A, and "
                     "around A and B, as [CLS]:0 A:0 [SEP]:0 B:1 [SEP]:1",
                     printable(spell(single)), printable(spell(pair))));
@@ -227,10 +237,10 @@ void read_post_processor(Json root, TokenizerJson& out) {
   }
   out.of_roberta = type.as_string() == "RobertaProcessing";
   if (!out.of_roberta && type.as_string() != "BertProcessing") {
-    bad(type.where(),
-        fmt::format("{} is not supported, wants TemplateProcessing, BertProcessing or "
-                    "RobertaProcessing",
-                    type.describe()));
+    unsupported(type.where(),
+                fmt::format("{} is not supported, wants TemplateProcessing, BertProcessing or "
+                            "RobertaProcessing",
+                            type.describe()));
   }
   out.frames = read_named_frame(*processor, out.of_roberta);
   if (!out.of_roberta) return;
@@ -253,7 +263,7 @@ void read_decoder(Json root, TokenizerJson& out) {
   if (!decoder || decoder->is_null()) return;
   const Json type = decoder->at("type");
   if (type.as_string() != "WordPiece") {
-    bad(type.where(), fmt::format("{} is not supported, wants WordPiece", type.describe()));
+    unsupported(type.where(), fmt::format("{} is not supported, wants WordPiece", type.describe()));
   }
   out.decoder_cleanup = flag(*decoder, "cleanup", true);
 }

@@ -367,6 +367,8 @@ def config_cases():
     for value in ["roberta", "gpt2", "albert", "", 5, "\u001b[31m"]:
         bad(f"L26-type-{value!r}"[:24], ["config.json", "model_type", "bert, distilbert or electra" if
                                           isinstance(value, str) else "string"], 78, files=changed(model_type=value))
+    bad("L26-architecture", ["config.json", "RobertaForMaskedLM"], 78, files=model_files(config_json={
+        k: v for k, v in config(architectures=["RobertaForMaskedLM"]).items() if k != "model_type"}))
     for key, value in [("position_embedding_type", "relative_key"), ("is_decoder", True), ("add_cross_attention", True),
                        ("quantization_config", {"quant_method": "gptq"}), ("problem_type", "other")]:
         bad(f"L26-{key}", ["config.json", key], 78, files=changed(**{key: value}))
@@ -414,6 +416,20 @@ def module_cases():
             files=modules("Transformer", "pylate.models.Dense.Dense"))
         bad(f"L46-{tool}-model_type", ["config_sentence_transformers.json", "ColBERT"], 78, tool=tool, args=args,
             files=modules("Transformer", **{"config_sentence_transformers.json": {"model_type": "ColBERT"}}))
+        extra = {"linear.weight": ("F32", [4, 8], bytes(128)), "linear.bias": ("F32", [4], bytes(16))}
+        bad(f"L46-{tool}-bias", ["0_Dense/model.safetensors", "linear.bias", "linear.weight alone"], tool=tool, args=args,
+            files=modules(*one, dense=[(8, 4, [4, 8])]) | {"0_Dense/model.safetensors": safetensors(extra)})
+        bad(f"L46-{tool}-activation", ["0_Dense/config.json", "Mish"], 78, tool=tool, args=args,
+            files=modules(*one, dense=[(8, 4, [4, 8])]) | {"0_Dense/config.json": {
+                "in_features": 8, "out_features": 4, "bias": False,
+                "activation_function": "torch.nn.modules.activation.Mish"}})
+    bad("L46-transformer-alone", ["modules.json", "no Pooling"], 78, files=modules("Transformer"))
+    bad("L46-empty", ["modules.json", "no Pooling"], 78, files=modules())
+    good("L46-transformer-alone-pool", args=["--pool", "mean"], files=modules("Transformer"))
+    bad("L46-max-length", ["sentence_bert_config.json", "max_seq_length is 2", "2 special tokens"],
+        files=modules("Transformer", "Pooling", **{"sentence_bert_config.json": {"max_seq_length": 2}}))
+    good("L46-max-length-3", same=False, warns="cut at 3 tokens",
+         files=modules("Transformer", "Pooling", **{"sentence_bert_config.json": {"max_seq_length": 3}}))
     bad("L46-normalize-alone", ["modules.json", "Pooling"], 78, files=modules("Transformer", "Normalize"))
     for kind in ["other.models.Pooling", "sentence_transformers.sparse_encoder.models.SpladePooling",
                  "sentence_transformers.models.CNN", "sentence_transformers.models", "x.\u001b[31m"]:
@@ -658,9 +674,9 @@ def tokenizer_cases():
     for label, value in [("negative", -1), ("float", 9.5), ("2^40", 2**40), ("past-rows", 13), ("string", "9")]:
         bad(f"L30-id-{label}", ["tokenizer.json"],
             files=model_files(tokenizer_json=with_vocab(ids | {"d": value}), vocab_txt=None))
-    bad("L30-bpe", ["tokenizer.json", "BPE"],
+    bad("L30-bpe", ["tokenizer.json", "BPE"], 78,
         files=model_files(tokenizer_json=tokenizer(model={"type": "BPE", "vocab": {}, "merges": []}), vocab_txt=None))
-    bad("L30-normalizer", ["tokenizer.json", "Prepend"],
+    bad("L30-normalizer", ["tokenizer.json", "Prepend"], 78,
         files=model_files(tokenizer_json=tokenizer(normalizer={"type": "Prepend", "prepend": "x"}), vocab_txt=None))
     bad("L30-template", ["tokenizer.json"], files=model_files(tokenizer_json=tokenizer(post_processor={
         "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {

@@ -390,8 +390,9 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
   const std::string json = "tokenizer.json";
   CHECK(refuse(json, "{", "tokenizer.json") == Kind::data);
   CHECK(refuse(json, tokenizer_json(R"({"type":"BPE","vocab":{},"merges":[]})"), "BPE") ==
-        Kind::data);
-  CHECK(refuse(json, tokenizer_json(R"({"type":"Unigram","vocab":[]})"), "Unigram") == Kind::data);
+        Kind::unsupported);
+  CHECK(refuse(json, tokenizer_json(R"({"type":"Unigram","vocab":[]})"), "Unigram") ==
+        Kind::unsupported);
   CHECK(refuse(json, tokenizer_json(R"({"type":"WordPiece","vocab":null})"),
                "found null, wants an object") == Kind::data);
   for (const char* id : {"-1", "1.5", "\"0\"", "1099511627776", "2147483648", "null"}) {
@@ -418,13 +419,13 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"truncation":{"max_length":8,"stride":8})"),
                "stride") == Kind::data);
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"decoder":{"type":"ByteLevel"})"), "ByteLevel") ==
-        Kind::data);
+        Kind::unsupported);
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"added_tokens":[{"id":-3,"content":"x"}])"),
                "added_tokens") == Kind::data);
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"post_processor":{"type":"RobertaProcessing"})"),
                "cls") == Kind::data);
   CHECK(refuse(json, tokenizer_json(kModel, R"(,"post_processor":{"type":"ByteLevel"})"),
-               "ByteLevel") == Kind::data);
+               "ByteLevel") == Kind::unsupported);
   const std::string parts =
       R"({"SpecialToken":{"id":"[CLS]","type_id":0}},{"Sequence":{"id":"A","type_id":0}},)"
       R"({"SpecialToken":{"id":"[SEP]","type_id":0}})";
@@ -440,16 +441,16 @@ TEST_CASE("a directory that makes no tokenizer is refused by name") {
                tokenizer_json(
                    kModel, R"(,"post_processor":{"type":"TemplateProcessing","single":[)" + parts +
                                R"(],"pair":[)" + parts + R"(],"special_tokens":{}})"),
-               "template") == Kind::data);
+               "template") == Kind::unsupported);
   CHECK(refuse(json,
                R"({"model":)" + std::string(kModel) +
                    R"(,"normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"BertPreTokenizer"}})",
-               "NFC") == Kind::data);
+               "NFC") == Kind::unsupported);
   CHECK(refuse(
             json,
             R"({"model":)" + std::string(kModel) +
                 R"(,"normalizer":{"type":"BertNormalizer"},"pre_tokenizer":{"type":"Whitespace"}})",
-            "Whitespace") == Kind::data);
+            "Whitespace") == Kind::unsupported);
 }
 
 TEST_CASE("tokenizer_config.json: flags, names, lengths, classes") {

@@ -97,7 +97,7 @@ Model ModelOptions::open_model(std::optional<HeadKind> kind, bool many_rows) con
 }
 
 void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
-                        std::optional<size_t> module_limit) const {
+                        size_t texts, std::optional<size_t> module_limit) const {
   if (tokenizer.vocab_size() > model.config().vocab_size) {
     throw Error(
         Error::Kind::data, directory(),
@@ -125,11 +125,16 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   options.strict = strict_;
   options.max_batch_tokens = max_batch_tokens_;
   options.precision = model.precision();
-  if (options.encode.max_length <= tokenizer.added_tokens_pair()) {
-    throw Error(Error::Kind::usage, "--max-seq-length",
-                fmt::format("found {}, wants more than the {} special tokens",
-                            options.encode.max_length, tokenizer.added_tokens_pair()));
+  const size_t added = texts > 1 ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
+  if (options.encode.max_length > added) return;
+  if (max_seq_length_ > 0) {
+    throw Error(
+        Error::Kind::usage, "--max-seq-length",
+        fmt::format("found {}, wants more than the {} special tokens", max_seq_length_, added));
   }
+  throw Error(
+      Error::Kind::data, directory(),
+      fmt::format("the model takes {} tokens, wants more than the {} special ones", limit, added));
 }
 
 void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special,
@@ -191,13 +196,23 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
     if (keep_line_) throw Error(Error::Kind::usage, "--keep", "these rows have no input line");
     drop_line_ = true;
   }
-  if (shape.binary_width > 0 && meta_) {
-    throw Error(Error::Kind::usage, "--meta", "wants an output of lines");
+  if (!shape.number && number_) {
+    throw Error(Error::Kind::usage, "--number", "these rows have no record's number");
+  }
+  const std::pair<bool, const char*> only_lines[] = {
+      {meta_, "--meta"}, {number_, "--number"}, {keep_line_, "--keep"}, {json_, "--json"}};
+  for (const auto& [given, option] : only_lines) {
+    if (shape.binary_width > 0 && given) {
+      throw Error(Error::Kind::usage, option, "wants an output of lines");
+    }
   }
   number_ |= shape.record == RowShape::Per::several;
   number_ &= rows && shape.number;
   max_length_ = options.encode.max_length;
   precision_ = options.precision;
+  if (kind_ == Kind::transformer && json_ && keep_line_) {
+    throw Error(Error::Kind::usage, "--keep", "not with --json, whose rows are objects");
+  }
   options.number = number_;
   options.keep_line = kind_ == Kind::annotator ? !drop_line_ : keep_line_;
   options.json = json_;

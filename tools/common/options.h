@@ -38,8 +38,9 @@ class ModelOptions {
     if (no_mmap_) weights.hold();
   }
   /// Sets the options of a task. max_length is the smallest limit of user, tokenizer, position
-  /// table and `module_limit`, the max_seq_length of a sentence module.
-  void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
+  /// table and `module_limit`, the max_seq_length of a sentence module. `texts`: how many a
+  /// sequence holds, 1 or 2. Throws Error if max_length leaves no room for a text.
+  void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model, size_t texts = 1,
             std::optional<size_t> module_limit = {}) const;
 
   /// Sets the options of a task that only tokenizes; only the user limits max_length. `special`:
