@@ -1,8 +1,7 @@
 // classify - label each line of text. See man/classify.1.
-#include "tasks/classify.h"
-
 #include "common/options.h"
 #include "common/run.h"
+#include "mlm/cloze.h"
 
 using namespace bert;
 
@@ -31,13 +30,17 @@ void add(tools::Command& app, Options& o) {
   app.add({"--rename", "new names for the model's labels, in their order", tools::text("A,B,...")},
           o.rename)
       .of("names");
-  app.add({"--labels", "candidate labels for zero-shot, with an NLI model", tools::text("A,B,...")},
+  app.add({"--labels", "candidates for zero-shot, with an NLI or a masked-LM head",
+           tools::text("A,B,...")},
           o.labels)
       .of("candidates");
   app.add({"--template", "hypothesis for a candidate (default: 'This example is {}.')",
            tools::text("TEXT")},
           o.choice.hypothesis_template)
       .of("hypothesis_template");
+  app.add({"--calibrate",
+           "with a masked-LM head: divide by each candidate's probability without a text"},
+          o.choice.calibrate);
   app.add({"--multi-label", "any number of candidates may be true"}, o.choice.independent)
       .of("independent");
   app.add({"--gold", "field with the true label: report accuracy, precision, recall, F1 on stderr",
@@ -61,17 +64,6 @@ std::vector<std::string> split_labels(const char* option, const std::string& tex
   return labels;
 }
 
-std::vector<std::string> column_names(const LabelPlan& plan, const ClassifyOptions& classify) {
-  if (classify.all || plan.values) return plan.labels;
-  std::vector<std::string> names;
-  for (size_t k = 1; k <= std::min(classify.top_k, plan.labels.size()); ++k) {
-    names.push_back("label" + std::to_string(k));
-    names.push_back((plan.logits ? "logit" : "p") + std::to_string(k));
-  }
-  if (names.empty()) names = {"label", plan.logits ? "logit" : "probability"};
-  return names;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -83,21 +75,29 @@ int main(int argc, char** argv) {
   add(app, options);
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model(HeadKind::classify);
-    const Classifier head = Classifier::open(model);
     options.choice.candidates = split_labels("--labels", options.labels);
     options.choice.names = split_labels("--rename", options.rename);
-    const LabelPlan plan = LabelPlan::make(head, options.choice);
-    TaskOptions task;
-    models.fill(task, tokenizer, model);
-    rows.fill(task);
-    if (!plan.hypotheses.empty()) task.encode.truncation = Truncation::only_first;
+    Model model = models.open_model(HeadKind::classify);
+    const bool cloze = !options.choice.candidates.empty() && ClozePlan::fits(model);
+    if (cloze) model = models.open_model(HeadKind::masked_lm);
+    std::optional<Classifier> head;
+    if (!cloze) head = Classifier::open(model);
+    std::optional<MaskedLM> masked;
+    if (cloze) masked = MaskedLM::open(model);
+    const LabelPlan plan =
+        cloze ? LabelPlan::of_candidates(options.choice) : LabelPlan::make(*head, options.choice);
     ClassifyOptions& classify = options.classify;
     classify.pair |= rows.fields().find(',') != std::string::npos;
-    if (classify.pair && !plan.hypotheses.empty())
+    if (classify.pair && !options.choice.candidates.empty())
       throw Error(Error::Kind::usage, "--labels", "candidates want one text, found two");
+    TaskOptions task;
+    models.fill(task, tokenizer, model, classify.pair || !plan.hypotheses.empty() ? 2 : 1);
+    rows.fill(task);
+    if (!plan.hypotheses.empty()) task.encode.truncation = Truncation::only_first;
+    ClozePlan prompt;
+    if (cloze) prompt = ClozePlan::make(options.choice, tokenizer, task.encode.max_length);
     rows.stream().texts = classify.pair ? 2 : 1;
-    rows.stream().output_names = column_names(plan, classify);
+    rows.stream().output_names = plan.columns(classify);
     LabelMetrics label_metrics(plan.labels);
     ValueMetrics value_metrics;
     if (!options.gold.empty()) {
@@ -109,8 +109,10 @@ int main(int argc, char** argv) {
       if (plan.labels.size() == 1) classify.value_metrics = &value_metrics;
       if (plan.labels.size() > 1) classify.label_metrics = &label_metrics;
     }
-    const int status = rows.run([&] {
-      return std::make_unique<ClassifyWorker>(tokenizer, model, head, plan, classify, task);
+    const int status = rows.run([&]() -> std::unique_ptr<Worker> {
+      if (!cloze)
+        return std::make_unique<ClassifyWorker>(tokenizer, model, *head, plan, classify, task);
+      return std::make_unique<ClozeWorker>(tokenizer, model, *masked, plan, prompt, classify, task);
     });
     if (classify.label_metrics) tools::print_report(label_metrics.report());
     if (classify.value_metrics) tools::print_report(value_metrics.report());

@@ -89,11 +89,11 @@ void read_pooling(const std::string& directory, SentenceModules& modules) {
 void refuse_other_tensors(const SentenceModules::Dense& dense) {
   for (const TensorView* tensor : dense.weights->tensors()) {
     if (tensor->name == "linear.weight" || (dense.bias && tensor->name == "linear.bias")) continue;
-    throw Error(Error::Kind::data, dense.weights->path(),
-                fmt::format("has a tensor {}, wants {}: so says {}/config.json",
-                            printable(tensor->name),
-                            dense.bias ? "linear.weight and linear.bias" : "linear.weight alone",
-                            dense.directory));
+    throw Error(
+        Error::Kind::data, dense.weights->path(),
+        fmt::format("has a tensor {}, wants {}: so says {}/config.json", printable(tensor->name),
+                    dense.bias ? "linear.weight and linear.bias" : "linear.weight alone",
+                    dense.directory));
   }
 }
 

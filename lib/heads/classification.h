@@ -28,6 +28,7 @@ class BERT_API Classifier {
   static Classifier open_next_sentence(const Model& model);
 
   const std::vector<std::string>& labels() const { return labels_; }
+  const std::string& config_path() const { return model_->config().path; }  ///< names the labels
   Normalization normalization() const { return normalization_; }
   bool regression() const { return regression_; }
 

@@ -121,8 +121,7 @@ void MlmScoreWorker::prepare(const Record& record, std::string_view text, Item& 
     item.text = item.joined;
     item.text_begin = record.extra[0].size() + 1;
   }
-  tokenize(record, item.text, item.tokens,
-           {static_cast<uint32_t>(item.text_begin), UINT32_MAX});
+  tokenize(record, item.text, item.tokens, {static_cast<uint32_t>(item.text_begin), UINT32_MAX});
   list_tokens(item);
 }
 

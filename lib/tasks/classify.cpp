@@ -37,24 +37,34 @@ std::string list(const std::vector<std::string>& labels) {
   throw Error::of_field(field, what);
 }
 
+/// Rows name labels, so two of one name, or none, would be told apart by nothing.
+void require_different(const Classifier& head) {
+  std::vector<std::string> names = head.labels();
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end() && !names.front().empty()) return;
+  throw Error(Error::Kind::data, head.config_path(),
+              fmt::format("{}; `names` gives the labels other names",
+                          twice == names.end()
+                              ? "id2label has a label without a name"
+                              : fmt::format("id2label has two labels '{}'", printable(*twice))));
+}
+
 /// Makes the plan one of zero-shot by a head of natural language inference.
 void add_hypotheses(const std::vector<std::string>& own, const LabelChoice& choice,
                     LabelPlan& plan) {
   const std::optional<size_t> entailment = find_label(own, "entail");
   if (!entailment) {
-    refuse("candidates",
-           fmt::format("candidates want a model with a label 'entailment', this one has "
-                       "{}; `names` gives these other names, and "
-                       "mlm-fill --verbalizer weighs words of a masked-LM head",
-                       list(own)));
+    refuse(
+        "candidates",
+        fmt::format("candidates want a model with a label 'entailment' or a masked-LM head, this "
+                    "one has {}; `names` gives these other names",
+                    list(own)));
   }
   if (choice.logits) refuse("logits", "not with `candidates`: candidates have no logits");
-  const std::string pattern =
-      choice.hypothesis_template.empty() ? "This example is {}." : choice.hypothesis_template;
-  const size_t hole = pattern.find("{}");
-  if (hole == std::string::npos) refuse("hypothesis_template", "wants {} where the label goes");
+  if (choice.calibrate) refuse("calibrate", "wants candidates that a masked-LM head weighs");
   for (const std::string& name : choice.candidates) {
-    plan.hypotheses.push_back(pattern.substr(0, hole) + name + pattern.substr(hole + 2));
+    plan.hypotheses.push_back(choice.hypothesis(name));
   }
   plan.labels = choice.candidates;
   plan.entailment = *entailment;
@@ -66,6 +76,38 @@ void add_hypotheses(const std::vector<std::string>& own, const LabelChoice& choi
 }
 
 }  // namespace
+
+std::string LabelChoice::hypothesis(const std::string& candidate) const {
+  std::string text = hypothesis_template.empty() ? "This example is {}." : hypothesis_template;
+  const size_t hole = text.find("{}");
+  if (hole == std::string::npos) refuse("hypothesis_template", "wants {} where the label goes");
+  return text.replace(hole, 2, candidate);
+}
+
+bool names_entailment(const std::vector<std::string>& labels) {
+  return find_label(labels, "entail").has_value();
+}
+
+LabelPlan LabelPlan::of_candidates(const LabelChoice& choice) {
+  if (!choice.names.empty()) refuse("names", "not with --labels, which are names already");
+  if (choice.logits) refuse("logits", "not with `candidates`: candidates have no logits");
+  if (choice.independent) refuse("independent", "wants a model of natural language inference");
+  if (choice.candidates.size() < 2) refuse("candidates", "found one candidate, wants two or more");
+  LabelPlan plan;
+  plan.labels = choice.candidates;
+  return plan;
+}
+
+std::vector<std::string> LabelPlan::columns(const ClassifyOptions& classify) const {
+  if (classify.all || values) return labels;
+  std::vector<std::string> names;
+  for (size_t k = 1; k <= std::min(classify.top_k, labels.size()); ++k) {
+    names.push_back(fmt::format("label{}", k));
+    names.push_back(fmt::format("{}{}", logits ? "logit" : "p", k));
+  }
+  if (names.empty()) names = {"label", logits ? "logit" : "probability"};
+  return names;
+}
 
 LabelPlan LabelPlan::make(const Classifier& head, const LabelChoice& choice) {
   LabelPlan plan;
@@ -81,10 +123,15 @@ LabelPlan LabelPlan::make(const Classifier& head, const LabelChoice& choice) {
   if (!choice.hypothesis_template.empty())
     refuse("hypothesis_template", "wants `candidates`, the candidates");
   if (choice.independent) refuse("independent", "wants `candidates`, the candidates");
-  if (choice.names.empty()) return plan;
+  if (choice.calibrate) refuse("calibrate", "wants `candidates`, the candidates");
+  if (choice.names.empty()) {
+    if (!plan.values) require_different(head);
+    return plan;
+  }
   if (choice.names.size() != plan.labels.size()) {
-    refuse("names", fmt::format("found {} names, wants {} (for {})", choice.names.size(),
-                                plan.labels.size(), list(plan.labels)));
+    refuse("names",
+           fmt::format("found {} name{}, wants {} (for {})", choice.names.size(),
+                       choice.names.size() == 1 ? "" : "s", plan.labels.size(), list(plan.labels)));
   }
   plan.labels = choice.names;
   return plan;
@@ -111,14 +158,21 @@ void choose_labels(const LabelPlan& plan, const ClassifyOptions& options,
   }
 }
 
+LabelWorker::LabelWorker(const Tokenizer& tokenizer, const Model& model, const LabelPlan& plan,
+                         const ClassifyOptions& classify, const TaskOptions& options)
+    : TaskWorker(tokenizer, &model, options), plan_(plan), classify_(classify) {
+  if (plan.values && classify.threshold) refuse("threshold", "the model gives values, no labels");
+  if (plan.values && classify.top_k > 0) refuse("top_k", "the model gives values, no labels");
+}
+
 ClassifyWorker::ClassifyWorker(const Tokenizer& tokenizer, const Model& model,
                                const Classifier& head, const LabelPlan& plan,
                                const ClassifyOptions& classify, const TaskOptions& options)
-    : TaskWorker(tokenizer, &model, options), head_(head), plan_(plan), classify_(classify) {
+    : LabelWorker(tokenizer, model, plan, classify, options), head_(head) {
   if (!plan.hypotheses.empty()) refuse_windows(" with zero-shot labels");
 }
 
-void ClassifyWorker::run(std::span<const Record> records, Rows& rows) {
+void ClassifyWorker::score(std::span<const Record> records) {
   clear_encodings();
   for (size_t i = 0; i < records.size(); ++i) {
     if (plan_.hypotheses.empty()) {
@@ -128,6 +182,10 @@ void ClassifyWorker::run(std::span<const Record> records, Rows& rows) {
     }
   }
   compute_scores(records.size());
+}
+
+void LabelWorker::run(std::span<const Record> records, Rows& rows) {
+  score(records);
   for (size_t i = 0; i < records.size(); ++i) {
     const std::span<const float> scores(&scores_[i * plan_.labels.size()], plan_.labels.size());
     choose_labels(plan_, classify_, scores, order_, chosen_);
@@ -191,7 +249,7 @@ void ClassifyWorker::weigh_hypotheses(size_t count) {
   }
 }
 
-size_t ClassifyWorker::gold_label(const Record& record, std::string_view name) const {
+size_t LabelWorker::gold_label(const Record& record, std::string_view name) const {
   const std::vector<std::string>& labels = plan_.labels;
   const auto found = std::find(labels.begin(), labels.end(), name);
   if (found != labels.end()) return static_cast<size_t>(found - labels.begin());
@@ -203,7 +261,7 @@ size_t ClassifyWorker::gold_label(const Record& record, std::string_view name) c
                                              printable(name), list(labels)));
 }
 
-void ClassifyWorker::evaluate(const Record& record, std::span<const float> scores) {
+void LabelWorker::evaluate(const Record& record, std::span<const float> scores) {
   const std::string_view gold = record.extra[0];
   if (classify_.value_metrics) {
     double value = 0;
@@ -226,7 +284,7 @@ void ClassifyWorker::evaluate(const Record& record, std::span<const float> score
   classify_.label_metrics->add(ids, chosen_);
 }
 
-void ClassifyWorker::write(const Record& record, std::span<const float> scores, Rows& rows) const {
+void LabelWorker::write(const Record& record, std::span<const float> scores, Rows& rows) const {
   if (options_.json) {
     write_json(record, scores, rows);
     return;
@@ -250,7 +308,7 @@ void ClassifyWorker::write(const Record& record, std::span<const float> scores, 
 }
 
 /// Values and logits with all their digits: at six of them, rerankers would tie.
-void ClassifyWorker::write_score(float score, Rows& rows) const {
+void LabelWorker::write_score(float score, Rows& rows) const {
   if (plan_.values || plan_.logits) {
     rows.field(score);
   } else {
@@ -260,7 +318,7 @@ void ClassifyWorker::write_score(float score, Rows& rows) const {
 
 /// label TAB probability; with a threshold and independent labels, all that reach it, with commas.
 /// A text that no label reaches gets '-' and the best probability.
-void ClassifyWorker::write_best(std::span<const float> scores, Rows& rows) const {
+void LabelWorker::write_best(std::span<const float> scores, Rows& rows) const {
   if (order_.empty()) {
     rows.field("nan").field("nan");
     return;
@@ -277,8 +335,8 @@ void ClassifyWorker::write_best(std::span<const float> scores, Rows& rows) const
   rows.field(labels).field(probabilities);
 }
 
-void ClassifyWorker::write_json(const Record& record, std::span<const float> scores,
-                                Rows& rows) const {
+void LabelWorker::write_json(const Record& record, std::span<const float> scores,
+                             Rows& rows) const {
   begin_json(rows, record, classify_.pair);
   std::string& out = rows.raw();
   if (!plan_.values) {

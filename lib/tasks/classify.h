@@ -15,9 +15,19 @@ struct LabelChoice {
   std::vector<std::string> candidates{};  ///< for zero-shot
   std::vector<std::string> names{};       ///< new ones of the head's labels, in order
   std::string hypothesis_template{};      ///< "{}" is the candidate
+  bool calibrate = false;                 ///< weigh candidates against themselves without a text
   bool independent = false;               ///< any number of candidates may hold
   bool logits = false;                    ///< the head's raw outputs instead of probabilities
+
+  /// The template, or its default, with `candidate` in it. Throws Error(usage) for one without
+  /// "{}".
+  std::string hypothesis(const std::string& candidate) const;
 };
+
+struct ClassifyOptions;
+
+/// Whether a head with these labels is one of natural language inference.
+bool names_entailment(const std::vector<std::string>& labels);
 
 /// Which labels there are and how the logits of the head become one score for each; decided once
 /// before the first record.
@@ -35,6 +45,11 @@ struct BERT_API LabelPlan {
   /// Throws Error(usage) for candidates where the head has no label that begins with "entail", for
   /// a template without candidates, and for names that are not as many as the labels.
   static LabelPlan make(const Classifier& head, const LabelChoice& choice);
+  /// Of candidates that a masked language model weighs. Throws Error(usage) for fewer than two and
+  /// for what is not of such.
+  static LabelPlan of_candidates(const LabelChoice& choice);
+  /// Names of the columns of its rows.
+  std::vector<std::string> columns(const ClassifyOptions& classify) const;
 };
 
 struct ClassifyOptions {
@@ -52,21 +67,24 @@ void choose_labels(const LabelPlan& plan, const ClassifyOptions& options,
                    std::span<const float> scores, std::vector<size_t>& order,
                    std::vector<size_t>& chosen);
 
-/// Labels each record with the scores of transformers' text-classification (or
-/// zero-shot-classification) pipeline. The score of a text in several windows is the mean of
-/// theirs.
-class BERT_API ClassifyWorker : public TaskWorker {
+/// Chooses labels by scores that a derived class computes, counts how often they are right, and
+/// writes the rows.
+class BERT_API LabelWorker : public TaskWorker {
  public:
-  /// Borrows everything but the options. Throws Error(usage) for windows with zero-shot.
-  ClassifyWorker(const Tokenizer& tokenizer, const Model& model, const Classifier& head,
-                 const LabelPlan& plan, const ClassifyOptions& classify,
-                 const TaskOptions& options);
   void run(std::span<const Record> records, Rows& rows) override;
 
+ protected:
+  /// Borrows all but the options. Throws Error(usage) for options that the plan has no labels for.
+  LabelWorker(const Tokenizer& tokenizer, const Model& model, const LabelPlan& plan,
+              const ClassifyOptions& classify, const TaskOptions& options);
+  /// Sets scores_ [records, labels].
+  virtual void score(std::span<const Record> records) = 0;
+
+  const LabelPlan& plan_;
+  const ClassifyOptions classify_;
+  std::vector<float> scores_;  ///< [records, labels] of the chunk
+
  private:
-  void encode_hypotheses(const Record& record, size_t owner);
-  void compute_scores(size_t count);
-  void weigh_hypotheses(size_t count);
   void evaluate(const Record& record, std::span<const float> scores);
   size_t gold_label(const Record& record, std::string_view name) const;
   void write(const Record& record, std::span<const float> scores, Rows& rows) const;
@@ -74,14 +92,31 @@ class BERT_API ClassifyWorker : public TaskWorker {
   void write_best(std::span<const float> scores, Rows& rows) const;
   void write_json(const Record& record, std::span<const float> scores, Rows& rows) const;
 
-  const Classifier& head_;
-  const LabelPlan& plan_;
-  const ClassifyOptions classify_;
-  std::vector<float> scores_;      ///< [records, labels] of the chunk
-  std::vector<float> refutation_;  ///< [records, labels]: zero-shot's logits of contradiction
-  std::vector<size_t> windows_;    ///< [records]
   std::vector<size_t> order_;   ///< labels of one record, best first; empty if one is not a number
   std::vector<size_t> chosen_;  ///< of them those that it is given
+};
+
+/// Labels each record with the scores of transformers' text-classification (or
+/// zero-shot-classification) pipeline. The score of a text in several windows is the mean of
+/// theirs.
+class BERT_API ClassifyWorker : public LabelWorker {
+ public:
+  /// Borrows everything but the options. Throws Error(usage) for windows with zero-shot.
+  ClassifyWorker(const Tokenizer& tokenizer, const Model& model, const Classifier& head,
+                 const LabelPlan& plan, const ClassifyOptions& classify,
+                 const TaskOptions& options);
+
+ protected:
+  void score(std::span<const Record> records) override;
+
+ private:
+  void encode_hypotheses(const Record& record, size_t owner);
+  void compute_scores(size_t count);
+  void weigh_hypotheses(size_t count);
+
+  const Classifier& head_;
+  std::vector<float> refutation_;  ///< [records, labels]: zero-shot's logits of contradiction
+  std::vector<size_t> windows_;    ///< [records]
 };
 
 }  // namespace bert

@@ -26,11 +26,11 @@ struct BERT_API EmbedPlan {
   bool words = false;             ///< one row per word: the mean of its pieces
   bool compare = false;           ///< cosine of a pair instead of a vector
   std::vector<SentenceModules::Dense> dense;
-  bool normalize = false;          ///< the model's own module
-  bool normalize_cut = false;      ///< --normalize: what is given has length 1
-  size_t dims = 0;                 ///< 0: all, or as truncate_dim says
-  size_t truncate_dim = 0;         ///< 0: all
-  std::string prompt;  ///< put before every text
+  bool normalize = false;      ///< the model's own module
+  bool normalize_cut = false;  ///< --normalize: what is given has length 1
+  size_t dims = 0;             ///< 0: all, or as truncate_dim says
+  size_t truncate_dim = 0;     ///< 0: all
+  std::string prompt;          ///< put before every text
   bool prompt_is_pooled = true;
   VectorFormat format = VectorFormat::tsv;
 
