@@ -10,8 +10,10 @@ namespace bert {
 
 AttentionWeights AttentionWeights::load(const Config& config, const Weights& weights, size_t layer,
                                         Precision precision) {
-  return {weights.linear(config, kQueryKeyValue, precision, layer), config.num_attention_heads,
-          precision == Precision::bf16 || precision == Precision::int8};
+  return {weights.linear(config, kQueryKeyValue, precision, layer),
+          config.num_attention_heads,
+          precision == Precision::bf16 || precision == Precision::int8,
+          {}};
 }
 
 namespace {
@@ -33,8 +35,10 @@ constexpr TraceMask kOfHeads = Traced::query | Traced::key | Traced::value | Tra
                                Traced::probabilities | Traced::context;
 
 /// Shows what is wanted of each head: qkv [T, 3H], context [T, H].
-void show_heads(size_t heads, const PackedBatch& batch, ConstMatrix qkv, ConstMatrix context,
-                float scale, AttentionScratch& scratch, const LayerTrace& trace) {
+void show_heads(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix qkv,
+                ConstMatrix context, float scale, AttentionScratch& scratch,
+                const LayerTrace& trace) {
+  const size_t heads = weights.num_attention_heads;              // A
   const size_t width = context.cols, head_size = width / heads;  // H, D
   for (size_t s = 0; s < batch.sequences(); ++s) {
     const size_t begin = batch.begin(s), n = batch.length(s);
@@ -56,7 +60,8 @@ void show_heads(size_t heads, const PackedBatch& batch, ConstMatrix qkv, ConstMa
         Matrix scores, probabilities;  // [n, n]
         if (trace.wants(Traced::scores)) scores = scratch.scores.matrix(n, n);
         if (trace.wants(Traced::probabilities)) probabilities = scratch.probabilities.matrix(n, n);
-        attention_head_weights(q, k, scale, scores, probabilities);
+        attention_head_weights(q, k, scale, scores, probabilities,
+                               bias_of(weights.position_bias, head, n));
         show(Traced::scores, scores);
         show(Traced::probabilities, probabilities);
       }
@@ -82,9 +87,9 @@ void self_attention(const AttentionWeights& weights, const PackedBatch& batch, C
   }
 
   attention(qkv, batch.cu_seq_lens, weights.num_attention_heads, scale, context, scratch.head,
-            linear_scratch.team, weights.narrow);
+            linear_scratch.team, weights.narrow, weights.position_bias);
   if (trace.wants(kOfHeads)) {
-    show_heads(weights.num_attention_heads, batch, qkv, context, scale, scratch, trace);
+    show_heads(weights, batch, qkv, context, scale, scratch, trace);
   }
 }
 

@@ -27,6 +27,7 @@ struct AttentionWeights {
   Linear qkv;  ///< [3H, H]
   size_t num_attention_heads = 0;
   bool narrow = false;  ///< of less precision than float: so may be queries, keys and values
+  ConstMatrix position_bias = {};  ///< [A, 2P - 1] of load_position_bias, or empty; borrowed
 
   /// Throws Error(data) naming a tensor of this layer.
   static AttentionWeights load(const Config& config, const Weights& weights, size_t layer,

@@ -1,5 +1,7 @@
 #include "encoder/embedding.h"
 
+#include <algorithm>
+
 #include "ops/kernels.h"
 
 namespace bert {
@@ -11,6 +13,7 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   Embedding e;
   e.word_ = weights.require(tensor_spec(config, Role::word_embeddings));
   e.position_ = floats(Role::position_embeddings);
+  e.first_position_ = config.family->first_position;
   if (has_module(config, Role::token_type_embeddings)) {
     e.token_type_ = floats(Role::token_type_embeddings);
   }
@@ -23,6 +26,33 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   return e;
 }
 
+/// A family whose positions begin behind a padding token gives that token, where it stands in a
+/// text, the row before the first, and does not count it (fairseq, make_positions).
+class Embedding::Rows {
+ public:
+  Rows(const PackedBatch& batch, size_t first) : batch_(batch), first_(first) {}
+
+  /// Of token t; each token is asked for once, in order.
+  size_t next(size_t t) {
+    const auto position = static_cast<size_t>(batch_.position_ids[t]);
+    if (first_ == 0) return position;
+    if (position == 0) next_ = first_;
+    const bool padding = static_cast<size_t>(batch_.input_ids[t]) + 1 == first_;
+    return padding ? first_ - 1 : next_++;
+  }
+
+ private:
+  const PackedBatch& batch_;
+  const size_t first_;
+  size_t next_ = 0;
+};
+
+bool Embedding::has_padding(const PackedBatch& batch) const {
+  return first_position_ > 0 &&
+         std::find(batch.input_ids.begin(), batch.input_ids.end(),
+                   static_cast<int32_t>(first_position_) - 1) != batch.input_ids.end();
+}
+
 void Embedding::word_vector(int32_t id, std::span<float> out) const {
   word_.row(static_cast<size_t>(id), out);
 }
@@ -32,10 +62,11 @@ void Embedding::operator()(const PackedBatch& batch, Matrix output, Buffer& scra
   const size_t width = word_.shape[1];
   // sum [T, E]
   const Matrix sum = projection_ ? scratch.matrix(batch.tokens(), width) : output;
+  Rows rows(batch, first_position_);
   for (size_t t = 0; t < batch.tokens(); ++t) {
     float* row = sum.row(t);
     word_vector(batch.input_ids[t], {row, width});
-    const float* position = &position_[static_cast<size_t>(batch.position_ids[t]) * width];
+    const float* position = &position_[rows.next(t) * width];
     // The reference adds the token type first, then the position: the order decides the last bit.
     if (!token_type_.empty()) {
       const float* type = &token_type_[static_cast<size_t>(batch.token_type_ids[t]) * width];

@@ -27,11 +27,18 @@ class Embedding {
   void operator()(const PackedBatch& batch, Matrix output, Buffer& scratch,
                   LinearScratch& linear_scratch) const;
 
+  /// Whether the batch has tokens of padding, behind which positions of this model are shifted.
+  bool has_padding(const PackedBatch& batch) const;
+
   /// The word vector of `id` alone, without position, token type or norm; out [E].
   void word_vector(int32_t id, std::span<float> out) const;
 
  private:
+  /// The row of the position table for each token, one after the other.
+  class Rows;
+
   TensorView word_;
+  size_t first_position_ = 0;
   std::vector<float> position_;
   std::vector<float> token_type_;
   std::vector<float> norm_weight_, norm_bias_;

@@ -26,9 +26,11 @@ void AddNorm::operator()(ConstMatrix x, ConstMatrix residual, Matrix output,
   layer_norm(output, norm_weight, norm_bias, eps, output);
 }
 
-Layer Layer::load(const Config& config, const Weights& weights, size_t index, Precision precision) {
+Layer Layer::load(const Config& config, const Weights& weights, size_t index, Precision precision,
+                  ConstMatrix position_bias) {
   Layer layer;
   layer.attention_ = AttentionWeights::load(config, weights, index, precision);
+  layer.attention_.position_bias = position_bias;
   layer.attention_output_ = AddNorm::load(config, weights, Role::attention_output,
                                           Role::attention_norm, index, precision);
   layer.intermediate_ = weights.linear(config, Role::intermediate, precision, index);

@@ -26,9 +26,10 @@ struct AddNorm {
 /// norm, then the position-wise feed-forward net with add & norm.
 class Layer {
  public:
-  /// Throws Error(data) naming a tensor of layer `index`.
-  static Layer load(const Config& config, const Weights& weights, size_t index,
-                    Precision precision);
+  /// `position_bias` is that of the model, which must outlive the layer. Throws Error(data) naming
+  /// a tensor of layer `index`.
+  static Layer load(const Config& config, const Weights& weights, size_t index, Precision precision,
+                    ConstMatrix position_bias = {});
 
   /// hidden [T, H] -> hidden [T, H], in place. `alike`: rows that are known to be equal, or
   /// nullptr. Thread rule: one workspace per thread.

@@ -6,6 +6,7 @@
 #include "encoder/embedding.h"
 #include "encoder/input_factors.h"
 #include "encoder/layer.h"
+#include "encoder/position_bias.h"
 
 namespace bert {
 
@@ -14,6 +15,7 @@ struct Model::State {
   Config config;
   Weights weights;
   Precision precision;
+  std::vector<float> position_bias;  // [A, 2P - 1], or empty
   Embedding embedding;
   std::vector<Layer> layers;
   Linear pooler;
@@ -43,9 +45,12 @@ Model Model::make(const std::string& directory, Checkpoint checkpoint,
     weights.use_input_factors(input_factors(directory, name));
   }
   Embedding embedding = Embedding::load(config, weights, encoder);
+  std::vector<float> bias = load_position_bias(config, weights);
+  const size_t heads = config.num_attention_heads, distances = bias.size() / heads;
+  const ConstMatrix position_bias(bias.empty() ? nullptr : bias.data(), heads, distances);
   std::vector<Layer> layers;
   for (size_t i = 0; i < config.num_hidden_layers; ++i) {
-    layers.push_back(Layer::load(config, weights, i, encoder));
+    layers.push_back(Layer::load(config, weights, i, encoder, position_bias));
   }
   Linear pooler;
   if (weights.find(Role::pooler)) {
@@ -54,7 +59,8 @@ Model Model::make(const std::string& directory, Checkpoint checkpoint,
   }
   Model model;
   model.state_.reset(new State{directory, std::move(config), std::move(weights), precision,
-                               std::move(embedding), std::move(layers), std::move(pooler)});
+                               std::move(bias), std::move(embedding), std::move(layers),
+                               std::move(pooler)});
   return model;
 }
 
@@ -91,7 +97,7 @@ Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> row
   if (state_->layers.empty()) return keep_rows(hidden, rows);
   workspace.alike.find(batch);
   for (size_t i = 0; i + 1 < state_->layers.size(); ++i) {
-    const bool share = i == 0 && workspace.alike.many();
+    const bool share = i == 0 && workspace.alike.many() && !state_->embedding.has_padding(batch);
     state_->layers[i].forward(batch, hidden, workspace, {}, share ? &workspace.alike : nullptr);
   }
   return state_->layers.back().forward_rows(batch, hidden, rows, workspace);

@@ -234,6 +234,9 @@ void write_shapes(const Config& config, size_t tokens, Rows& rows) {
   }
   step(fmt::format("Q split into {} heads", A), {A, n, D}, 0);
   step(fmt::format("Q K^T / {:g}, softmax", std::sqrt(static_cast<double>(D))), {A, n, n}, 0);
+  if (has_module(config, Role::relative_attention_bias)) {
+    module("+ ", Role::relative_attention_bias, {A, n, n});
+  }
   step("probabilities V", {A, n, D}, 0);
   step("heads side by side", {n, H}, 0);
   step("attention output", {n, H}, count(Role::attention_output));

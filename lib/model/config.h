@@ -33,14 +33,15 @@ struct BERT_API Config : HeadConfig {
   std::string path;                            ///< the file, for messages
   const Family* family = &families().front();  ///< by model_type; BERT until a file is read
 
-  size_t vocab_size = 0;               ///< V
-  size_t hidden_size = 0;              ///< H
-  size_t embedding_size = 0;           ///< ELECTRA's; H otherwise
-  size_t num_hidden_layers = 0;        ///< L
-  size_t num_attention_heads = 0;      ///< A; D = H / A
-  size_t intermediate_size = 0;        ///< I
-  size_t max_position_embeddings = 0;  ///< P, rows of the position table; see max_tokens()
-  size_t type_vocab_size = 0;          ///< 0: no token type table (DistilBERT)
+  size_t vocab_size = 0;                      ///< V
+  size_t hidden_size = 0;                     ///< H
+  size_t embedding_size = 0;                  ///< ELECTRA's; H otherwise
+  size_t num_hidden_layers = 0;               ///< L
+  size_t num_attention_heads = 0;             ///< A; D = H / A
+  size_t intermediate_size = 0;               ///< I
+  size_t max_position_embeddings = 0;         ///< P, rows of the position table; see max_tokens()
+  size_t type_vocab_size = 0;                 ///< 0: no token type table (DistilBERT)
+  size_t relative_attention_num_buckets = 0;  ///< 0: no bias by relative position (MPNet has)
   float layer_norm_eps = 1e-12f;
   Activation hidden_act = Activation::gelu;
   std::string hidden_act_name;

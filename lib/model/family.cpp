@@ -102,7 +102,49 @@ constexpr Family kElectra = {.model_type = "electra",
                              .discriminator = true,
                              .drops_before_text_head = true};
 
-constexpr Family kFamilies[] = {kBert, kDistilBert, kElectra};
+// ---- MPNet (Song et al. 2020): positions behind the padding token's and a bias by relative
+// position
+
+constexpr SizeKey kMPNetSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30527, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows, 3},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
+    // The reference reads 32 rows of the table, whatever its size.
+    {&Config::relative_attention_num_buckets,
+     {"relative_attention_num_buckets"},
+     32,
+     kMaxRows,
+     32,
+     false}};
+
+constexpr Renaming kMPNetLayer[] = {{"attention.attn.q.", "attention.self.query."},
+                                    {"attention.attn.k.", "attention.self.key."},
+                                    {"attention.attn.v.", "attention.self.value."},
+                                    {"attention.attn.o.", "attention.output.dense."},
+                                    {"attention.LayerNorm.", "attention.output.LayerNorm."}};
+constexpr Renaming kMPNetNames[] = {{"lm_head.dense.", "cls.predictions.transform.dense."},
+                                    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
+                                    {"lm_head.decoder.", "cls.predictions.decoder."},
+                                    {"lm_head.bias", "cls.predictions.bias"}};
+
+constexpr Family kMPNet = {.model_type = "mpnet",
+                           .class_prefix = "MPNet",
+                           .tensor_prefix = "mpnet.",
+                           .sizes = kMPNetSizes,
+                           .layer_names = kMPNetLayer,
+                           .names = kMPNetNames,
+                           .first_position = 2,
+                           .pooler = true,
+                           .text_head_act = Activation::tanh,
+                           .mlm_act = Activation::gelu,
+                           .trainable = false,
+                           .drops_before_text_head = true,
+                           .saves_decoder_bias = true};
+
+constexpr Family kFamilies[] = {kBert, kDistilBert, kElectra, kMPNet};
 
 }  // namespace
 

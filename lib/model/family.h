@@ -71,6 +71,7 @@ struct Family {
   std::optional<Activation> mlm_act = {};       ///< of the masked LM head; none: hidden_act
 
   // What is trained, and how.
+  bool trainable = true;
   bool next_sentence = false;           ///< transformers has a head of next sentences for it
   bool discriminator = false;           ///< its ForPreTraining tells true tokens from replaced ones
   bool drops_attention_output = true;   ///< dropout behind the attention's dense layer
@@ -88,7 +89,7 @@ struct Family {
 BERT_API std::span<const Family> families();
 /// nullptr: there is none of this model_type.
 BERT_API const Family* find_family(std::string_view model_type);
-/// "bert, distilbert or electra"
+/// "bert, distilbert, .. or mpnet", for messages.
 std::string family_list();
 /// nullptr: the name of one of transformers' classes tells none.
 const Family* family_of_class(std::string_view class_name);

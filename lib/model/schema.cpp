@@ -10,7 +10,7 @@ namespace bert {
 namespace {
 
 /// Sizes that shapes are made of.
-enum class Size : uint8_t { one, two, V, P, types, E, H, I, labels };
+enum class Size : uint8_t { one, two, V, P, types, E, H, A, I, buckets, labels };
 
 enum class Form : uint8_t {
   table,   ///< weight [out, in]
@@ -44,6 +44,8 @@ constexpr Module kModules[] = {
      Size::one},
     {Role::embedding_projection, "embeddings_project", Place::embeddings, Form::linear, Size::H,
      Size::E, true},
+    {Role::relative_attention_bias, "encoder.relative_attention_bias", Place::embeddings,
+     Form::table, Size::buckets, Size::A},
     {Role::query, "attention.self.query", Place::layer, Form::linear, Size::H, Size::H, true},
     {Role::key, "attention.self.key", Place::layer, Form::linear, Size::H, Size::H, true},
     {Role::value, "attention.self.value", Place::layer, Form::linear, Size::H, Size::H, true},
@@ -99,6 +101,10 @@ size_t size_of(const Config& config, Size size) {
       return config.embedding_size;
     case Size::H:
       return config.hidden_size;
+    case Size::A:
+      return config.num_attention_heads;
+    case Size::buckets:
+      return config.relative_attention_num_buckets;
     case Size::I:
       return config.intermediate_size;
     case Size::labels:
@@ -154,6 +160,8 @@ bool has_module(const Config& config, Role role) {
       return config.type_vocab_size > 0;
     case Role::embedding_projection:
       return config.embedding_size != config.hidden_size;
+    case Role::relative_attention_bias:
+      return config.relative_attention_num_buckets > 0;
     case Role::pooler:
       return config.family->pooler;
     default:

@@ -19,7 +19,8 @@ enum class Role : uint8_t {
   position_embeddings,
   token_type_embeddings,
   embedding_norm,
-  embedding_projection,  ///< from E to H
+  embedding_projection,     ///< from E to H
+  relative_attention_bias,  ///< [buckets, A], one for all layers
   query,
   key,
   value,

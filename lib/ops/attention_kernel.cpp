@@ -36,7 +36,7 @@ void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Ma
 }
 
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
-               Matrix out, Buffer& scratch, Team* team, bool narrow) {
+               Matrix out, Buffer& scratch, Team* team, bool narrow, ConstMatrix bias) {
   narrow = narrow && kernels().attention_bf16;
   const size_t width = out.cols;   // H
   const size_t d = width / heads;  // D
@@ -60,6 +60,7 @@ void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t head
       task.v_stride = qkv.stride;
       task.out = out.row(begin) + item % heads * d;
       task.out_stride = out.stride;
+      task.bias = bias_of(bias, item % heads, n);
       task.scratch = floats + part * part_floats;
       (narrow && n >= kNarrowFrom ? kernels().attention_bf16 : kernels().attention)(task);
     }
@@ -68,9 +69,14 @@ void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t head
   team->run([&](int part, int) { run(static_cast<size_t>(part)); });
 }
 
+const float* bias_of(ConstMatrix bias, size_t head, size_t n) {
+  return bias.data ? bias.row(head) + (bias.cols + 1) / 2 - n : nullptr;
+}
+
 void attention_head_weights(ConstMatrix q, ConstMatrix k, float scale, Matrix scores,
-                            Matrix probabilities) {
+                            Matrix probabilities, const float* bias) {
   AttentionTask task = task_of(q, k, scale);
+  task.bias = bias;
   Buffer scratch(attention_scratch(task.n, task.d));
   task.scratch = scratch.data();
   task.scores = scores.data;

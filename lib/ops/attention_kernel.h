@@ -25,12 +25,19 @@ void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Ma
 ///   qkv [T, 3H], queries, keys and values of all heads side by side     out [T, H]
 ///   sequence s is rows [cu_seq_lens[s], cu_seq_lens[s + 1])
 ///   narrow: operands may be rounded to bf16, if the CPU multiplies bf16 faster
+///   bias [heads, 2P - 1] or none: bias(h, P - 1 + j - i) is added to the scaled score of query i
+///   and key j in head h; no sequence is longer than P
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
-               Matrix out, Buffer& scratch, Team* team = nullptr, bool narrow = false);
+               Matrix out, Buffer& scratch, Team* team = nullptr, bool narrow = false,
+               ConstMatrix bias = {});
 
-/// What one head of one sequence has on the way to its output: the scores Q K^T * scale and their
-/// softmax, the probabilities. Both [n, n]; the one without data is not kept.
+/// The biases [2n - 1] of a sequence of n tokens in a row [2P - 1] of that matrix; nullptr: none.
+const float* bias_of(ConstMatrix bias, size_t head, size_t n);
+
+/// What one head of one sequence has on the way to its output: the scores Q K^T * scale + bias and
+/// their softmax, the probabilities. Both [n, n]; the one without data is not kept. `bias` is that
+/// of bias_of().
 void attention_head_weights(ConstMatrix q, ConstMatrix k, float scale, Matrix scores,
-                            Matrix probabilities);
+                            Matrix probabilities, const float* bias = nullptr);
 
 }  // namespace bert

@@ -72,6 +72,11 @@ void Layout::add_head(const HeadPlan& head) {
 }
 
 Layout Layout::make(const Config& config, std::span<const HeadPlan> heads) {
+  if (!config.family->trainable) {
+    throw Error(Error::Kind::unsupported, config.path,
+                fmt::format("models of type {} are not trained yet, only computed with",
+                            config.family->model_type));
+  }
   Layout layout;
   layout.add_trunk(config);
   for (const HeadPlan& head : heads) layout.add_head(head);

@@ -18,7 +18,7 @@ import tokenizers
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, DistilBertConfig, ElectraConfig
+from transformers import BertConfig, DistilBertConfig, ElectraConfig, MPNetConfig
 
 from vocabulary import PIECES
 
@@ -68,6 +68,8 @@ def make_inputs(config, lengths, seed):
             ids[n // 2 - 1] = PIECES.index("[SEP]")
         if n > 3:
             ids[n // 2] = PIECES.index("[MASK]")
+        if config.model_type == "mpnet" and n >= 16:
+            ids[5] = 1  # a padding token that stands in the text: positions do not count it
         sequences.append((ids, types))
     return sequences
 
@@ -99,9 +101,10 @@ def attention_probabilities(model, sequence):
     ids, types = sequence
     model.set_attn_implementation("eager")
     with torch.inference_mode():
-        out = model(
-            input_ids=torch.tensor(ids)[None], token_type_ids=torch.tensor(types)[None], output_attentions=True
-        )
+        inputs = {"input_ids": torch.tensor(ids)[None], "token_type_ids": torch.tensor(types)[None]}
+        if getattr(model.config, "type_vocab_size", 0) == 0:
+            del inputs["token_type_ids"]
+        out = model(**inputs, output_attentions=True)
     model.set_attn_implementation("sdpa")
     return torch.stack([layer[0] for layer in out.attentions])
 
@@ -241,6 +244,12 @@ def electra(**changes):
     return ElectraConfig(**{**small, **changes})
 
 
+def mpnet(**changes):
+    small = dict(vocab_size=len(PIECES), hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
+                 intermediate_size=40, max_position_embeddings=66)  # 64 tokens
+    return MPNetConfig(**{**small, **changes})
+
+
 def labels(*names):
     return {"id2label": dict(enumerate(names)), "label2id": {name: i for i, name in enumerate(names)}}
 
@@ -264,6 +273,20 @@ def make_heads():
     make("electra-classifier", t.ElectraForSequenceClassification, electra(
          hidden_act="relu", hidden_size=24, embedding_size=24, **labels("no", "yes")), std=0.3, dtype=torch.float16)
     make("electra-qa", t.ElectraForQuestionAnswering, electra(num_hidden_layers=1), std=0.3, dtype=torch.bfloat16)
+
+
+def make_mpnet():
+    """Each head of MPNet, and a text longer than the farthest bucket of its relative positions."""
+    t = transformers
+    make("mpnet", t.MPNetModel, mpnet(), std=0.3, layers=3, attention=True)
+    make("mpnet-mlm", t.MPNetForMaskedLM, mpnet(hidden_act="relu", num_hidden_layers=1), std=0.3, lengths=SHORT)
+    make("mpnet-classifier", t.MPNetForSequenceClassification, mpnet(num_hidden_layers=1, **labels("no", "yes")),
+         std=0.3, lengths=SHORT, dtype=torch.bfloat16)
+    make("mpnet-ner", t.MPNetForTokenClassification, mpnet(num_hidden_layers=1, **labels("O", "B-PER", "I-PER")),
+         std=0.3, lengths=SHORT, dtype=torch.float16)
+    make("mpnet-qa", t.MPNetForQuestionAnswering, mpnet(num_hidden_layers=1), std=0.3, lengths=SHORT)
+    make("mpnet-long", t.MPNetModel, mpnet(vocab_size=97, hidden_size=8, num_attention_heads=2, intermediate_size=16,
+         num_hidden_layers=1, max_position_embeddings=302), std=0.6, lengths=(300, 1, 129))
 
 
 def make_named_heads():
@@ -425,6 +448,7 @@ def main():
     transformers.logging.disable_progress_bar()
     EXPECTED.mkdir(exist_ok=True)
     make_heads()
+    make_mpnet()
     make_named_heads()
     make_entities()
     make_shapes()

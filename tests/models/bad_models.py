@@ -365,7 +365,7 @@ def config_cases():
     for label, value in [("unknown", "gelu_20"), ("number", 3), ("empty", ""), ("object", {})]:
         bad(f"L25-act-{label}", ["config.json", "hidden_act"], 78, files=changed(hidden_act=value))
     for value in ["roberta", "gpt2", "albert", "", 5, "\u001b[31m"]:
-        bad(f"L26-type-{value!r}"[:24], ["config.json", "model_type", "bert, distilbert or electra" if
+        bad(f"L26-type-{value!r}"[:24], ["config.json", "model_type", "bert, distilbert, electra or mpnet" if
                                           isinstance(value, str) else "string"], 78, files=changed(model_type=value))
     bad("L26-architecture", ["config.json", "RobertaForMaskedLM"], 78, files=model_files(config_json={
         k: v for k, v in config(architectures=["RobertaForMaskedLM"]).items() if k != "model_type"}))

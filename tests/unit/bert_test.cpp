@@ -2,11 +2,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 #include "base/error.h"
 #include "encoder/layer.h"
 #include "encoder/model.h"
+#include "encoder/position_bias.h"
 #include "golden.h"
 
 namespace bert {
@@ -109,6 +111,41 @@ TEST_CASE("layers after the last that is wanted are not computed, and those befo
       CHECK(std::memcmp(hidden.data, all[layers.size() - 1].data(),
                         all[0].size() * sizeof(float)) == 0);
     }
+  }
+}
+
+TEST_CASE(
+    "MPNet: 66 rows of positions are 64 tokens, behind padding the row of the padding token") {
+  const Model model = Model::open(golden_model("mpnet"));
+  Workspace workspace;
+  CHECK(model.config().max_tokens() == 64);
+  CHECK(model.forward(batch_of(std::vector<int32_t>(64, 5)), workspace).rows == 64);
+  CHECK(contains(error_of([&] { model.forward(batch_of(std::vector<int32_t>(65, 5)), workspace); },
+                          Error::Kind::data),
+                 "65 tokens"));
+  // Copies of one text but for a padding token (1), which shifts the positions behind it.
+  PackedBatch batch;
+  for (const size_t padding : {9, 5, 20, 7}) {
+    std::vector<int32_t> ids{2, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 3};
+    if (padding < ids.size()) ids[padding] = 1;
+    batch.append(ids, std::vector<int32_t>(ids.size(), 0));
+  }
+  std::vector<size_t> rows(batch.tokens());
+  std::iota(rows.begin(), rows.end(), size_t{0});
+  const Matrix hidden = model.forward(batch, workspace);
+  const std::vector<float> all(hidden.data, hidden.data + hidden.rows * hidden.cols);
+  const Matrix some = model.forward_rows(batch, rows, workspace);
+  CHECK(std::memcmp(all.data(), some.data, all.size() * sizeof(float)) == 0);
+}
+
+TEST_CASE("MPNet: buckets of relative positions end where the reference's do") {
+  const std::pair<ptrdiff_t, size_t> kBuckets[] = {
+      {0, 0},    {-1, 1},   {-7, 7},    {-8, 8},    {-11, 8},  {-12, 9}, {-16, 10},
+      {-90, 14}, {-91, 15}, {-128, 15}, {-500, 15}, {1, 17},   {7, 23},  {8, 24},
+      {12, 25},  {16, 26},  {90, 30},   {91, 31},   {128, 31}, {500, 31}};
+  for (const auto& [distance, bucket] : kBuckets) {
+    CAPTURE(distance);
+    CHECK(position_bucket(distance) == bucket);
   }
 }
 

@@ -118,7 +118,8 @@ TEST_CASE("Config: an old file without model_type") {
 
 TEST_CASE("Config: what is refused names key, value and rule") {
   CHECK(config_error(R"({"model_type":"roberta"})") ==
-        "f: model_type: \"roberta\" is not supported, wants bert, distilbert or electra");
+        "f: model_type: \"roberta\" is not supported, wants bert, distilbert, electra or "
+        "mpnet");
   CHECK(config_error(
             R"({"model_type":"bert","hidden_size":768,"num_attention_heads":5,"num_hidden_layers":1,
                 "intermediate_size":8,"vocab_size":9,"max_position_embeddings":9})") ==

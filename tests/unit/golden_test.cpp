@@ -212,7 +212,8 @@ TEST_CASE("a sequence has the same bits alone, in company, and in another place"
 
 TEST_CASE("bf16 and int8 have the same bits in all company, too, and stay near fp64") {
   for (const Precision precision : {Precision::bf16, Precision::int8}) {
-    for (const std::string name : {"tiny-bert", "head-size-32", "long", "electra-mlm", "odd"}) {
+    for (const std::string name :
+         {"tiny-bert", "head-size-32", "long", "electra-mlm", "odd", "mpnet", "mpnet-long"}) {
       CAPTURE(name);
       CAPTURE(static_cast<int>(precision));
       compare_with_itself(name, precision);
@@ -235,7 +236,7 @@ TEST_CASE("bf16 and int8 have the same bits in all company, too, and stay near f
 TEST_CASE("a team of threads gives the bits of one thread") {
   for (const Precision precision :
        {Precision::f32, Precision::bf16, Precision::int8, Precision::split}) {
-    for (const std::string name : {"tiny-bert", "head-size-32", "electra-mlm"}) {
+    for (const std::string name : {"tiny-bert", "head-size-32", "electra-mlm", "mpnet"}) {
       CAPTURE(name);
       CAPTURE(static_cast<int>(precision));
       const Golden golden(name);

@@ -120,8 +120,9 @@ TEST_CASE("unblock_row gives what block_weights took, and blocked again it is th
 
 TEST_CASE("a quantized directory computes what the precision computes of its values, to the bit") {
   const Folder folder;
-  for (const std::string name : {"tiny-bert", "odd", "untied", "electra-mlm", "distilbert-mlm",
-                                 "tiny-multilabel", "float16", "pickle", "head-size-33"}) {
+  for (const std::string name :
+       {"tiny-bert", "odd", "untied", "electra-mlm", "distilbert-mlm", "tiny-multilabel", "float16",
+        "pickle", "head-size-33", "mpnet-mlm", "mpnet-classifier"}) {
     for (const Precision precision : {Precision::int8, Precision::bf16}) {
       CAPTURE(name);
       CAPTURE(static_cast<int>(precision));
@@ -149,8 +150,8 @@ TEST_CASE("a quantized directory computes what the precision computes of its val
 
 TEST_CASE("f32 of a directory that is not quantized has its values") {
   const Folder folder;
-  for (const std::string name :
-       {"tiny-bert", "untied", "electra-qa", "distilbert-qa", "sharded", "tiny-cross-encoder"}) {
+  for (const std::string name : {"tiny-bert", "untied", "electra-qa", "distilbert-qa", "sharded",
+                                 "tiny-cross-encoder", "mpnet-mlm", "mpnet-classifier"}) {
     CAPTURE(name);
     const PackedBatch batch = batch_of(name);
     CHECK(

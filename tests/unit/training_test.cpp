@@ -110,6 +110,12 @@ constexpr double kLayerTolerance = 2e-6;
 
 }  // namespace
 
+TEST_CASE("a model of a family that is not trained yet is refused by name") {
+  std::vector<HeadPlan> heads(1);
+  heads[0].config = Config::open(golden_model("mpnet-classifier"));
+  CHECK_THROWS_WITH_AS(Layout::make(heads[0].config, heads), doctest::Contains("mpnet"), Error);
+}
+
 TEST_CASE("linear: forward and backward equal autograd") {
   const Fixture f("layers");
   Data x(f, "linear.x"), w(f, "linear.w"), b(f, "linear.b"), dy(f, "linear.dy");

@@ -45,6 +45,17 @@ inline void write_rows(const AttentionTask& t, size_t first, size_t rows, const 
   }
 }
 
+/// Scales the scores [n] of query i and adds its biases. Returns the scale that is left to do.
+inline float add_bias(const AttentionTask& t, size_t i, float* scores) {
+  if (!t.bias) return t.scale;
+  const float* bias = t.bias + (t.n - 1 - i);
+  const Vec scale = set1(t.scale);
+  each(t.n, [&](size_t j, auto part) {
+    store_n(scores + j, fma(load_n(scores + j, part), scale, load_n(bias + j, part)), part);
+  });
+  return 1;
+}
+
 void attention_impl(const AttentionTask& t) {
   const size_t n16 = round_up(t.n, kPanel);
   const size_t d16 = round_up(t.d, kPanel);
@@ -74,11 +85,12 @@ void attention_impl(const AttentionTask& t) {
     product(t.q + first * t.q_stride, t.q_stride, rows, keys, t.d * kPanel, kPanel, n16 / kPanel,
             t.d, scores, n16);
     for (size_t r = 0; r < rows; ++r) {
+      const float scale = add_bias(t, first + r, scores + r * n16);
       if (t.scores) {
         float* to = t.scores + (first + r) * t.scores_stride;
-        for (size_t j = 0; j < t.n; ++j) to[j] = scores[r * n16 + j] * t.scale;
+        for (size_t j = 0; j < t.n; ++j) to[j] = scores[r * n16 + j] * scale;
       }
-      sums[r] = inverse_sum(exp_row(scores + r * n16, t.n, t.scale));
+      sums[r] = inverse_sum(exp_row(scores + r * n16, t.n, scale));
       if (t.probabilities) {
         float* to = t.probabilities + (first + r) * t.probabilities_stride;
         for (size_t j = 0; j < t.n; ++j) to[j] = scores[r * n16 + j] * sums[r];
