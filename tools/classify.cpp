@@ -80,10 +80,8 @@ int main(int argc, char** argv) {
     Model model = models.open_model(HeadKind::classify);
     const bool cloze = !options.choice.candidates.empty() && ClozePlan::fits(model);
     if (cloze) model = models.open_model(HeadKind::masked_lm);
-    std::optional<Classifier> head;
-    if (!cloze) head = Classifier::open(model);
-    std::optional<MaskedLM> masked;
-    if (cloze) masked = MaskedLM::open(model);
+    const auto head = cloze ? std::optional<Classifier>() : Classifier::open(model);
+    const auto masked = cloze ? MaskedLM::open(model) : std::optional<MaskedLM>();
     const LabelPlan plan =
         cloze ? LabelPlan::of_candidates(options.choice) : LabelPlan::make(*head, options.choice);
     ClassifyOptions& classify = options.classify;

@@ -58,9 +58,9 @@ ClozePlan ClozePlan::make(const LabelChoice& choice, const Tokenizer& tokenizer,
   }
   const size_t least = plan.most_tokens() + tokenizer.added_tokens_single() + 1;
   if (max_length < least) {
-    refuse("max_seq_length", fmt::format("found {}, wants at least {}: template, label, special "
-                                         "tokens and one of the text",
-                                         max_length, least));
+    refuse("max_length", fmt::format("found {}, wants at least {}: template, label, special "
+                                     "tokens and one of the text",
+                                     max_length, least));
   }
   return plan;
 }

@@ -89,7 +89,7 @@ bool names_entailment(const std::vector<std::string>& labels) {
 }
 
 LabelPlan LabelPlan::of_candidates(const LabelChoice& choice) {
-  if (!choice.names.empty()) refuse("names", "not with --labels, which are names already");
+  if (!choice.names.empty()) refuse("names", "not with `candidates`, which are names already");
   if (choice.logits) refuse("logits", "not with `candidates`: candidates have no logits");
   if (choice.independent) refuse("independent", "wants a model of natural language inference");
   if (choice.candidates.size() < 2) refuse("candidates", "found one candidate, wants two or more");

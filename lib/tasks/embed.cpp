@@ -20,7 +20,7 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
   if (modules.pooling_modes.empty()) {
     throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
                 "names no Pooling, so the model gives no vector for a text; a pooling that is "
-                "asked for (--pool) is of its bare encoder");
+                "asked for (`pool`) is of its bare encoder");
   }
   const Config& config = model.config();
   for (const std::string& name : config.architectures) {
