@@ -29,11 +29,13 @@ std::vector<int32_t> pieces_of(const std::string& text, const Tokenizer& tokeniz
 
 bool ClozePlan::fits(const Model& model) {
   const Config& config = model.config();
-  const bool inference = has_plain_head(config, model.weights(), "text-classification") &&
+  const bool inference = has_plain_head(config, model.weights(), HeadKind::classify) &&
                          names_entailment(config.labels);
-  const bool masks = has_plain_head(config, model.weights(), "fill-mask") ||
-                     std::any_of(config.heads.begin(), config.heads.end(),
-                                 [](const NamedHead& head) { return head.task == "fill-mask"; });
+  const bool masks =
+      has_plain_head(config, model.weights(), HeadKind::masked_lm) ||
+      std::any_of(config.heads.begin(), config.heads.end(), [](const NamedHead& head) {
+        return head.task == head_spec(HeadKind::masked_lm).task;
+      });
   return masks && !inference;
 }
 
