@@ -1,6 +1,6 @@
 // nsp-pairs - pairs of sentences for next sentence prediction. See man/nsp-pairs.1.
+#include "base/random.h"
 #include "common/run.h"
-#include "nn/dropout.h"
 #include "trainers/nsp_pairs.h"
 
 using namespace bert;
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
     });
     std::vector<DocumentReader::Document> block;
     for (uint64_t number = 0; reader.next(block); ++number) {
-      write_block(block, training::mix(seed, number));
+      write_block(block, mix(seed, number));
     }
     return status;
   });

@@ -50,4 +50,18 @@ uint64_t xxh64(std::string_view bytes) {
   return hash ^ hash >> 32;
 }
 
+void StreamHash::add(std::string_view piece) {
+  for (size_t at = 0; at < piece.size(); at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, piece.data() + at, std::min(piece.size() - at, sizeof word));
+    hash_ = (std::rotl(hash_, 5) ^ word) * 0x9E3779B97F4A7C15u;
+  }
+}
+
+uint64_t fnv1a(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
 }  // namespace bert

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace bert {
 namespace {
-
-constexpr uint32_t kMultiplier[2] = {0xD2511F53u, 0xCD9E8D57u};
-constexpr uint32_t kWeyl[2] = {0x9E3779B9u, 0xBB67AE85u};
 
 /// Whether a uniform 32-bit word falls under probability `p`.
 bool below(uint32_t word, double p) { return static_cast<double>(word) < p * 4294967296.0; }
@@ -24,24 +22,6 @@ bool is_unused(std::string_view token) {
 }
 
 }  // namespace
-
-std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t a = uint64_t{kMultiplier[0]} * counter[0];
-    const uint64_t b = uint64_t{kMultiplier[1]} * counter[2];
-    counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
-               static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(a)};
-    key[0] += kWeyl[0];
-    key[1] += kWeyl[1];
-  }
-  return counter;
-}
-
-uint64_t record_key(std::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 std::string_view mask_kind_name(MaskKind kind) {
   return kind == MaskKind::mask ? "mask" : kind == MaskKind::random ? "random" : "keep";

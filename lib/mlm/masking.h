@@ -12,14 +12,6 @@
 
 namespace bert {
 
-/// Philox 4x32-10, a counter-based generator (Salmon et al. 2011): four random words that depend on
-/// counter and key only, so that any position of any record can be drawn first, alone, or twice.
-BERT_API std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
-                                            std::array<uint32_t, 2> key);
-
-/// A number for the bytes of a record (FNV-1a, 64 bits): the same in every shard of a file.
-BERT_API uint64_t record_key(std::string_view bytes);
-
 /// What becomes of a chosen token (Devlin et al. 2019, 3.1, task 1).
 enum class MaskKind : uint8_t {
   mask,    ///< [MASK] stands for it
@@ -57,7 +49,7 @@ class BERT_API Masking {
 
   /// Whether a token may be chosen: not added, and no special token but [UNK].
   bool eligible(const Encoding& encoding, size_t position) const;
-  /// The chosen tokens in order; `out` is cleared. `record` is record_key() or any number of the
+  /// The chosen tokens in order; `out` is cleared. `record` is fnv1a() or any number of the
   /// record's own. Positions count from the encoding's first token of the text.
   void choose(const Encoding& encoding, uint64_t record, std::vector<MaskedToken>& out) const;
   /// encoding.input_ids with the chosen tokens replaced.

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -202,21 +202,16 @@ std::vector<TokenWindow> MlmWorker::windows_of(const TokenizedText& text) const 
 std::vector<std::pair<size_t, int32_t>> MlmWorker::parse_labels(const Record& record,
                                                                 std::string_view labels) const {
   std::vector<std::pair<size_t, int32_t>> items;
-  for (size_t begin = 0; begin < labels.size();) {
-    const size_t end = std::min(labels.find(' ', begin), labels.size());
-    const std::string_view item = labels.substr(begin, end - begin);
-    begin = end + 1;
-    if (item.empty()) continue;
-    size_t index = 0;
-    const auto [rest, error] = std::from_chars(item.data(), item.data() + item.size(), index);
-    const size_t used = static_cast<size_t>(rest - item.data());
-    const bool colon = error == std::errc() && used < item.size() && item[used] == ':';
-    const auto id = colon ? tokenizer_.token_to_id(item.substr(used + 1)) : std::nullopt;
+  for (const std::string_view item : split(labels, ' ', EmptyParts::skip)) {
+    std::string_view rest = item;
+    const auto index = take_number<size_t>(rest);
+    const bool colon = index && rest.starts_with(':');
+    const auto id = colon ? tokenizer_.token_to_id(rest.substr(1)) : std::nullopt;
     if (!id) {
       record.fail(Error::Kind::data,
                   fmt::format("found the label '{}', wants index:token", printable(item)));
     }
-    items.emplace_back(index, *id);
+    items.emplace_back(*index, *id);
   }
   return items;
 }

@@ -140,7 +140,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
   void write_truth(const Item& item, Rows& rows);
   void write_labels(const Item& item, Rows& rows);
   void write_json(const Item& item, Rows& rows);
-  void append_candidates_json(const Gap& gap, std::string& out) const;
+  void add_candidates(const Gap& gap, JsonRow& json) const;
   std::string filled(const Item& item, size_t only, size_t rank) const;
   std::string token_text(const Candidate& candidate) const;
   void append_filling(std::string& out, const Candidate& candidate, bool beside) const;

@@ -147,18 +147,12 @@ void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
     const Candidate& truth = gap.candidates.front();
     const double probability = std::exp(truth.logprob);
     if (options_.json) {
-      std::string& out = rows.raw();
-      out += fmt::format("{{\"record\":{},\"mask\":{},\"rank\":{},\"probability\":",
-                         item.record->number, g + 1, gap.rank);
-      append_json_number(out, probability);
-      out += ",\"surprisal\":";
-      append_json_number(out, -truth.logprob);
-      out += ",\"entropy\":";
-      append_json_number(out, gap.entropy);
-      out += ",\"gold\":";
-      append_json_string(out, token_text(truth));
-      out += ",\"best\":";
-      append_json_string(out, gap.best < 0 ? "" : tokenizer_.token(gap.best));
+      JsonRow json(rows.raw());
+      json.object().count("record", item.record->number).count("mask", g + 1);
+      json.count("rank", gap.rank).number("probability", probability);
+      json.number("surprisal", -truth.logprob).number("entropy", gap.entropy);
+      json.text("gold", token_text(truth));
+      json.text("best", gap.best < 0 ? "" : tokenizer_.token(gap.best));
       end_json(rows);
       continue;
     }
@@ -204,52 +198,38 @@ void MlmFillWorker::write_labels(const Item& item, Rows& rows) {
   end_row(rows, *item.record);
 }
 
-void MlmFillWorker::append_candidates_json(const Gap& gap, std::string& out) const {
-  for (size_t r = 0; r < gap.candidates.size(); ++r) {
-    const Candidate& candidate = gap.candidates[r];
-    out += r > 0 ? ",{\"token\":" : "{\"token\":";
-    append_json_string(out, token_text(candidate));
-    out += fmt::format(",\"ids\":[{}],\"probability\":", fmt::join(candidate.pieces, ","));
-    append_json_number(out, std::exp(candidate.logprob));
-    out += ",\"logprob\":";
-    append_json_number(out, candidate.logprob);
-    out += '}';
+void MlmFillWorker::add_candidates(const Gap& gap, JsonRow& json) const {
+  json.list("candidates");
+  for (const Candidate& candidate : gap.candidates) {
+    json.object().text("token", token_text(candidate)).list("ids");
+    for (const int32_t piece : candidate.pieces) json.count("", piece);
+    json.end_list().number("probability", std::exp(candidate.logprob));
+    json.number("logprob", candidate.logprob).end_object();
   }
+  json.end_list();
 }
 
 void MlmFillWorker::write_json(const Item& item, Rows& rows) {
   Record shown = *item.record;
   shown.text = item.text;
-  begin_json(rows, shown, false);
-  std::string& out = rows.raw();
-  out += ",\"filled\":";
-  append_json_string(out, filled(item, kNoTarget, 0));
+  JsonRow json = begin_json(rows, shown, false).text("filled", filled(item, kNoTarget, 0));
   if (!plan_.label_targets.empty()) {
-    out += ",\"labels\":{";
-    const auto scores = label_scores(item);
-    for (size_t i = 0; i < scores.size(); ++i) {
-      if (i > 0) out += ',';
-      append_json_string(out, scores[i].first);
-      out += ':';
-      append_json_number(out, scores[i].second);
+    json.object("labels");
+    for (const auto& [label, score] : label_scores(item)) {
+      json.entry(label).number("", score);
     }
-    out += '}';
+    json.end_object();
   }
-  out += ",\"masks\":[";
+  json.list("masks");
   const std::span<const Gap> gaps = gaps_of(item);
   for (size_t g = 0; g < gaps.size(); ++g) {
-    out +=
-        fmt::format("{}{{\"mask\":{},\"index\":{},\"start\":{},\"end\":{}", g > 0 ? "," : "", g + 1,
-                    item.tokens.index(gaps[g].token), gaps[g].bytes.begin, gaps[g].bytes.end);
-    if (gaps[g].entropy > 0) {
-      out += ",\"entropy\":";
-      append_json_number(out, gaps[g].entropy);
-    }
-    out += ",\"candidates\":[";
-    append_candidates_json(gaps[g], out);
-    out += "]}";
+    json.object().count("mask", g + 1).count("index", item.tokens.index(gaps[g].token));
+    json.count("start", gaps[g].bytes.begin).count("end", gaps[g].bytes.end);
+    if (gaps[g].entropy > 0) json.number("entropy", gaps[g].entropy);
+    add_candidates(gaps[g], json);
+    json.end_object();
   }
-  out += ']';
+  json.end_list();
   end_json(rows);
 }
 

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/parse.h"
 #include "io/json.h"
 
 namespace bert {
@@ -16,13 +17,11 @@ constexpr uint64_t kMostSteps = uint64_t{1} << 28;
 
 /// "12-15" as two numbers, the first not above the second.
 std::optional<std::pair<size_t, size_t>> parse_span(std::string_view item) {
-  size_t begin = 0, end = 0;
-  const char* last = item.data() + item.size();
-  const auto [dash, error] = std::from_chars(item.data(), last, begin);
-  if (error != std::errc() || dash == last || *dash != '-') return std::nullopt;
-  const auto [rest, error2] = std::from_chars(dash + 1, last, end);
-  if (error2 != std::errc() || rest != last || end < begin) return std::nullopt;
-  return std::pair{begin, end};
+  const auto begin = take_number<size_t>(item);
+  if (!begin || !item.starts_with('-')) return std::nullopt;
+  const auto end = to_number<size_t>(item.substr(1));
+  if (!end || *end < *begin) return std::nullopt;
+  return std::pair{*begin, *end};
 }
 
 }  // namespace
@@ -54,8 +53,7 @@ void MlmMaskWorker::run(std::span<const Record> records, Rows& rows) {
 void MlmMaskWorker::choose(const Record& record) {
   chosen_.clear();
   if (mask_.choice == MaskChoice::random) {
-    masking_.choose(text_.encoding, record_key(mask_.keyed ? record.extra[0] : record.text),
-                    chosen_);
+    masking_.choose(text_.encoding, fnv1a(mask_.keyed ? record.extra[0] : record.text), chosen_);
   } else if (mask_.choice == MaskChoice::match) {
     choose_match(record);
   } else {
@@ -100,12 +98,7 @@ void MlmMaskWorker::choose_match(const Record& record) {
 
 void MlmMaskWorker::choose_spans(const Record& record) {
   std::vector<std::pair<size_t, size_t>> spans;
-  const std::string_view field = record.extra[0];
-  for (size_t begin = 0; begin < field.size();) {
-    const size_t end = std::min(field.find(' ', begin), field.size());
-    const std::string_view item = field.substr(begin, end - begin);
-    begin = end + 1;
-    if (item.empty()) continue;
+  for (const std::string_view item : split(record.extra[0], ' ', EmptyParts::skip)) {
     const auto span = parse_span(item);
     if (!span || span->second > record.text.size()) {
       record.fail(Error::Kind::data,
@@ -235,25 +228,18 @@ void MlmMaskWorker::write_shown(const Record& record, Rows& rows) const {
 }
 
 void MlmMaskWorker::write_json(const Record& record, const Row& row, Rows& rows) const {
-  begin_json(rows, record, false);
-  std::string& out = rows.raw();
-  out += ",\"masked\":";
-  append_json_string(out, row.text);
-  out += ",\"labels\":[";
+  JsonRow json = begin_json(rows, record, false).text("masked", row.text).list("labels");
   for (size_t i = 0; i < chosen_.size(); ++i) {
     const MaskedToken& token = chosen_[i];
     const Offset& bytes = text_.encoding.offsets[token.position];
-    fmt::format_to(std::back_inserter(out), "{}{{\"index\":{},\"token\":", i > 0 ? "," : "",
-                   row.indices[i]);
-    append_json_string(out, tokenizer_.token(token.original));
-    fmt::format_to(std::back_inserter(out),
-                   ",\"id\":{},\"kind\":\"{}\",\"corrupted\":", token.original,
-                   mask_kind_name(token.kind));
-    append_json_string(out, tokenizer_.token(token.corrupted));
-    fmt::format_to(std::back_inserter(out), ",\"corrupted_id\":{},\"start\":{},\"end\":{}}}",
-                   token.corrupted, bytes.begin, bytes.end);
+    json.object().count("index", row.indices[i]);
+    json.text("token", tokenizer_.token(token.original)).count("id", token.original);
+    json.text("kind", mask_kind_name(token.kind));
+    json.text("corrupted", tokenizer_.token(token.corrupted));
+    json.count("corrupted_id", token.corrupted);
+    json.count("start", bytes.begin).count("end", bytes.end).end_object();
   }
-  out += ']';
+  json.end_list();
   end_json(rows);
 }
 

@@ -13,9 +13,7 @@ namespace bert {
 namespace {
 
 /// As JSON, which has no NaN.
-void append_score(std::string& out, double value) {
-  out += std::isfinite(value) ? score_text(value) : "null";
-}
+std::string json_score(double value) { return std::isfinite(value) ? score_text(value) : "null"; }
 
 std::string summary_row(const std::string& group, const ScoreSummary::Part& part, bool pair) {
   if (pair) {
@@ -205,10 +203,8 @@ void MlmScoreWorker::write(const Record& record, const Item& item, Rows& rows) {
   });
   if (score_.summary_only) return;
   if (options_.json) {
-    begin_json(rows, record, false);
-    rows.raw() += ",\"pll\":";
-    append_score(rows.raw(), result.pll);
-    append_json(item, rows.raw());
+    JsonRow json = begin_json(rows, record, false).raw("pll", json_score(result.pll));
+    add_scores(item, json);
     end_json(rows);
   } else if (score_.output == ScoreOutput::per_token) {
     write_tokens(record, item, rows);
@@ -241,13 +237,9 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
     end_row(rows, record);
     return;
   }
-  begin_json(rows, record, true);
-  std::string& out = rows.raw();
-  fmt::format_to(std::back_inserter(out), ",\"better\":{},\"pll\":", better);
-  append_score(out, a.pll);
-  out += ",\"pll_pair\":";
-  append_score(out, b.pll);
-  fmt::format_to(std::back_inserter(out), ",\"tokens\":{},\"tokens_pair\":{}", a.tokens, b.tokens);
+  JsonRow json = begin_json(rows, record, true).count("better", better);
+  json.raw("pll", json_score(a.pll)).raw("pll_pair", json_score(b.pll));
+  json.count("tokens", a.tokens).count("tokens_pair", b.tokens);
   end_json(rows);
 }
 
@@ -290,23 +282,16 @@ void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& r
   }
 }
 
-void MlmScoreWorker::append_json(const Item& item, std::string& out) const {
-  fmt::format_to(std::back_inserter(out), ",\"tokens\":{},\"words\":{},\"scores\":[", item.scores,
-                 words_in(item));
-  bool first = true;
+void MlmScoreWorker::add_scores(const Item& item, JsonRow& json) const {
+  json.count("tokens", item.scores).count("words", words_in(item)).list("scores");
   for (const TokenScore& score : scores_of(item)) {
-    out += first ? "{\"token\":" : ",{\"token\":";
-    first = false;
-    append_json_string(out, tokenizer_.token(score.id));
     const Offset& bytes = item.tokens.offset(score.token);
-    fmt::format_to(std::back_inserter(out),
-                   ",\"id\":{},\"word\":{},\"start\":{},\"end\":{},\"logprob\":", score.id,
-                   item.tokens.word(score.token), bytes.begin - item.text_begin,
-                   bytes.end - item.text_begin);
-    append_score(out, score.logprob);
-    out += '}';
+    json.object().text("token", tokenizer_.token(score.id)).count("id", score.id);
+    json.count("word", item.tokens.word(score.token));
+    json.count("start", bytes.begin - item.text_begin).count("end", bytes.end - item.text_begin);
+    json.raw("logprob", json_score(score.logprob)).end_object();
   }
-  out += ']';
+  json.end_list();
 }
 
 }  // namespace bert

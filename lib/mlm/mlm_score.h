@@ -96,7 +96,7 @@ class BERT_API MlmScoreWorker : public MlmWorker {
   void write_pair(const Record& record, const Item& first, const Item& second, Rows& rows);
   void write_tokens(const Record& record, const Item& item, Rows& rows) const;
   void write_words(const Record& record, const Item& item, Rows& rows) const;
-  void append_json(const Item& item, std::string& out) const;
+  void add_scores(const Item& item, JsonRow& json) const;
   ScoreSummary::Part& group_of(const Record& record);
   std::span<const TokenScore> scores_of(const Item& item) const {
     return {scores_.data() + item.first_score, item.scores};

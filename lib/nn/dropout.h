@@ -2,17 +2,10 @@
 
 #include <cstdint>
 
+#include "base/random.h"
 #include "ops/matrix.h"
 
 namespace bert::training {
-
-/// Mixes two numbers into one that looks random (splitmix64's finaliser).
-constexpr uint64_t mix(uint64_t key, uint64_t value) {
-  uint64_t z = key + 0x9E3779B97F4A7C15u * (value + 1);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
 
 /// Dropout (Srivastava et al. 2014). The mask depends only on the key and the place of an element.
 /// So the backward pass recomputes the mask instead of keeping it, and the mask is the same for any

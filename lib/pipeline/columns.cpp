@@ -2,17 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "base/parse.h"
 
 namespace bert {
 namespace {
 
 /// The 1-based field number in `text`; 0 if it is not a number.
-size_t field_number(const std::string& text) {
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
-}
+size_t field_number(const std::string& text) { return to_number<size_t>(text).value_or(0); }
 
 /// A hint for a message about a header that looks like CSV; else "".
 std::string_view comma_hint(const Record& header) {

@@ -59,7 +59,7 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
   const auto end_record = [&](size_t, const PackedBatch&, Matrix) {
     if (!sound) note_non_finite(records[now]);
     if (options_.json) {
-      rows.raw() += ']';
+      JsonRow(rows.raw()).end_list();
       end_json(rows);
     }
     ++now;
@@ -71,25 +71,18 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
 
 /// The beginning of an object, up to its matrices.
 void AttendWorker::write_tokens(const Record& record, const Encoding& encoding, Rows& rows) const {
-  begin_json(rows, record, false);
-  std::string& out = rows.raw();
-  out += ",\"tokens\":[";
-  for (size_t t = 0; t < encoding.size(); ++t) {
-    if (t > 0) out += ',';
-    append_json_string(out, tokenizer_.token(encoding.input_ids[t]));
-  }
-  out += "],\"attention\":[";
+  JsonRow json = begin_json(rows, record, false).list("tokens");
+  for (const int32_t id : encoding.input_ids) json.text("", tokenizer_.token(id));
+  json.end_list().list("attention");
 }
 
 void AttendWorker::write_matrix(size_t layer, size_t head, ConstMatrix weights, Rows& rows) const {
-  std::string& out = rows.raw();
-  if (out.back() == '}') out += ',';
-  out += fmt::format("{{\"layer\":{},\"head\":{},\"weights\":[", layer, head);
+  JsonRow json(rows.raw());
+  json.object().count("layer", layer).count("head", head).list("weights");
   for (size_t from = 0; from < weights.rows; ++from) {
-    if (from > 0) out += ',';
-    append_json_numbers(out, {weights.row(from), weights.cols});
+    json.exact("", std::span(weights.row(from), weights.cols));
   }
-  out += "]}";
+  json.end_list().end_object();
 }
 
 void AttendWorker::write_rows(const Record& record, const Encoding& encoding, size_t layer,

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "io/json.h"
 #include "ops/kernels.h"
 
@@ -253,9 +253,7 @@ size_t LabelWorker::gold_label(const Record& record, std::string_view name) cons
   const std::vector<std::string>& labels = plan_.labels;
   const auto found = std::find(labels.begin(), labels.end(), name);
   if (found != labels.end()) return static_cast<size_t>(found - labels.begin());
-  size_t id = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-  if (error == std::errc() && end == name.data() + name.size() && id < labels.size()) return id;
+  if (const auto id = to_number<size_t>(name); id && *id < labels.size()) return *id;
   record.fail(Error::Kind::data, fmt::format("found the gold label '{}', wants one of {}, or its "
                                              "number from 0",
                                              printable(name), list(labels)));
@@ -264,13 +262,12 @@ size_t LabelWorker::gold_label(const Record& record, std::string_view name) cons
 void LabelWorker::evaluate(const Record& record, std::span<const float> scores) {
   const std::string_view gold = record.extra[0];
   if (classify_.value_metrics) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(gold.data(), gold.data() + gold.size(), value);
-    if (error != std::errc() || end != gold.data() + gold.size()) {
+    const auto value = to_number<double>(gold);
+    if (!value) {
       record.fail(Error::Kind::data,
                   fmt::format("found the gold value '{}', wants a number", printable(gold)));
     }
-    classify_.value_metrics->add(record.number, value, static_cast<double>(scores[0]));
+    classify_.value_metrics->add(record.number, *value, static_cast<double>(scores[0]));
   }
   if (!classify_.label_metrics) return;
   std::vector<size_t> ids;
@@ -337,38 +334,28 @@ void LabelWorker::write_best(std::span<const float> scores, Rows& rows) const {
 
 void LabelWorker::write_json(const Record& record, std::span<const float> scores,
                              Rows& rows) const {
-  begin_json(rows, record, classify_.pair);
-  std::string& out = rows.raw();
-  if (!plan_.values) {
-    out += ",\"label\":";
-    if (chosen_.empty()) {
-      out += "null";
-    } else {
-      append_json_string(out, plan_.labels[chosen_[0]]);
-    }
+  JsonRow json = begin_json(rows, record, classify_.pair);
+  if (!plan_.values && chosen_.empty()) {
+    json.null("label");
+  } else if (!plan_.values) {
+    json.text("label", plan_.labels[chosen_[0]]);
   }
   if (plan_.independent && classify_.threshold) {
-    out += ",\"labels\":[";
-    for (size_t i = 0; i < chosen_.size(); ++i) {
-      if (i > 0) out += ',';
-      append_json_string(out, plan_.labels[chosen_[i]]);
-    }
-    out += ']';
+    json.list("labels");
+    for (const size_t label : chosen_) json.text("", plan_.labels[label]);
+    json.end_list();
   }
-  out += plan_.values ? ",\"values\":[" : ",\"scores\":[";
+  json.list(plan_.values ? "values" : "scores");
   for (size_t i = 0; i < scores.size(); ++i) {
-    if (i > 0) out += ',';
-    out += "{\"label\":";
-    append_json_string(out, plan_.labels[i]);
-    out += ",\"score\":";
-    if ((plan_.values || plan_.logits) && std::isfinite(scores[i])) {
-      out += fmt::format("{}", scores[i]);
+    json.object().text("label", plan_.labels[i]);
+    if (plan_.values || plan_.logits) {
+      json.exact("score", scores[i]);
     } else {
-      append_json_number(out, static_cast<double>(scores[i]));
+      json.number("score", static_cast<double>(scores[i]));
     }
-    out += '}';
+    json.end_object();
   }
-  out += ']';
+  json.end_list();
   end_json(rows);
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "io/json.h"
 #include "ops/kernels.h"
 
@@ -30,16 +31,6 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
                             "that is asked for is of its bare encoder",
                             printable(name)));
   }
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (size_t at; (at = text.find(separator)) != std::string_view::npos;
-       text.remove_prefix(at + 1)) {
-    parts.push_back(text.substr(0, at));
-  }
-  parts.push_back(text);
-  return parts;
 }
 
 }  // namespace
@@ -277,9 +268,7 @@ void EmbedWorker::note_vector(const Record& record, std::span<const float> vecto
 
 void EmbedWorker::write_similarity(const Record& record, double similarity, Rows& rows) const {
   if (options_.json) {
-    begin_json(rows, record, true);
-    rows.raw() += ",\"cosine\":";
-    append_json_number(rows.raw(), similarity);
+    begin_json(rows, record, true).number("cosine", similarity);
     end_json(rows);
     return;
   }
@@ -293,10 +282,8 @@ void EmbedWorker::write_vector(const Record& record, std::span<const float> vect
   if (plan_.format != VectorFormat::tsv) {
     write_numbers(vector, rows);
   } else if (options_.json) {
-    rows.raw() += fmt::format("{{\"record\":{},\"vector\":", record.number);
-    append_json_numbers(rows.raw(), vector);
-    rows.raw() += '}';
-    rows.end();
+    JsonRow(rows.raw()).object().count("record", record.number).exact("vector", vector);
+    end_json(rows);
   } else {
     begin_row(rows, record);
     write_numbers(vector, rows);
@@ -416,10 +403,9 @@ void EmbedWorker::write_token(const Record& record, size_t index, std::string_vi
     return;
   }
   if (options_.json) {
-    rows.raw() += fmt::format("{{\"record\":{},\"index\":{},\"token\":", record.number, index);
-    append_json_string(rows.raw(), token);
-    rows.raw() += ",\"vector\":";
-    append_json_numbers(rows.raw(), vector);
+    JsonRow json(rows.raw());
+    json.object().count("record", record.number).count("index", index);
+    json.text("token", token).exact("vector", vector);
     end_json(rows);
     return;
   }

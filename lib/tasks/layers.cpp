@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace bert {
 namespace {
@@ -21,14 +21,14 @@ std::vector<size_t> parse_numbers(std::string_view text, std::string_view field,
   if (last < first) fail(field, text, fmt::format("the model has no {}s", things));
   // The number at the start of `text`, which is advanced past it.
   const auto take = [&]() -> size_t {
-    long number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc()) fail(field, text, fmt::format("wants a {} number", things));
+    const std::string_view rest = text;
+    const auto taken = take_number<long>(text);
+    if (!taken) fail(field, rest, fmt::format("wants a {} number", things));
+    const long number = *taken;
     const long least = static_cast<long>(first), most = static_cast<long>(last);
     if (number > most || number < least - most - 1 || (number >= 0 && number < least)) {
-      fail(field, text, fmt::format("the model has {}s {} to {}", things, least, most));
+      fail(field, rest, fmt::format("the model has {}s {} to {}", things, least, most));
     }
-    text.remove_prefix(static_cast<size_t>(end - text.data()));
     return static_cast<size_t>(number < 0 ? most + 1 + number : number);
   };
   std::vector<size_t> numbers;

@@ -261,38 +261,28 @@ void NerWorker::write_columns(const Sentence& s, Rows& rows) const {
 void NerWorker::write_json(const Record& record, const Sentence& s, Rows& rows) const {
   Record shown = record;
   shown.text = s.text;
-  begin_json(rows, shown, false);
-  std::string& out = rows.raw();
+  JsonRow json = begin_json(rows, shown, false).list("entities");
   const auto add = [&](const char* name, std::string_view type, double score, size_t begin,
                        size_t end) {
-    out += fmt::format("{{\"{}\":", name);
-    append_json_string(out, type);
-    out += ",\"score\":";
-    append_json_number(out, score);
-    out += fmt::format(",\"start\":{},\"end\":{},\"text\":", position(s.text, begin),
-                       position(s.text, end));
-    append_json_string(out, s.text.substr(begin, end - begin));
+    json.object().text(name, type).number("score", score);
+    json.count("start", position(s.text, begin)).count("end", position(s.text, end));
+    json.text("text", s.text.substr(begin, end - begin));
   };
-  out += ",\"entities\":[";
-  for (const char* separator = ""; const Entity& e : entities(s)) {
-    out += separator;
+  for (const Entity& e : entities(s)) {
     add("type", e.type, e.score, e.begin, e.end);
-    out += '}';
-    separator = ",";
+    json.end_object();
   }
-  out += by_word(ner_.aggregation) ? "],\"words\":[" : "],\"tokens\":[";
+  json.end_list().list(by_word(ner_.aggregation) ? "words" : "tokens");
+  const size_t labels = head_.labels().size();
   for (size_t i = 0; i < s.labels.size(); ++i) {
-    if (i > 0) out += ',';
     const LabelledWord& word = s.labels[i];
     const Offset at = bytes(s, i);
     add("label", tag(word), word.score, at.begin, at.end);
-    out += ",\"scores\":";
-    const size_t labels = head_.labels().size();
-    append_json_numbers(out, word.count == 0 ? std::span<const float>()
-                                             : std::span(&s.scores[word.first * labels], labels));
-    out += '}';
+    json.exact("scores", word.count == 0 ? std::span<const float>()
+                                         : std::span(&s.scores[word.first * labels], labels));
+    json.end_object();
   }
-  out += ']';
+  json.end_list();
   end_json(rows);
 }
 

@@ -81,21 +81,15 @@ void NspScoreWorker::write(const Record& record, const Score& score, Rows& rows)
 }
 
 void NspScoreWorker::write_json(const Record& record, const Score& score, Rows& rows) const {
-  begin_json(rows, record, true);
-  std::string& out = rows.raw();
+  JsonRow json = begin_json(rows, record, true);
   if (!score.has_pair) {
-    out += ",\"probability\":null,\"logits\":null";
+    json.null("probability").null("logits");
   } else {
     const double is_next = score.probability();
-    out += ",\"probability\":{\"IsNext\":";
-    append_json_number(out, is_next);
-    out += ",\"NotNext\":";
-    append_json_number(out, 1 - is_next);
-    out += "},\"logits\":{\"IsNext\":";
-    append_json_number(out, static_cast<double>(score.is_next));
-    out += ",\"NotNext\":";
-    append_json_number(out, static_cast<double>(score.not_next));
-    out += '}';
+    json.object("probability").number("IsNext", is_next).number("NotNext", 1 - is_next);
+    json.end_object();
+    json.object("logits").number("IsNext", static_cast<double>(score.is_next));
+    json.number("NotNext", static_cast<double>(score.not_next)).end_object();
   }
   end_json(rows);
 }

@@ -40,14 +40,9 @@ void AnswerRanking::write(Rows& rows, bool json) {
       rows.end();
       continue;
     }
-    std::string& out = rows.raw();
-    out += "{\"file\":";
-    append_json_string(out, e.file);
-    out += fmt::format(",\"record\":{},\"score\":", e.record);
-    append_json_number(out, e.score);
-    out += fmt::format(",\"start\":{},\"end\":{},\"answer\":", e.start, e.end);
-    append_json_string(out, e.answer);
-    out += '}';
+    JsonRow json(rows.raw());
+    json.object().text("file", e.file).count("record", e.record).number("score", e.score);
+    json.count("start", e.start).count("end", e.end).text("answer", e.answer).end_object();
     rows.end();
   }
 }
@@ -187,27 +182,18 @@ void QaWorker::write_row(const Record& record, std::string_view answer, double s
 }
 
 void QaWorker::write_json(const Record& record, const Answers& answers, Rows& rows) const {
-  begin_json(rows, record, true);
-  std::string& out = rows.raw();
-  out += ",\"answers\":[";
-  for (size_t i = 0; i < answers.best.size(); ++i) {
-    const Answer& a = answers.best[i];
-    if (i > 0) out += ',';
-    out += "{\"answer\":";
-    append_json_string(out, record.text_pair.substr(a.begin, a.end - a.begin));
-    out += ",\"score\":";
-    append_json_number(out, a.score);
-    out += fmt::format(",\"start\":{},\"end\":{}}}", position(record.text_pair, a.begin),
-                       position(record.text_pair, a.end));
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::string_view context = record.text_pair;
+  JsonRow json = begin_json(rows, record, true).list("answers");
+  for (const Answer& a : answers.best) {
+    json.object().text("answer", context.substr(a.begin, a.end - a.begin)).number("score", a.score);
+    json.count("start", position(context, a.begin)).count("end", position(context, a.end));
+    json.end_object();
   }
-  out += "],\"null_score\":";
-  append_json_number(
-      out, answers.finite ? answers.null_score : std::numeric_limits<double>::quiet_NaN());
-  out += ",\"null_margin\":";
-  append_json_number(
-      out, answers.finite ? answers.null_margin : std::numeric_limits<double>::quiet_NaN());
-  if (qa_.null_margin)
-    out += is_null(answers, qa_.null_margin) ? ",\"answered\":false" : ",\"answered\":true";
+  json.end_list();
+  json.number("null_score", answers.finite ? answers.null_score : nan);
+  json.number("null_margin", answers.finite ? answers.null_margin : nan);
+  if (qa_.null_margin) json.flag("answered", !is_null(answers, qa_.null_margin));
   end_json(rows);
 }
 

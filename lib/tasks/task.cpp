@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "io/json.h"
-
 namespace bert {
 
 void TaskWorker::clear_encodings() {
@@ -145,14 +143,11 @@ void TaskWorker::end_row(Rows& rows, const Record& record) const {
   rows.end();
 }
 
-void TaskWorker::begin_json(Rows& rows, const Record& record, bool pair) const {
-  std::string& out = rows.raw();
-  out += fmt::format("{{\"record\":{},\"text\":", record.number);
-  append_json_string(out, record.text);
-  if (pair) {
-    out += ",\"text_pair\":";
-    append_json_string(out, record.text_pair);
-  }
+JsonRow TaskWorker::begin_json(Rows& rows, const Record& record, bool pair) const {
+  JsonRow json(rows.raw());
+  json.object().count("record", record.number).text("text", record.text);
+  if (pair) json.text("text_pair", record.text_pair);
+  return json;
 }
 
 void TaskWorker::end_json(Rows& rows) const {

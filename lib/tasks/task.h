@@ -7,6 +7,7 @@
 #include "base/export.h"
 #include "encoder/model.h"
 #include "encoder/packed_batch.h"
+#include "io/json_row.h"
 #include "pipeline/worker.h"
 #include "tokenizer/tokenizer.h"
 
@@ -95,7 +96,7 @@ class TaskWorker : public Worker {
   void begin_row(Rows& rows, const Record& record) const;
   void end_row(Rows& rows, const Record& record) const;
   /// `{"record":N,"text":"..."` and, if `pair`, `,"text_pair":"..."`; the caller goes on.
-  void begin_json(Rows& rows, const Record& record, bool pair) const;
+  JsonRow begin_json(Rows& rows, const Record& record, bool pair) const;
   /// `}` and the terminator.
   void end_json(Rows& rows) const;
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "io/json.h"
 
 namespace bert {
@@ -184,23 +184,19 @@ void TokenizeWorker::write(const Record& record, const Encoding& encoding, Rows&
 }
 
 void TokenizeWorker::write_json(const Record& record, const Encoding& encoding, Rows& rows) {
-  begin_json(rows, record, tokenize_.pair);
-  std::string& out = rows.raw();
-  const auto list = [&](std::string_view name, auto append_one) {
-    out += fmt::format(",\"{}\":[", name);
-    for (size_t i = 0; i < encoding.size(); ++i) {
-      if (i > 0) out += ',';
-      append_one(i);
-    }
-    out += ']';
+  JsonRow json = begin_json(rows, record, tokenize_.pair);
+  const auto list = [&](std::string_view name, auto add) {
+    json.list(name);
+    for (size_t i = 0; i < encoding.size(); ++i) add(i);
+    json.end_list();
   };
-  list("tokens",
-       [&](size_t i) { append_json_string(out, tokenizer_.token(encoding.input_ids[i])); });
-  list("ids", [&](size_t i) { out += fmt::format("{}", encoding.input_ids[i]); });
-  list("type_ids", [&](size_t i) { out += fmt::format("{}", encoding.token_type_ids[i]); });
-  list("special", [&](size_t i) { out += encoding.is_added(i) ? '1' : '0'; });
+  list("tokens", [&](size_t i) { json.text("", tokenizer_.token(encoding.input_ids[i])); });
+  list("ids", [&](size_t i) { json.count("", encoding.input_ids[i]); });
+  list("type_ids", [&](size_t i) { json.count("", encoding.token_type_ids[i]); });
+  list("special", [&](size_t i) { json.raw("", encoding.is_added(i) ? "1" : "0"); });
   list("words", [&](size_t i) {
-    out += encoding.word_ids[i] < 0 ? "null" : fmt::format("{}", encoding.word_ids[i]);
+    const int32_t word = encoding.word_ids[i];
+    word < 0 ? json.null("") : json.count("", word);
   });
   CharCounter first(record.text);
   CharCounter second(record.text_pair);
@@ -212,9 +208,9 @@ void TokenizeWorker::write_json(const Record& record, const Encoding& encoding, 
       begin = chars.before(begin);
       end = chars.before(end);
     }
-    out += fmt::format("[{},{}]", begin, end);
+    json.list().count("", begin).count("", end).end_list();
   });
-  out += fmt::format(",\"cut\":{}", encoding.dropped > 0);
+  json.flag("cut", encoding.dropped > 0);
   end_json(rows);
 }
 
@@ -225,22 +221,18 @@ void TokenizeWorker::decode(const Record& record, Rows& rows) {
   constexpr std::string_view kBlanks = " \t,";
   for (size_t i = text.find_first_not_of(kBlanks); i != std::string_view::npos;) {
     const size_t end = std::min(text.find_first_of(kBlanks, i), text.size());
-    int32_t id = -1;
-    const auto [last, error] = std::from_chars(text.data() + i, text.data() + end, id);
-    if (error != std::errc() || last != text.data() + end || id < 0 ||
-        static_cast<size_t>(id) >= tokenizer_.vocab_size()) {
+    const auto id = to_number<int32_t>(text.substr(i, end - i));
+    if (!id || *id < 0 || static_cast<size_t>(*id) >= tokenizer_.vocab_size()) {
       record.fail(Error::Kind::data,
                   fmt::format("found '{}', wants a token id from 0 to {}",
                               printable(text.substr(i, end - i)), tokenizer_.vocab_size() - 1));
     }
-    ids_.push_back(id);
+    ids_.push_back(*id);
     i = text.find_first_not_of(kBlanks, end);
   }
   const std::string decoded = tokenizer_.decode(ids_, !options_.encode.add_special_tokens);
   if (options_.json) {
-    begin_json(rows, record, false);
-    rows.raw() += ",\"decoded\":";
-    append_json_string(rows.raw(), decoded);
+    begin_json(rows, record, false).text("decoded", decoded);
     end_json(rows);
     return;
   }

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/parse.h"
+#include "base/random.h"
 #include "io/conll.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "io/record_reader.h"
-#include "nn/dropout.h"
 #include "nn/loss.h"
 #include "pipeline/columns.h"
 #include "tasks/qa.h"
@@ -34,8 +34,7 @@ bool read(RecordReader& reader, Chunk& chunk) {
 }
 
 /// Reads the files and keeps what they hold.
-void keep_records(const ExampleOptions& options) {
-  KeptRecords& kept = *options.kept;
+void keep_records(const ExampleOptions& options, KeptRecords& kept) {
   assert(!options.files.empty());
   kept = {options.files, {}};
   RecordReader reader(options.files, '\n');
@@ -48,9 +47,9 @@ void keep_records(const ExampleOptions& options) {
 
 /// Calls use(chunk) for each chunk of the files, those that were kept or as they are read.
 template <typename Use>
-void for_each_chunk(const ExampleOptions& options, Use use) {
-  if (!options.kept->chunks.empty() && options.kept->files == options.files) {
-    for (const Chunk& chunk : options.kept->chunks) use(chunk);
+void for_each_chunk(const ExampleOptions& options, const KeptRecords* kept, Use use) {
+  if (kept && !kept->chunks.empty() && kept->files == options.files) {
+    for (const Chunk& chunk : kept->chunks) use(chunk);
     return;
   }
   RecordReader reader(options.files, '\n');
@@ -61,7 +60,8 @@ void for_each_chunk(const ExampleOptions& options, Use use) {
 /// are `labelled`, blank records at the end of a file are skipped, as tools with --gold do. Returns
 /// how many were skipped.
 template <typename Use>
-size_t for_each_record(const ExampleOptions& options, Columns* columns, bool labelled, Use use) {
+size_t for_each_record(const ExampleOptions& options, const KeptRecords* kept, Columns* columns,
+                       bool labelled, Use use) {
   const bool header = columns && options.header;
   std::vector<Record> blanks;  // behind the file's last record so far
   size_t passed_over = 0;
@@ -69,7 +69,7 @@ size_t for_each_record(const ExampleOptions& options, Columns* columns, bool lab
     if (columns) columns->choose(record);
     use(record);
   };
-  for_each_chunk(options, [&](const Chunk& chunk) {
+  for_each_chunk(options, kept, [&](const Chunk& chunk) {
     for (size_t i = 0; i < chunk.lines.size(); ++i) {
       Record record;
       record.line = chunk.lines[i];
@@ -95,12 +95,8 @@ size_t for_each_record(const ExampleOptions& options, Columns* columns, bool lab
 }
 
 std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
+  const auto value = to_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// The field of the label: the given one, else the field after the texts.
@@ -133,15 +129,6 @@ Columns columns_of(const ExampleOptions& options) {
   if (options.kind == LabelKind::none) return Columns(stream);
   stream.want_field("label_field", label_field(options, stream.fields));
   return Columns(stream);
-}
-
-template <typename Use>
-void split(std::string_view text, std::string_view separators, Use use) {
-  while (!text.empty()) {
-    const size_t end = std::min(text.find_first_of(separators), text.size());
-    if (end > 0) use(text.substr(0, end));
-    text.remove_prefix(std::min(text.size(), end + 1));
-  }
 }
 
 std::vector<std::string> sorted(const std::set<std::string>& labels) {
@@ -189,9 +176,9 @@ void set_label(const Record& record, LabelKind kind, const LabelIndex& index, si
     example.values = {static_cast<float>(*value)};
   } else if (kind == LabelKind::several) {
     example.values.assign(labels, 0.f);
-    split(text, ",", [&](std::string_view label) {
+    for (const std::string_view label : split(text, ',', EmptyParts::skip)) {
       example.values[static_cast<size_t>(index.find(label, record))] = 1.f;
-    });
+    }
   } else {
     if (text.empty()) record.fail(Error::Kind::data, "has no label");
     example.label = index.find(text, record);
@@ -199,7 +186,6 @@ void set_label(const Record& record, LabelKind kind, const LabelIndex& index, si
 }
 
 void finish(const ExampleSet& set, const ExampleOptions& options) {
-  options.kept->chunks.clear();
   if (!set.examples.empty()) return;
   throw Error(Error::Kind::data, options.files.empty() ? "-" : options.files.front(),
               "has no examples to learn from");
@@ -211,7 +197,7 @@ uint64_t ExampleSet::hash() const {
   uint64_t hash = examples.size();
   const auto add = [&](const auto& values) {
     const auto* bytes = reinterpret_cast<const char*>(values.data());
-    hash = training::mix(hash, xxh64({bytes, values.size() * sizeof values[0]}));
+    hash = mix(hash, xxh64({bytes, values.size() * sizeof values[0]}));
   };
   for (const Example& e : examples) {
     add(e.input_ids), add(e.token_type_ids), add(e.values), add(e.token_labels);
@@ -221,7 +207,7 @@ uint64_t ExampleSet::hash() const {
   for (const Question& question : questions) {
     add(question.context);
     for (const std::string& answer : question.answers) add(answer);
-    hash = training::mix(hash, question.answers.size());
+    hash = mix(hash, question.answers.size());
   }
   return hash;
 }
@@ -256,14 +242,15 @@ void add_label(const Record& record, std::string_view label, std::set<std::strin
 
 }  // namespace
 
-std::vector<std::string> labels_of(const ExampleOptions& options) {
-  keep_records(options);
+std::vector<std::string> labels_of(const ExampleOptions& options, KeptRecords* kept) {
+  if (kept) keep_records(options, *kept);
   std::set<std::string> labels;
   Columns columns = columns_of(options);
-  for_each_record(options, &columns, true, [&](const Record& record) {
+  for_each_record(options, kept, &columns, true, [&](const Record& record) {
     if (options.kind == LabelKind::several) {
-      split(record.extra[0], ",",
-            [&](std::string_view label) { add_label(record, label, labels); });
+      for (const std::string_view label : split(record.extra[0], ',', EmptyParts::skip)) {
+        add_label(record, label, labels);
+      }
     } else {
       if (record.extra[0].empty()) record.fail(Error::Kind::data, "has no label");
       add_label(record, record.extra[0], labels);
@@ -273,14 +260,14 @@ std::vector<std::string> labels_of(const ExampleOptions& options) {
 }
 
 ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
-                      std::span<const std::string> labels) {
+                      std::span<const std::string> labels, KeptRecords* kept) {
   ExampleSet set;
   Columns columns = columns_of(options);
   const LabelIndex index(labels);
   Tokenizer::Scratch scratch;
   Encoding encoding;
   const bool labelled = options.kind != LabelKind::none;
-  set.blank = for_each_record(options, &columns, labelled, [&](const Record& record) {
+  set.blank = for_each_record(options, kept, &columns, labelled, [&](const Record& record) {
     Example example;
     set_label(record, options.kind, index, labels.size(), example);
     encoding.clear();
@@ -299,6 +286,7 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
     example.origin = set.origins++;
     set.examples.push_back(std::move(example));
   });
+  if (kept) kept->chunks.clear();
   finish(set, options);
   return set;
 }
@@ -309,8 +297,9 @@ namespace {
 
 /// Calls word(record, word, label) for each word and sentence_end() after each sentence.
 template <typename Word, typename End>
-void for_each_word(const ExampleOptions& options, Word word, End sentence_end) {
-  for_each_record(options, nullptr, false, [&](const Record& record) {
+void for_each_word(const ExampleOptions& options, const KeptRecords* kept, Word word,
+                   End sentence_end) {
+  for_each_record(options, kept, nullptr, false, [&](const Record& record) {
     if (record.number_in_file == 1) sentence_end();  // of the file before
     const ConllLine line = parse_conll(record.body());
     if (line.line.empty()) return sentence_end();
@@ -388,11 +377,11 @@ class SentenceBuilder {
 
 }  // namespace
 
-std::vector<std::string> conll_labels(const ExampleOptions& options) {
-  keep_records(options);
+std::vector<std::string> conll_labels(const ExampleOptions& options, KeptRecords* kept) {
+  if (kept) keep_records(options, *kept);
   std::set<std::string> labels;
   for_each_word(
-      options,
+      options, kept,
       [&](const Record& record, std::string_view, std::string_view label) {
         add_label(record, label, labels);
       },
@@ -404,16 +393,17 @@ std::vector<std::string> conll_labels(const ExampleOptions& options) {
 }
 
 ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
-                      std::span<const std::string> labels) {
+                      std::span<const std::string> labels, KeptRecords* kept) {
   ExampleSet set;
   const LabelIndex index(labels);
   SentenceBuilder builder(options, tokenizer, set);
   for_each_word(
-      options,
+      options, kept,
       [&](const Record& record, std::string_view word, std::string_view label) {
         builder.add(word, index.find(label, record));
       },
       [&] { builder.end(); });
+  if (kept) kept->chunks.clear();
   finish(set, options);
   return set;
 }
@@ -520,7 +510,7 @@ void read_squad(const std::string& path, QuestionBuilder& builder) {
 size_t read_question_lines(const std::string& path, QuestionBuilder& builder) {
   ExampleOptions options;
   options.files = {path};
-  return for_each_record(options, nullptr, true, [&](const Record& record) {
+  return for_each_record(options, nullptr, nullptr, true, [&](const Record& record) {
     const std::string_view answer = record.field(2);
     Question q{std::string(record.field(1)), {}};
     size_t begin = q.context.find(answer);

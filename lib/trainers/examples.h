@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -77,7 +76,6 @@ struct ExampleOptions {
   EncodeOptions encode;
   size_t stride = 128;
   bool scored = false;  ///< keep what a score needs
-  std::shared_ptr<KeptRecords> kept = std::make_shared<KeptRecords>();
 };
 
 /// Calls fail(" 'LABEL', wants ..") for a label that no config.json could hold, or that would
@@ -86,17 +84,19 @@ void check_label(std::string_view label, const std::function<void(const std::str
 
 /// The labels of the files in sorted order (numbers by value). Keeps the records until the examples
 /// of the same files are read, as conll_labels() does.
-BERT_API std::vector<std::string> labels_of(const ExampleOptions& options);
+BERT_API std::vector<std::string> labels_of(const ExampleOptions& options,
+                                            KeptRecords* kept = nullptr);
 /// Labelled texts or pairs, one a line. Throws Error(data) naming the record.
 BERT_API ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
-                               std::span<const std::string> labels);
+                               std::span<const std::string> labels, KeptRecords* kept = nullptr);
 
 /// CoNLL columns: a word a line, its label in the last column, an empty line after each sentence;
 /// -DOCSTART- is passed over. A sentence that is too long becomes overlapping windows; each word is
 /// learned where it has the most context.
-BERT_API std::vector<std::string> conll_labels(const ExampleOptions& options);
+BERT_API std::vector<std::string> conll_labels(const ExampleOptions& options,
+                                               KeptRecords* kept = nullptr);
 BERT_API ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
-                               std::span<const std::string> labels);
+                               std::span<const std::string> labels, KeptRecords* kept = nullptr);
 
 /// SQuAD's JSON (1.1 or 2.0), or lines of question, context, answer and optionally the byte where
 /// the answer begins. Contexts that are too long become overlapping windows.

@@ -83,9 +83,10 @@ class Finetuning {
     set_encoding(config, tokenizer, train);
     const std::vector<std::string> before =
         config.labels_named ? config.labels : std::vector<std::string>();
-    set_labels(options.task, options.train, options.labels, config);
+    KeptRecords kept;
+    set_labels(options.task, options.train, options.labels, config, &kept);
     relabelled_ = !before.empty() && before != config.labels;
-    train_ = read_examples(options.task, train, tokenizer, config.labels);
+    train_ = read_examples(options.task, train, tokenizer, config.labels, &kept);
     if (!options.dev.empty()) {
       train.files = options.dev;
       train.scored = true;

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "encoder/model.h"
 #include "heads/pooling.h"
 #include "metrics/metrics.h"
-#include "nn/dropout.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
 #include "trainers/pretrain.h"
@@ -23,7 +23,6 @@ namespace {
 
 using training::HeadPlan;
 using training::Learner;
-using training::mix;
 using training::Objective;
 using training::Run;
 using training::Tally;
@@ -63,13 +62,15 @@ class Task {
       read_held_out(tokenizer, data);
       return;
     }
-    if (line_.supervised()) set_labels();
+    KeptRecords kept;
+    if (line_.supervised()) set_labels(kept);
     const auto read = [&](const std::vector<std::string>& files, bool scored) {
       ExampleOptions from = line_.train;
       from.files = files;
       from.scored = scored;
-      return line_.supervised() ? read_examples(line_.kind, from, tokenizer, head_.config.labels)
-                                : read_texts(from, tokenizer, {});
+      return line_.supervised()
+                 ? read_examples(line_.kind, from, tokenizer, head_.config.labels, &kept)
+                 : read_texts(from, tokenizer, {});
     };
     train_ = read(line_.train.files, false);
     if (!line_.dev.empty()) dev_ = read(line_.dev, true);
@@ -181,14 +182,14 @@ class Task {
 
  private:
   /// Those of the head that the model has, where they fit.
-  void set_labels() {
+  void set_labels(KeptRecords& kept) {
     const NamedHead* old = head_.config.find_head(line_.name);
     const std::vector<std::string> before = old ? old->labels : std::vector<std::string>();
     if (old) {
       head_.config.labels = old->labels;
       head_.config.labels_named = old->labels_named;
     }
-    bert::set_labels(line_.kind, line_.train, line_.labels, head_.config);
+    bert::set_labels(line_.kind, line_.train, line_.labels, head_.config, &kept);
     relabelled_ = old && old->labels_named && before != head_.config.labels;
   }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "nn/dropout.h"
+#include "base/random.h"
 
 namespace bert {
 
@@ -64,7 +64,7 @@ class Draws {
  public:
   explicit Draws(uint64_t key) : key_(key) {}
   /// A number in [0, n).
-  size_t below(size_t n) { return static_cast<size_t>(training::mix(key_, ++count_) % n); }
+  size_t below(size_t n) { return static_cast<size_t>(mix(key_, ++count_) % n); }
 
  private:
   uint64_t key_;

@@ -11,16 +11,15 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/random.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
-#include "nn/dropout.h"
 #include "nn/loss.h"
 #include "training/evaluation.h"
 
 namespace bert {
 
 using training::Learner;
-using training::mix;
 using training::Objective;
 using training::Run;
 using training::Tally;

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "nn/dropout.h"
+#include "base/random.h"
 
 namespace bert {
 
@@ -33,7 +33,7 @@ std::vector<std::string> choose_labels(const Config& config, const std::vector<s
 }  // namespace
 
 void set_labels(HeadKind task, const ExampleOptions& examples,
-                const std::vector<std::string>& wanted, Config& config) {
+                const std::vector<std::string>& wanted, Config& config, KeptRecords* kept) {
   if (task == HeadKind::spans) return;
   if (task == HeadKind::classify) {
     constexpr const char* kProblems[] = {"single_label_classification",
@@ -53,7 +53,7 @@ void set_labels(HeadKind task, const ExampleOptions& examples,
     throw Error(Error::Kind::usage, "labels", fmt::format("found '{}' twice", printable(*label)));
   }
   const bool ner = task == HeadKind::tokens;
-  std::vector<std::string> found = ner ? conll_labels(examples) : labels_of(examples);
+  std::vector<std::string> found = ner ? conll_labels(examples, kept) : labels_of(examples, kept);
   if (found.empty() || (found.size() < 2 && examples.kind == LabelKind::one)) {
     const std::string file = examples.files.empty() ? "-" : examples.files.front();
     throw Error(Error::Kind::data, file,
@@ -65,12 +65,12 @@ void set_labels(HeadKind task, const ExampleOptions& examples,
 }
 
 ExampleSet read_examples(HeadKind task, const ExampleOptions& from, const Tokenizer& tokenizer,
-                         const std::vector<std::string>& labels) {
+                         const std::vector<std::string>& labels, KeptRecords* kept) {
   switch (task) {
     case HeadKind::classify:
-      return read_texts(from, tokenizer, labels);
+      return read_texts(from, tokenizer, labels, kept);
     case HeadKind::tokens:
-      return read_conll(from, tokenizer, labels);
+      return read_conll(from, tokenizer, labels, kept);
     default:
       return read_questions(from, tokenizer);
   }
@@ -84,8 +84,8 @@ void trim(HeadKind task, training::TrainingBatch& batch) {
 std::vector<uint32_t> shuffled(size_t count, uint64_t seed, uint64_t epoch) {
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);
-  const uint64_t key = training::mix(training::mix(seed, 0x5EED), epoch);
-  for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[training::mix(key, i) % i]);
+  const uint64_t key = mix(mix(seed, 0x5EED), epoch);
+  for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[mix(key, i) % i]);
   return order;
 }
 

@@ -14,12 +14,13 @@ namespace bert {
 std::string metric_of(HeadKind task, LabelKind kind);
 
 /// Sets config's labels and problem_type: `wanted` in this order, else the model's own where they
-/// cover those that occur in the files, else those that occur, sorted. Throws Error(data).
+/// cover those that occur in the files, else those that occur, sorted. `kept` gets the records, for
+/// read_examples(). Throws Error(data).
 void set_labels(HeadKind task, const ExampleOptions& examples,
-                const std::vector<std::string>& wanted, Config& config);
+                const std::vector<std::string>& wanted, Config& config, KeptRecords* kept);
 
 ExampleSet read_examples(HeadKind task, const ExampleOptions& from, const Tokenizer& tokenizer,
-                         const std::vector<std::string>& labels);
+                         const std::vector<std::string>& labels, KeptRecords* kept = nullptr);
 
 /// Clears the lists that the task does not use: they would be counted as sequences of it.
 void trim(HeadKind task, training::TrainingBatch& batch);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "io/mapped_file.h"
 #include "model/config.h"
 
@@ -31,14 +31,9 @@ constexpr Only kOnly[] = {{"probability", {false, false, false, true, false}},
                           {"regression", {true, false, false, false, false}},
                           {"multi-label", {true, false, false, false, false}}};
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    if (end > begin || separator == '\t') parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
+std::vector<std::string> words_of(std::string_view text, char separator) {
+  const auto parts = split(text, separator, EmptyParts::skip);
+  return {parts.begin(), parts.end()};
 }
 
 class LineParser {
@@ -50,7 +45,7 @@ class LineParser {
   }
 
   TaskLine parse(std::string_view line) const {
-    const std::vector<std::string> columns = split(line, '\t');
+    const std::vector<std::string_view> columns = split(line, '\t');
     if (columns.size() < 4 || columns.size() > 5) {
       fail(fmt::format("found {} columns, wants name, kind, files, dev files, options",
                        columns.size()));
@@ -58,14 +53,13 @@ class LineParser {
     TaskLine task;
     task.name = columns[0] == "-" ? "" : columns[0];
     task.kind = kind_of(columns[1]);
-    task.train.files = split(columns[2], ',');
-    if (columns[3] != "-") task.dev = split(columns[3], ',');
+    task.train.files = words_of(columns[2], ',');
+    if (columns[3] != "-") task.dev = words_of(columns[3], ',');
     if (task.kind == HeadKind::vectors) task.train.kind = LabelKind::none;
     if (columns.size() == 5) {
       std::set<std::string_view> given;
-      const std::vector<std::string> words = split(columns[4], ' ');
-      for (const std::string& word : words) {
-        const std::string_view key = std::string_view(word).substr(0, word.find('='));
+      for (const std::string_view word : split(columns[4], ' ', EmptyParts::skip)) {
+        const std::string_view key = word.substr(0, word.find('='));
         if (!given.insert(key).second) fail(fmt::format("found {} twice", printable(key)));
         set(word, task);
       }
@@ -96,13 +90,11 @@ class LineParser {
 
   double number(std::string_view word, std::string_view text, double least,
                 double most = 1e6) const {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() ||
-        !(value >= least && value <= most)) {
+    const auto value = to_number<double>(text);
+    if (!value || !(*value >= least && *value <= most)) {
       fail(fmt::format("found '{}', wants a number from {} to {}", printable(word), least, most));
     }
-    return value;
+    return *value;
   }
 
   void set(std::string_view word, TaskLine& task) const {
@@ -122,9 +114,9 @@ class LineParser {
     } else if (key == "teacher") {
       task.teacher = value;
     } else if (key == "labels") {
-      task.labels = split(value, ',');
+      task.labels = words_of(value, ',');
     } else if (key == "fields") {
-      task.train.fields = split(value, ',');
+      task.train.fields = words_of(value, ',');
     } else if (key == "label") {
       task.train.label_field = value;
     } else if (word == "pair") {

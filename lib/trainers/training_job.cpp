@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/hash.h"
-#include "nn/dropout.h"
+#include "base/random.h"
 
 namespace bert {
 
@@ -62,7 +62,7 @@ uint64_t files_hash(const std::vector<std::string>& files) {
       piece.resize(kPiece);
       in.read(piece.data(), kPiece);
       piece.resize(static_cast<size_t>(in.gcount()));
-      hash = training::mix(hash, xxh64(piece));
+      hash = mix(hash, xxh64(piece));
     } while (in);
   }
   return hash;

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "nn/dropout.h"
+#include "base/random.h"
 
 namespace bert::training {
 DropoutRates DropoutRates::of(const Config& config, Objective objective) {

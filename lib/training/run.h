@@ -98,7 +98,4 @@ class BERT_API Run {
   double recent_seconds_ = 0, recent_tokens_ = 0;
 };
 
-/// An SVG picture of a loss.tsv: the smoothed loss as a line, dev losses as points.
-std::string loss_svg(std::string_view curve);
-
 }  // namespace bert::training

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "checkpoint/model_files.h"
 #include "checkpoint/weights_writer.h"
 #include "io/json_writer.h"
@@ -16,7 +17,6 @@
 #include "io/output_file.h"
 #include "io/safetensors.h"
 #include "model/names.h"
-#include "nn/dropout.h"
 
 namespace bert::training {
 namespace {
@@ -76,20 +76,16 @@ void write_moments(Learner& learner, const std::string& path) {
 std::string file_hash(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::error_code error;
-  uint64_t hash = fs::file_size(path, error);
+  StreamHash hash(fs::file_size(path, error));
   if (!in || error) throw Error::from_errno(path, "cannot read", errno);
   std::vector<char> piece(size_t{1} << 20);
   size_t size = 0;
   do {
     in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     size = static_cast<size_t>(in.gcount());
-    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
-      uint64_t word = 0;
-      std::memcpy(&word, piece.data() + at, std::min(size - at, sizeof word));
-      hash = (std::rotl(hash, 5) ^ word) * 0x9E3779B97F4A7C15u;
-    }
+    hash.add({piece.data(), size});
   } while (size == piece.size());
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", hash.value());
 }
 
 /// Fills the array at `base` from a file in which the tensor of parameter p is called name(p).

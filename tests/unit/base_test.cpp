@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/parse.h"
 
 using namespace bert;
 
@@ -20,4 +21,33 @@ TEST_CASE("xxh64: what xxh64sum prints") {
     CAPTURE(length);
     CHECK(xxh64(letters.substr(0, length)) == sum);
   }
+}
+
+TEST_CASE("fnv1a and StreamHash: known values; pieces of whole words do not show") {
+  CHECK(fnv1a("") == 0xcbf29ce484222325u);
+  CHECK(fnv1a("a") == 0xaf63dc4c8601ec8cu);
+  StreamHash whole(3), parts(3);
+  whole.add("0123456789abcdefxyz");
+  parts.add("01234567"), parts.add("89abcdef"), parts.add("xyz");
+  CHECK(whole.value() == parts.value());
+  CHECK(whole.value() != StreamHash(3).value());
+}
+
+TEST_CASE("split and to_number") {
+  using Parts = std::vector<std::string_view>;
+  CHECK(split("a,,b,", ',') == Parts{"a", "", "b", ""});
+  CHECK(split("a,,b,", ',', EmptyParts::skip) == Parts{"a", "b"});
+  CHECK(split("", ',') == Parts{""});
+  CHECK(split("", ',', EmptyParts::skip).empty());
+  CHECK(to_number<size_t>("12") == 12u);
+  CHECK(to_number<double>("-1.5e3") == -1500.0);
+  for (const char* text : {"", "-1", "1 ", " 1", "+1", "1x", "99999999999999999999"}) {
+    CAPTURE(text);
+    CHECK(to_number<size_t>(text) == std::nullopt);
+  }
+  std::string_view rest = "7:token";
+  CHECK(take_number<size_t>(rest) == 7u);
+  CHECK(rest == ":token");
+  CHECK(take_number<size_t>(rest) == std::nullopt);
+  CHECK(rest == ":token");
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "io/file_kind.h"
 #include "io/json.h"
+#include "io/json_row.h"
 #include "io/json_syntax.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
@@ -236,6 +238,25 @@ TEST_CASE("append_json_string: escapes, and U+FFFD for what is not UTF-8") {
   std::string out;
   append_json_string(out, "a\"\\\n\t\x01\u00e9\xff\xe4\xbd\U0001f600"sv);
   CHECK(out == "\"a\\\"\\\\\\n\\t\\u0001\u00e9\uFFFD\uFFFD\U0001f600\"");
+}
+
+TEST_CASE("JsonRow sets commas between members, elements and rows where they belong") {
+  std::string out = "before\n";
+  JsonRow json(out);
+  json.object().count("n", 3).text("t", "a\"").flag("f", true).null("z");
+  json.list("empty").end_list().object("none").end_object();
+  json.list("l").list().count("", -1).count("", 2).end_list().text("", ",").object();
+  JsonRow(out).number("x", 0.5).number("nan", std::nan("")).end_object().end_list();
+  const float values[] = {1, 0.1f, INFINITY};
+  json.exact("v", values).object("e").entry("k\":").number("", 1e-7).entry("").count("", 0);
+  json.end_object().end_object();
+  CHECK(out ==
+        "before\n"
+        R"({"n":3,"t":"a\"","f":true,"z":null,"empty":[],"none":{},"l":[[-1,2],",",)"
+        R"({"x":0.5,"nan":null}],"v":[1,0.1,null],"e":{"k\":":1e-07,"":0}})");
+  out += '\n';
+  json.object().end_object();
+  CHECK(out.ends_with("}\n{}"));
 }
 
 TEST_CASE("widen_json_integers leaves strings and what fits alone") {

@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "base/random.h"
 #include "mlm/joint_fill.h"
 #include "mlm/masking.h"
 #include "mlm/mlm_fill.h"

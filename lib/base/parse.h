@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace bert {
+
+enum class EmptyParts { keep, skip };
+
+/// The parts of `text` between separators. An empty text is one empty part.
+inline std::vector<std::string_view> split(std::string_view text, char separator,
+                                           EmptyParts empty = EmptyParts::keep) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    if (end > begin || empty == EmptyParts::keep) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// The number at the start of `text`, which loses it; nullopt, and `text` stays, if there is none
+/// or T cannot hold it. As std::from_chars: no blanks before it, no plus sign.
+template <typename T>
+std::optional<T> take_number(std::string_view& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return value;
+}
+
+/// All of `text` as a number; nullopt if it is anything else.
+template <typename T>
+std::optional<T> to_number(std::string_view text) {
+  const auto value = take_number<T>(text);
+  return text.empty() ? value : std::nullopt;
+}
+
+}  // namespace bert

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace bert::training {
+
+/// An SVG picture of a loss.tsv: the smoothed loss as a line, dev losses as points.
+std::string loss_svg(std::string_view curve);
+
+}  // namespace bert::training
