@@ -170,6 +170,13 @@ class Interpreter {
   }
 
   void step(char opcode);
+  // Each does one opcode of its group, or returns false.
+  bool push_scalar(unsigned char code);
+  bool push_text(unsigned char code);
+  bool change_stack(unsigned char code);
+  bool build_container(unsigned char code);
+  bool use_memo(unsigned char code);
+  bool make_object(unsigned char code);
   void push_integer(int64_t value) { push(Node{.kind = Kind::integer, .integer = value}); }
   void push_string(std::string_view text) { push(Node{.kind = Kind::string, .text = text}); }
   void push_sequence(std::vector<uint32_t> items) {
@@ -208,134 +215,163 @@ class Interpreter {
   std::optional<uint32_t> result_;
 };
 
-/// Opcodes as Python's pickletools names them.
+/// Does what `opcode` says; Python's pickletools describes them. Each group knows some of them.
 void Interpreter::step(char opcode) {
-  switch (static_cast<unsigned char>(opcode)) {
-    case 0x80: {  // PROTO
-      const uint64_t version = take_natural(1);
-      if (version > 5) refuse(fmt::format("protocol {}", version));
-      return;
-    }
-    case 0x95:
-      take_natural(8);
-      return;  // FRAME: a hint that nothing here needs
-    case '.':
-      result_ = pop();
-      return;
-    case '(':
-      push_mark();
-      return;
-    case '0':
-      pop();
-      return;
-    case '1':
-      pop_to_mark();
-      return;
-    case '2':
-      push(top());
-      return;
+  const auto code = static_cast<unsigned char>(opcode);
+  if (push_scalar(code) || push_text(code) || change_stack(code) || build_container(code) ||
+      use_memo(code) || make_object(code)) {
+    return;
+  }
+  if (code == 0x80) {  // PROTO
+    const uint64_t version = take_natural(1);
+    if (version > 5) refuse(fmt::format("protocol {}", version));
+  } else if (code == 0x95) {  // FRAME: a hint that nothing here needs
+    take_natural(8);
+  } else if (code == '.') {
+    result_ = pop();
+  } else {
+    refuse(fmt::format("opcode 0x{:02x} is not allowed", code));
+  }
+}
+
+bool Interpreter::push_scalar(unsigned char code) {
+  switch (code) {
     case 'N':
       push(Node{});
-      return;
+      return true;
     case 0x88:
       push(Node{.kind = Kind::boolean, .integer = 1});
-      return;
+      return true;
     case 0x89:
       push(Node{.kind = Kind::boolean});
-      return;
+      return true;
     case 'K':
       push_integer(static_cast<int64_t>(take_natural(1)));
-      return;
+      return true;
     case 'M':
       push_integer(static_cast<int64_t>(take_natural(2)));
-      return;
+      return true;
     case 'J':
       push_integer(static_cast<int32_t>(take_natural(4)));
-      return;
+      return true;
     case 0x8A:
       push_long(take_natural(1));
-      return;
+      return true;
     case 'G':
       take(8);
       push(Node{.kind = Kind::real});
-      return;
-    case 'X':
-      push_string(take_string(take_natural(4)));
-      return;
-    case 0x8C:
-      push_string(take_string(take_natural(1)));
-      return;
-    case 0x8D:
-      push_string(take_string(take_natural(8)));
-      return;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Interpreter::push_text(unsigned char code) {
+  const size_t length_bytes = code == 0x8C ? 1 : code == 'X' ? 4 : code == 0x8D ? 8 : 0;
+  if (length_bytes == 0) return false;
+  push_string(take_string(take_natural(length_bytes)));
+  return true;
+}
+
+bool Interpreter::change_stack(unsigned char code) {
+  switch (code) {
+    case '(':
+      push_mark();
+      return true;
+    case '0':
+      pop();
+      return true;
+    case '1':
+      pop_to_mark();
+      return true;
+    case '2':
+      push(top());
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Interpreter::build_container(unsigned char code) {
+  switch (code) {
     case '}':
       push(Node{.kind = Kind::dict});
-      return;
+      return true;
     case ']':
     case ')':
       push_sequence({});
-      return;
+      return true;
     case 't':
       push_sequence(pop_to_mark());
-      return;
+      return true;
     case 0x85:
-      push_sequence(pop_many(1));
-      return;
     case 0x86:
-      push_sequence(pop_many(2));
-      return;
-    case 0x87:
-      push_sequence(pop_many(3));
-      return;
+    case 0x87:  // TUPLE1 .. TUPLE3
+      push_sequence(pop_many(code - 0x84u));
+      return true;
     case 'a':
       append(pop_many(1));
-      return;
+      return true;
     case 'e':
       append(pop_to_mark());
-      return;
+      return true;
     case 's':
       set_items(pop_many(2));
-      return;
+      return true;
     case 'u':
       set_items(pop_to_mark());
-      return;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Interpreter::use_memo(unsigned char code) {
+  switch (code) {
     case 'q':
       remember(take_natural(1));
-      return;
+      return true;
     case 'r':
       remember(take_natural(4));
-      return;
+      return true;
     case 0x94:
       remember(memo_.size());
-      return;
+      return true;
     case 'h':
       recall(take_natural(1));
-      return;
+      return true;
     case 'j':
       recall(take_natural(4));
-      return;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Interpreter::make_object(unsigned char code) {
+  switch (code) {
     case 'c': {
       const std::string_view module = take_line();
       push_name(module, take_line());
-      return;
+      return true;
     }
     case 0x93: {
       const std::vector<uint32_t> names = pop_many(2);
       push_name(wants(names[0], Kind::string, "a module's name").text,
                 wants(names[1], Kind::string, "an attribute's name").text);
-      return;
+      return true;
     }
     case 'Q':
       persist();
-      return;
+      return true;
     case 'R':
       reduce();
-      return;
+      return true;
     case 'b':
       build();
-      return;
+      return true;
     default:
-      refuse(fmt::format("opcode 0x{:02x} is not allowed", static_cast<unsigned char>(opcode)));
+      return false;
   }
 }
 

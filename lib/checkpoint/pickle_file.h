@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/weights.h"
+#include "checkpoint/tensor_view.h"
 
 namespace bert {
 

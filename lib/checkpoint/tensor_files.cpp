@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <span>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "checkpoint/pickle_file.h"
 #include "io/json.h"
 #include "io/safetensors.h"
@@ -31,11 +31,11 @@ bool entry_exists(const std::string& path) {
 
 /// A whole number of at most `limit` at the start of `text`, which it loses; 0 if there is none.
 size_t take_number(std::string_view& text, size_t limit) {
-  size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || value > limit) return 0;
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return value;
+  const std::string_view whole = text;
+  const size_t value = bert::take_number<size_t>(text).value_or(0);
+  if (value <= limit) return value;
+  text = whole;
+  return 0;
 }
 
 /// Those before the first panel.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/weights.h"
+#include "checkpoint/tensor_view.h"
 #include "io/mapped_file.h"
 
 namespace bert {

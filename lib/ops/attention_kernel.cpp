@@ -24,17 +24,6 @@ AttentionTask task_of(ConstMatrix q, ConstMatrix k, float scale) {
 
 }  // namespace
 
-void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Matrix out,
-                    Buffer& scratch) {
-  AttentionTask task = task_of(q, k, scale);
-  task.v = v.data;
-  task.v_stride = v.stride;
-  task.out = out.data;
-  task.out_stride = out.stride;
-  task.scratch = scratch.reserve(attention_scratch(task.n, task.d));
-  kernels().attention(task);
-}
-
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
                Matrix out, Buffer& scratch, Team* team, bool narrow, ConstMatrix bias) {
   narrow = narrow && kernels().attention_bf16;

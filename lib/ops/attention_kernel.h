@@ -9,24 +9,18 @@ namespace bert {
 
 class Team;
 
-/// softmax(Q K^T * scale) V for one head of one sequence (Vaswani et al. 2017, eq. 1), in blocks of
-/// queries: only [32, n] scores exist at a time, which stay in cache.
-///
-///   q, k, v, out [n, D], each with its own stride     scratch: grown as needed, one per thread
-///
-/// A row of `out` depends only on the n rows of this sequence: its bits are the same whatever else
-/// is in the batch.
-void attention_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, float scale, Matrix out,
-                    Buffer& scratch);
-
-/// attention_head for every head of every sequence, shared between the threads of `team` (nullptr:
-/// this thread alone).
+/// softmax(Q K^T * scale) V for every head of every sequence (Vaswani et al. 2017, eq. 1), shared
+/// between the threads of `team` (nullptr: this thread alone). It works in blocks of queries: only
+/// [32, n] scores exist at a time, which stay in cache.
 ///
 ///   qkv [T, 3H], queries, keys and values of all heads side by side     out [T, H]
 ///   sequence s is rows [cu_seq_lens[s], cu_seq_lens[s + 1])
 ///   narrow: operands may be rounded to bf16, if the CPU multiplies bf16 faster
 ///   bias [heads, 2P - 1] or none: bias(h, P - 1 + j - i) is added to the scaled score of query i
 ///   and key j in head h; no sequence is longer than P
+///
+/// A row of `out` depends only on the rows of its sequence: its bits are the same whatever else is
+/// in the batch.
 void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
                Matrix out, Buffer& scratch, Team* team = nullptr, bool narrow = false,
                ConstMatrix bias = {});

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ops/linear.h"
+#include "ops/activation.h"
 #include "ops/matrix.h"
 
 namespace bert {

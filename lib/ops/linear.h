@@ -5,16 +5,13 @@
 #include <vector>
 
 #include "base/export.h"
+#include "ops/activation.h"
 #include "ops/dtype.h"
 #include "ops/matrix.h"
 
 namespace bert {
 
 class Team;
-
-/// The values of hidden_act in a Hugging Face config, and the activations of heads.
-///   gelu      x Phi(x), with erf       gelu_tanh  the tanh form (gelu_new, gelu_pytorch_tanh)
-enum class Activation { none, gelu, gelu_tanh, gelu_quick, relu, silu, tanh, sigmoid };
 
 /// How a Linear computes its products. f32 is as exact as the reference; bf16 and int8 trade
 /// accuracy for speed. int8 has one scale for each 64 values along K, in weights and inputs, and

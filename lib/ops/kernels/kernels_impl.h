@@ -22,11 +22,23 @@ inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 template <typename K>
 KernelTable table_with(void (*to_int8)(const float*, size_t, void*, Int8Scale*),
                        size_t int8_bytes) {
-  KernelTable table = {pack_f32_impl, pack_bf16_impl,   pack_int8_impl,  gemm<F32>,
-                       nullptr,       gemm<K>,          to_bf16_impl,    to_int8,
-                       to_float_impl, bf16_to_f32_impl, gemm<Bf16AsF32>, layer_norm_impl,
-                       add_impl,      multiply_impl,    activate_impl,   softmax_impl,
-                       dot_impl,      attention_impl};
-  table.int8_bytes = int8_bytes;
-  return table;
+  return {.pack_f32 = pack_f32_impl,
+          .pack_bf16 = pack_bf16_impl,
+          .pack_int8 = pack_int8_impl,
+          .gemm_f32 = gemm<F32>,
+          .gemm_bf16 = nullptr,
+          .gemm_int8 = gemm<K>,
+          .to_bf16 = to_bf16_impl,
+          .to_int8 = to_int8,
+          .to_float = to_float_impl,
+          .bf16_to_f32 = bf16_to_f32_impl,
+          .gemm_bf16_as_f32 = gemm<Bf16AsF32>,
+          .layer_norm = layer_norm_impl,
+          .add = add_impl,
+          .multiply = multiply_impl,
+          .activate = activate_impl,
+          .softmax = softmax_impl,
+          .dot = dot_impl,
+          .attention = attention_impl,
+          .int8_bytes = int8_bytes};
 }
