@@ -57,25 +57,4 @@ void Rows::drop_unfinished() {
   in_row_ = false;
 }
 
-void append_json_number(std::string& out, double value) {
-  if (std::isfinite(value)) {
-    fmt::format_to(std::back_inserter(out), "{:.6g}", value);
-  } else {
-    out += "null";
-  }
-}
-
-void append_json_numbers(std::string& out, std::span<const float> values) {
-  out.push_back('[');
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out.push_back(',');
-    if (std::isfinite(values[i])) {
-      fmt::format_to(std::back_inserter(out), "{}", values[i]);
-    } else {
-      out += "null";
-    }
-  }
-  out.push_back(']');
-}
-
 }  // namespace bert

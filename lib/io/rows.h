@@ -58,10 +58,4 @@ class BERT_API Rows {
   bool in_row_ = false;
 };
 
-/// Appends a JSON number with six significant digits, as Rows::number; null if it is not finite.
-BERT_API void append_json_number(std::string& out, double value);
-
-/// Appends a JSON array of floats in their shortest form; values that are not finite become null.
-BERT_API void append_json_numbers(std::string& out, std::span<const float> values);
-
 }  // namespace bert
