@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/parse.h"
 #include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
@@ -20,14 +21,11 @@ struct Options {
   FinetuneOptions finetune;
 };
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size() && !text.empty();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
+/// The parts of a list with commas; none of an empty text.
+std::vector<std::string> list_of(const std::string& text) {
+  if (text.empty()) return {};
+  const auto parts = split(text, ',');
+  return {parts.begin(), parts.end()};
 }
 
 void add(tools::Command& app, Options& o) {
@@ -75,13 +73,13 @@ void settle(Options& o) {
   FinetuneOptions& f = o.finetune;
   f.model = resolve_model(o.model);
   f.train.texts = o.pair ? 2 : 1;
-  f.train.fields = split(o.fields);
-  f.labels = split(o.labels);
+  f.train.fields = list_of(o.fields);
+  f.labels = list_of(o.labels);
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
   f.balanced = o.class_weights == "balanced";
   bool some = f.balanced;
   if (!f.balanced) {
-    for (const std::string& weight : split(o.class_weights)) {
+    for (const std::string& weight : list_of(o.class_weights)) {
       char* end = nullptr;
       f.class_weights.push_back(std::strtod(weight.c_str(), &end));
       const auto value = static_cast<float>(f.class_weights.back());

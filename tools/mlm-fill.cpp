@@ -1,6 +1,7 @@
 // mlm-fill - fill the masks in each line of text. See man/mlm-fill.1.
 #include <deque>
 
+#include "base/parse.h"
 #include "common/options.h"
 #include "common/run.h"
 #include "mlm/mlm_fill.h"
@@ -48,16 +49,6 @@ void add(tools::Command& app, Options& o) {
       ->allow_extra_args(false);  // the next argument is a FILE
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 void finish(Options& o) {
   for (const std::string& text : o.verbalizers) {
     const size_t equals = text.find('=');
@@ -65,7 +56,8 @@ void finish(Options& o) {
       throw Error(Error::Kind::usage, "--verbalizer",
                   "found '" + printable(text) + "', wants LABEL=WORD,WORD");
     }
-    o.fill.verbalizers.push_back({text.substr(0, equals), split(text.substr(equals + 1), ',')});
+    const auto words = split(std::string_view(text).substr(equals + 1), ',');
+    o.fill.verbalizers.push_back({text.substr(0, equals), {words.begin(), words.end()}});
   }
   if (!o.gold.empty()) o.fill.truth = FillTruth::text;
   if (!o.labels.empty()) o.fill.truth = FillTruth::labels;

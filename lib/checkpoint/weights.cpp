@@ -230,11 +230,6 @@ WeightRef Weights::matrix(std::string_view name, size_t out, size_t in) const {
   return {reinterpret_cast<const std::byte*>(values.data()), DType::f32, out, in};
 }
 
-Linear Weights::linear(const std::string& name, size_t out, size_t in, Precision precision) const {
-  const std::string weight = name + ".weight";
-  return linear({&weight, 1}, out, in, floats(name + ".bias", {out}), precision);
-}
-
 Linear Weights::linear(std::span<const std::string> names, size_t out, size_t in,
                        std::vector<float> bias, Precision precision) const {
   // As the file has it, where it has just these, side by side.
