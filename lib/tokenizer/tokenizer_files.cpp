@@ -37,6 +37,7 @@ class Reader {
 
   void read_config();
   void choose_class(Json config);
+  void choose_class_of_model();
   void take_names_of_mpnet();
   void read_flags(Json config);
   void read_named_tokens(Json source);
@@ -112,6 +113,7 @@ void Reader::read_config() {
     read_named_tokens(root);
     read_config_tokens(root);
   }
+  if (!class_named_) choose_class_of_model();
   if (!config_names_tokens_) {
     if (const auto map = open_json("special_tokens_map.json")) read_named_tokens(map->root());
     read_added_tokens_json();
@@ -148,6 +150,20 @@ void Reader::choose_class(Json config) {
               fmt::format("the tokenizer {} is not supported, wants BertTokenizer or "
                           "MPNetTokenizer, or PreTrainedTokenizerFast for what tokenizer.json says",
                           printable(text)));
+}
+
+/// Where tokenizer_config.json names no class, transformers takes the model's own, which is called
+/// as the model's type is, but for capitals.
+void Reader::choose_class_of_model() {
+  constexpr std::string_view kClass = "MPNetTokenizer";
+  const auto config = open_json("config.json");
+  const auto type = config ? config->root().find("model_type") : std::nullopt;
+  if (!type || !type->is_string()) return;
+  const std::string name = std::string(type->as_string()) + "Tokenizer";
+  const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+  if (!std::equal(name.begin(), name.end(), kClass.begin(), kClass.end(), same)) return;
+  class_ = Class::mpnet;
+  take_names_of_mpnet();
 }
 
 /// The special tokens of MPNet, where the configuration does not say otherwise.

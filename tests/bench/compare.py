@@ -36,7 +36,7 @@ def make_sets(model_dir, text, folder, tokens):
     tokenizer = Tokenizer.from_file(str(Path(model_dir) / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    cls, sep = (tokenizer.token_to_id(t) for t in ("[CLS]", "[SEP]"))
+    first, last = tokenizer.encode("").ids  # [CLS] and [SEP], or <s> and </s>
     lines = [line for line in open(text, encoding="utf-8") if line.strip()]
     stream = [i for e in tokenizer.encode_batch(lines, add_special_tokens=False) for i in e.ids]
     rng = random.Random(1)
@@ -46,7 +46,7 @@ def make_sets(model_dir, text, folder, tokens):
         for n in lengths:
             if at + n > len(stream):
                 at = 0  # a small text is read again
-            sequences.append([cls, *stream[at : at + n - 2], sep])
+            sequences.append([first, *stream[at : at + n - 2], last])
             at += n - 2
         return sequences
 

@@ -4,6 +4,7 @@ A peer opens a model for a precision and runs batches of token ids; every one co
 of the same weights. `mean_vectors` is used once to see that a peer computes the same thing.
 """
 
+import inspect
 import os
 from pathlib import Path
 
@@ -32,7 +33,8 @@ class PyTorch:
 
         torch.set_num_threads(threads)
         self.torch = torch
-        self.model = AutoModel.from_pretrained(model_dir, dtype=torch.float32, attn_implementation="sdpa").eval()
+        # Attention as transformers chooses it: sdpa, but for families that have it not (MPNet).
+        self.model = AutoModel.from_pretrained(model_dir, dtype=torch.float32).eval()
         if precision == "bf16":
             self.model = self.model.to(torch.bfloat16)
         if precision == "int8":
@@ -52,6 +54,13 @@ class PyTorch:
         return output.float().numpy()
 
 
+def feed_of(sequences, names):
+    """The inputs of these names, padded."""
+    ids, mask = padded(sequences)
+    values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    return {name: values[name] for name in names}
+
+
 def export_onnx(model_dir, path):
     import torch
     from transformers import AutoModel
@@ -61,18 +70,19 @@ def export_onnx(model_dir, path):
             super().__init__()
             self.model = model
 
-        def forward(self, input_ids, attention_mask, token_type_ids):
-            return self.model(
-                input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-            ).last_hidden_state
+        def forward(self, *values):
+            return self.model(**dict(zip(names, values))).last_hidden_state
 
     model = AutoModel.from_pretrained(model_dir, dtype=torch.float32, attn_implementation="eager").eval()
+    known = inspect.signature(model.forward).parameters  # some families have no token types
+    names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in known]
     ones = torch.ones(2, 8, dtype=torch.long)
-    names = ["input_ids", "attention_mask", "token_type_ids"]
+    ids = ones * (model.config.vocab_size - 1)  # no padding among them: positions count on
+    values = {"input_ids": ids, "attention_mask": ones, "token_type_ids": ones * 0}
     axes = {name: {0: "batch", 1: "length"} for name in names + ["last_hidden_state"]}
     torch.onnx.export(
-        Encoder(model), (ones, ones, ones * 0), path, input_names=names, output_names=["last_hidden_state"],
-        dynamic_axes=axes, opset_version=17, dynamo=False,
+        Encoder(model), tuple(values[name] for name in names), path, input_names=names,
+        output_names=["last_hidden_state"], dynamic_axes=axes, opset_version=17, dynamo=False,
     )
 
 
@@ -104,6 +114,7 @@ class OnnxRuntime:
         options.intra_op_num_threads = threads
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         self.session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self.names = [entry.name for entry in self.session.get_inputs()]
 
     @staticmethod
     def convert(model_dir, cache, precision):
@@ -122,9 +133,7 @@ class OnnxRuntime:
         return quantize_onnx(fused) if precision == "int8" else fused
 
     def run(self, sequences):
-        ids, mask = padded(sequences)
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        return self.session.run(None, feed)[0]
+        return self.session.run(None, feed_of(sequences, self.names))[0]
 
     def numpy(self, output):
         return output
@@ -147,13 +156,11 @@ class OpenVino:
             "NUM_STREAMS": 1,
             "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
         }
+        self.names = [entry.any_name for entry in model.inputs]
         self.request = core.compile_model(model, "CPU", hints).create_infer_request()
 
     def run(self, sequences):
-        ids, mask = padded(sequences)
-        result = self.request.infer(
-            {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}, share_inputs=True
-        )
+        result = self.request.infer(feed_of(sequences, self.names), share_inputs=True)
         return next(iter(result.values()))
 
     def numpy(self, output):

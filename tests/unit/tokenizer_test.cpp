@@ -477,6 +477,26 @@ TEST_CASE("tokenizer_config.json: flags, names, lengths, classes") {
         Error::Kind::data);
 }
 
+TEST_CASE("a tokenizer without a class is the one of the model's type") {
+  Directory directory;
+  directory.add("vocab.txt", "<s>\n<pad>\n</s>\n[UNK]\n[CLS]\n[SEP]\na\n<mask>\n");
+  const auto ids = [&](std::string_view text) {
+    const Tokenizer tokenizer = Tokenizer::open(directory.path());
+    Tokenizer::Scratch scratch;
+    Encoding out;
+    tokenizer.encode(text, {}, out, scratch);
+    return out.input_ids;
+  };
+  directory.add("config.json", R"({"model_type":"mpnet"})");
+  CHECK(ids("A <mask>") == std::vector<int32_t>{0, 6, 7, 2});
+  directory.add("tokenizer_config.json", R"({"tokenizer_class":"BertTokenizer"})");
+  CHECK(ids("A") == std::vector<int32_t>{4, 6, 5});
+  directory.add("tokenizer_config.json", R"({"cls_token":"[CLS]"})");
+  CHECK(ids("A") == std::vector<int32_t>{4, 6, 2});
+  directory.add("config.json", R"({"model_type":"bert"})");
+  CHECK(ids("A") == std::vector<int32_t>{4, 6, 5});
+}
+
 TEST_CASE("the frame is data: a template of any special tokens around one text and two") {
   Directory directory;
   const auto special = [](std::string_view token, int type) {
