@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -11,37 +10,18 @@
 #include <string>
 
 #include "base/error.h"
+#include "crc32.h"
 #include "io/json.h"
 #include "temporary.h"
 #include "tokenizer/wordpiece.h"
 
 using namespace bert;
 using namespace std::string_literals;
+using test::Crc32;
 
 namespace {
 
 const std::string kTokens = std::string(BERT_TESTS_DIR) + "/golden/tokens/";
-
-/// CRC-32 of numbers, written little endian.
-class Crc32 {
- public:
-  void add(uint32_t number) {
-    for (int k = 0; k < 4; ++k, number >>= 8) crc_ = kTable[(crc_ ^ number) & 0xFF] ^ (crc_ >> 8);
-  }
-  uint32_t value() const { return ~crc_; }
-
- private:
-  static constexpr auto kTable = [] {
-    std::array<uint32_t, 256> table{};
-    for (uint32_t i = 0; i < 256; ++i) {
-      table[i] = i;
-      for (int k = 0; k < 8; ++k)
-        table[i] = (table[i] >> 1) ^ (0xEDB88320u & (0u - (table[i] & 1)));
-    }
-    return table;
-  }();
-  uint32_t crc_ = ~0u;
-};
 
 struct FlagSet {
   const char* name;

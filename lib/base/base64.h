@@ -1,0 +1,13 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bert {
+
+/// The bytes that `text` stands for (RFC 4648, section 4, with padding); nullopt if it is not
+/// base64.
+std::optional<std::string> decode_base64(std::string_view text);
+
+}  // namespace bert
