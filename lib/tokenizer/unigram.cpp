@@ -46,7 +46,7 @@ struct Unigram::Buffers : SubwordModel::Scratch {
 
 Unigram::Unigram(const Vocab& vocab, UnigramOptions options, std::string_view where)
     : scores_(std::move(options.scores)),
-      trie_(vocab.pieces()),
+      trie_(vocab.pieces(), [&](size_t id) { return vocab.text(static_cast<int32_t>(id)); }),
       unk_id_(options.unk_id),
       byte_fallback_(options.byte_fallback) {
   const size_t pieces = vocab.pieces();
@@ -64,7 +64,6 @@ Unigram::Unigram(const Vocab& vocab, UnigramOptions options, std::string_view wh
       bad(where, fmt::format("the score of piece {} is not a finite number", id));
     }
     if (!is_utf8(text)) bad(where, fmt::format("piece {} is not UTF-8", id));
-    trie_.add(text, static_cast<int32_t>(id));
     least = std::min(least, scores_[id]);
   }
   unk_score_ = least - kUnknownPenalty;
@@ -106,16 +105,15 @@ size_t Unigram::advance(std::string_view word, Buffers& b, size_t i) const {
   };
   size_t longest = i + 1;
   bool single = false;
-  uint32_t node = PieceTrie::kRoot;
-  for (size_t k = i; node != 0 && read_place(word, b, k); ++k) {
-    const PieceTrie::Edge* edge = trie_.find(node, b.places[k].code_point);
-    if (!edge) break;
+  const PieceTrie::Edge* edge = trie_.first(b.places[i].code_point);
+  for (size_t k = i; edge; edge = trie_.next(*edge, b.places[k].code_point)) {
+    ++k;
     if (edge->value >= 0) {
-      relax(k + 1, scores_[static_cast<size_t>(edge->value)], edge->value);
-      longest = k + 1;
-      single |= k == i;
+      relax(k, scores_[static_cast<size_t>(edge->value)], edge->value);
+      longest = k;
+      single |= k == i + 1;
     }
-    node = edge->child;
+    if (!read_place(word, b, k)) break;
   }
   if (!single) relax(i + 1, unk_score_, unk_id_.value_or(kNoUnknown));
   return longest;

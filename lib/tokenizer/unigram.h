@@ -37,8 +37,6 @@ class Unigram final : public SubwordModel {
   /// Error(data) for an unknown character if there is no unk_id.
   void split(std::string_view word, Scratch& scratch, std::vector<Subword>& out) const override;
 
-  size_t longest_piece() const { return trie_.longest(); }  ///< in characters
-
  private:
   /// A character of the word, and the best way to the place before it.
   struct Place {
