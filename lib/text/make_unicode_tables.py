@@ -22,7 +22,8 @@ CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 BLOCK = 128
 
 # The order is that of the constants in unicode.h.
-REMOVED, SPACE, WHITE, PUNCTUATION, CJK, MARK, DECOMPOSES, COMBINING, LOWERS, WORD = (1 << i for i in range(10))
+(REMOVED, SPACE, WHITE, PUNCTUATION, CJK, MARK, DECOMPOSES, COMBINING, LOWERS, WORD, LETTER, NUMBER, COMPATIBLE,
+ ANY_MARK) = (1 << i for i in range(14))
 
 
 def bert(**on):
@@ -77,12 +78,53 @@ def word_characters():
     return {c for c in CODE_POINTS if tokenizer.encode(chr(c) + "@", add_special_tokens=False).ids[-1:] != [1]}
 
 
+def check_compatible_decompositions(nfd, nfkd):
+    """As check_decompositions, for the code points whose compatibility decomposition is another."""
+    utf8proc = ctypes.CDLL(ctypes.util.find_library("utf8proc"))
+    buffer = (ctypes.c_int32 * 32)()
+    last_class = ctypes.c_int(0)
+    for c in CODE_POINTS:
+        expected = nfkd(chr(c))
+        if expected == nfd(chr(c)):
+            continue
+        n = utf8proc.utf8proc_decompose_char(c, buffer, 32, 1 << 4 | 1 << 2, ctypes.byref(last_class))  # .. | COMPAT
+        assert 0 < n <= 18, hex(c)
+        assert nfd("".join(map(chr, buffer[:n]))) == expected, hex(c)
+
+
+def regex_class(split, ch):
+    r"""\p{L}, \p{N} or \s of the pattern that splits words of byte-level vocabularies; 0: none of them."""
+    if len(split("a" + ch)) == 1:
+        return LETTER
+    if len(split("1" + ch)) == 1:
+        return NUMBER
+    return 0 if len(split("!" + ch)) == 1 else WHITE
+
+
+def compositions():
+    """[(first, second, composite)] of the reference's NFC, without Hangul, which is arithmetic."""
+    nfc, nfd, nfkd = (f().normalize_str for f in (normalizers.NFC, normalizers.NFD, normalizers.NFKD))
+    check_compatible_decompositions(nfd, nfkd)
+    found = []
+    for c in CODE_POINTS:
+        parts = unicodedata.decomposition(chr(c)).split()
+        if len(parts) != 2 or parts[0].startswith("<"):
+            assert nfd(chr(c)) == chr(c) or nfc(nfd(chr(c))) != chr(c) or len(parts) == 2 or 0xAC00 <= c < 0xD7A4, hex(c)
+            continue
+        first, second = (int(x, 16) for x in parts)
+        if nfc(chr(first) + chr(second)) == chr(c):
+            found.append((first, second, c))
+    return sorted(found)
+
+
 def classes():
     clean, cjk, strip = bert(clean_text=True), bert(handle_chinese_chars=True), bert(strip_accents=True)
     lower, nfd = bert(lowercase=True), normalizers.NFD().normalize_str
     split = pre_tokenizers.BertPreTokenizer().pre_tokenize_str
     combining, words = known_combining_classes(nfd), word_characters()
     check_decompositions(nfd)
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str
+    accents, nfkd = normalizers.StripAccents().normalize_str, normalizers.NFKD().normalize_str
     bits, lowered = [0] * 0x110000, {}
     for c in CODE_POINTS:
         ch, b = chr(c), 0
@@ -96,6 +138,11 @@ def classes():
         b |= DECOMPOSES if nfd(ch) != ch else MARK if strip(ch) == "" else 0
         b |= COMBINING if c in combining else 0
         b |= WORD if c in words else 0
+        b |= COMPATIBLE if nfkd(ch) != nfd(ch) else 0
+        b |= ANY_MARK if accents(ch) == "" else 0
+        kind = regex_class(byte_level, ch)
+        assert (kind == WHITE) == (b & WHITE != 0), hex(c)  # \s is the white space of the other splits
+        b |= kind
         if lower(ch) != ch:
             b |= LOWERS
             lowered[c] = lower(ch)
@@ -142,6 +189,9 @@ def main():
     emit(out, "kKinds", "uint16_t", kinds, 16)
     emit(out, "kIndex", "uint16_t", index, 24)
     emit(out, "kBlocks", "uint8_t", [k for block in blocks for k in block], 32)
+    pairs = [f"{{{first:#x}, {second:#x}, {composite:#x}}}" for first, second, composite in compositions()]
+    emit(out, "kCompositions", "Composition", pairs, 5)
+    out.write(f"const size_t kCompositionsSize = {len(pairs)};\n\n")
     ranges = [f"{{{first:#x}, {last:#x}, {step}, {delta}}}" for first, last, step, delta in lower_ranges(lowered)]
     emit(out, "kLower", "LowerRange", ranges, 4)
     out.write(f"const size_t kLowerSize = {len(ranges)};\n\n}}  // namespace bert::unicode_tables\n")

@@ -36,6 +36,39 @@ size_t decompose(char32_t c, char32_t out[4]) {
   return static_cast<size_t>(n);
 }
 
+size_t decompose_compatible(char32_t c, char32_t out[18]) {
+  if (!(char_class(c) & kCharCompatible)) return decompose(c, out);
+  utf8proc_int32_t parts[32];
+  int boundclass = 0;
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
+  const auto n =
+      utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts, 32, options, &boundclass);
+  if (n < 1 || n > 18) return decompose(c, out);
+  for (utf8proc_ssize_t i = 0; i < n; ++i) out[i] = static_cast<char32_t>(parts[i]);
+  return static_cast<size_t>(n);
+}
+
+char32_t compose(char32_t first, char32_t second) {
+  constexpr char32_t kL = 0x1100, kV = 0x1161, kT = 0x11A7, kS = 0xAC00;  // Hangul: L V, LV T
+  constexpr char32_t kLs = 19, kVs = 21, kTs = 28;
+  if (first >= kL && first < kL + kLs && second >= kV && second < kV + kVs) {
+    return kS + ((first - kL) * kVs + (second - kV)) * kTs;
+  }
+  if (first >= kS && first < kS + kLs * kVs * kTs && (first - kS) % kTs == 0 && second > kT &&
+      second < kT + kTs) {
+    return first + (second - kT);
+  }
+  using namespace unicode_tables;
+  const Composition wanted{static_cast<int32_t>(first), static_cast<int32_t>(second), 0};
+  const Composition* end = kCompositions + kCompositionsSize;
+  const Composition* found =
+      std::lower_bound(kCompositions, end, wanted, [](const Composition& a, const Composition& b) {
+        return a.first != b.first ? a.first < b.first : a.second < b.second;
+      });
+  const bool equal = found != end && found->first == wanted.first && found->second == wanted.second;
+  return equal ? static_cast<char32_t>(found->composite) : 0;
+}
+
 uint8_t combining_class(char32_t c) {
   if (!(char_class(c) & kCharCombining)) return 0;
   return static_cast<uint8_t>(

@@ -23,6 +23,10 @@ enum CharClass : uint16_t {
   kCharCombining = 1 << 7,    ///< combining class other than 0
   kCharLowers = 1 << 8,       ///< lower case differs
   kCharWord = 1 << 9,         ///< \w of the regular expressions beside single_word tokens
+  kCharLetter = 1 << 10,      ///< \p{L} of the pattern that splits words of byte-level vocabularies
+  kCharNumber = 1 << 11,      ///< its \p{N}; its \s is kCharWhite
+  kCharCompatible = 1 << 12,  ///< its compatibility decomposition is not the canonical one
+  kCharAnyMark = 1 << 13,     ///< M: StripAccents drops it
 };
 
 inline unsigned char_class(char32_t c) {
@@ -36,6 +40,12 @@ size_t to_lower(char32_t c, char32_t out[2]);
 
 /// The full canonical decomposition of `c` in out[0..n), n <= 4; `c` itself if it has none.
 size_t decompose(char32_t c, char32_t out[4]);
+
+/// As decompose, the compatibility decomposition: NFKD of `c` alone, n <= 18.
+size_t decompose_compatible(char32_t c, char32_t out[18]);
+
+/// The character that NFC makes of two neighbours; 0 if it leaves both.
+char32_t compose(char32_t first, char32_t second);
 
 /// The canonical combining class of `c`; a starter has 0.
 uint8_t combining_class(char32_t c);

@@ -16,10 +16,19 @@ struct LowerRange {
   int32_t delta;
 };
 
+/// Two characters that NFC composes into one.
+struct Composition {
+  int32_t first;
+  int32_t second;
+  int32_t composite;
+};
+
 extern const uint16_t kKinds[];    ///< the sets of properties that occur
 extern const uint16_t kIndex[];    ///< [code point >> kBlockBits]: its block
 extern const uint8_t kBlocks[];    ///< [block, code point in the block]: index into kKinds
 extern const LowerRange kLower[];  ///< in ascending order
 extern const size_t kLowerSize;
+extern const Composition kCompositions[];  ///< in ascending order of the first two
+extern const size_t kCompositionsSize;
 
 }  // namespace bert::unicode_tables

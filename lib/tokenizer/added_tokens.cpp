@@ -45,6 +45,12 @@ void AddedTokenMatcher::finish() {
   if (first(patterns_.front()) == first(patterns_.back())) only_first_ = first(patterns_.front());
 }
 
+bool AddedTokenMatcher::stays_between_blanks() const {
+  return std::none_of(patterns_.begin(), patterns_.end(), [](const Pattern& p) {
+    return p.token->rstrip || p.text.find(' ') != std::string::npos;
+  });
+}
+
 const AddedTokenMatcher::Pattern* AddedTokenMatcher::find(std::string_view text, size_t from,
                                                           size_t& at) const {
   for (size_t i = from; i < text.size(); ++i) {

@@ -34,6 +34,8 @@ class AddedTokenMatcher {
   void add(std::string pattern, const AddedToken& token);
   void finish();
   bool empty() const { return patterns_.empty(); }
+  /// Whether no match has a blank in it or behind it: a text may be cut before a single blank.
+  bool stays_between_blanks() const;
 
   /// Goes through the matches in `text`, their white space included, in order. `from` is where to
   /// look and `taken` how far the last match reached; both begin at 0. False if there is no more.

@@ -7,9 +7,12 @@
 #include "base/error.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/clean_up.h"
+#include "tokenizer/composed.h"
+#include "tokenizer/decoder.h"
 #include "tokenizer/offset_trimmer.h"
 #include "tokenizer/tokenizer_files.h"
 #include "tokenizer/truncation.h"
+#include "tokenizer/word_marks.h"
 #include "tokenizer/wordpiece.h"
 
 namespace bert {
@@ -29,10 +32,13 @@ struct Tokenizer::State {
 
   const uint64_t serial;  ///< tells tokenizers apart, also those that lived at the same address
   TokenizerFiles files;
-  WordPiece wordpiece;
-  AddedTokenMatcher raw;         ///< added tokens of the text as it is
-  AddedTokenMatcher normalized;  ///< of the normalised text
+  std::optional<Composed> composed;    ///< either this ..
+  std::optional<WordPiece> wordpiece;  ///< .. or this one
+  AddedTokenMatcher raw;               ///< added tokens of the text as it is
+  AddedTokenMatcher normalized;        ///< of the normalised text
   OffsetTrimmer trimmer;
+  Decoder decoder;
+  WordMarks marks;
   std::vector<bool> special;  ///< [vocab_size]
   /// Tokens of `normalized` whose normalised text, which is how the reference spells them, is
   /// another.
@@ -42,16 +48,24 @@ struct Tokenizer::State {
   int32_t pad_id;
   int32_t mask_id;
 
+  void add_pattern(const AddedToken& token);
   void segment(std::string_view text, size_t begin, size_t end, bool literal,
-               WordPiece::Scratch& scratch, std::vector<NormalizedChar>& chars,
-               PieceBuffer& out) const;
+               Tokenizer::Scratch::State& scratch, PieceBuffer& out) const;
   void split_normalized(const std::vector<NormalizedChar>& chars, bool literal,
                         WordPiece::Scratch& scratch, PieceBuffer& out) const;
 };
 
 struct Tokenizer::Scratch::State {
-  explicit State(const WordPiece& model) : wordpiece(model) {}
-  WordPiece::Scratch wordpiece;
+  State(const std::optional<Composed>& parts, const std::optional<WordPiece>& words) {
+    if (parts) composed.emplace(*parts);
+    if (words) wordpiece.emplace(*words);
+  }
+  /// Words so far in the text, and invalid parts of UTF-8.
+  int32_t& next_word() { return composed ? composed->next_word : wordpiece->next_word; }
+  size_t replaced() const { return composed ? composed->replaced : wordpiece->replaced; }
+
+  std::optional<Composed::Scratch> composed;    ///< either this ..
+  std::optional<WordPiece::Scratch> wordpiece;  ///< .. or this one
   PieceBuffer buffer;
   std::vector<NormalizedChar> chars;
   std::vector<Piece> first;   ///< pieces of the text
@@ -65,47 +79,68 @@ Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
 Tokenizer::Scratch::~Scratch() = default;
 
 Tokenizer::State::State(TokenizerFiles read)
-    : serial(next_serial()), files(std::move(read)), wordpiece(files.vocab, files.wordpiece) {
+    : serial(next_serial()), files(std::move(read)), marks(files) {
+  if (files.parts) {
+    composed.emplace(*files.parts, files.vocab, files.wordpiece.unk_id);
+    *files.parts = {};  // their tables are in the model
+  } else {
+    wordpiece.emplace(files.vocab, files.wordpiece);
+  }
   special.resize(files.vocab.size());
-  Normalizer normalizer(files.wordpiece.normalizer);
   // Special tokens are looked for before others with the same text.
   for (const bool special_first : {true, false}) {
     for (const AddedToken& token : files.added_tokens) {
       if (token.special != special_first) continue;
       if (token.special) special[static_cast<size_t>(token.id)] = true;
-      if (!token.normalized) {
-        raw.add(token.content, token);
-        continue;
-      }
-      std::string pattern;
-      normalizer.start(token.content, 0);
-      for (NormalizedChar c; normalizer.next(c);) {
-        char bytes[4];
-        pattern.append(bytes, encode_utf8(c.code_point, bytes));
-      }
-      if (pattern != token.content) respelled.emplace(token.id, pattern);
-      normalized.add(std::move(pattern), token);
+      add_pattern(token);
     }
   }
   raw.finish();
   normalized.finish();
+  if (composed) composed->set_added(&normalized);
   if (files.trim_offsets) {
     trimmer = OffsetTrimmer(files.vocab, files.added_tokens, files.add_prefix_space);
   }
+  if (files.has_decoder) decoder = Decoder(files.decoders);
   cls_id = files.vocab.find(files.cls_token);
   sep_id = files.vocab.find(files.sep_token);
   pad_id = files.vocab.find(files.pad_token);
   mask_id = files.vocab.find(files.mask_token);
 }
 
-/// The pieces of text[begin, end), in which no token of `raw` stands.
-void Tokenizer::State::segment(std::string_view text, size_t begin, size_t end, bool literal,
-                               WordPiece::Scratch& scratch, std::vector<NormalizedChar>& chars,
-                               PieceBuffer& out) const {
-  if (normalized.empty()) {
-    wordpiece.run(text, begin, end, scratch, out);
+void Tokenizer::State::add_pattern(const AddedToken& token) {
+  if (!token.normalized) {
+    raw.add(token.content, token);
     return;
   }
+  std::string pattern;
+  if (composed) {
+    pattern = composed->normalizer().run(token.content);
+  } else {
+    Normalizer normalizer(files.wordpiece.normalizer);
+    normalizer.start(token.content, 0);
+    for (NormalizedChar c; normalizer.next(c);) {
+      char bytes[4];
+      pattern.append(bytes, encode_utf8(c.code_point, bytes));
+    }
+  }
+  if (pattern != token.content) respelled.emplace(token.id, pattern);
+  normalized.add(std::move(pattern), token);
+}
+
+/// The pieces of text[begin, end), in which no token of `raw` stands.
+void Tokenizer::State::segment(std::string_view text, size_t begin, size_t end, bool literal,
+                               Tokenizer::Scratch::State& buffers, PieceBuffer& out) const {
+  if (composed) {
+    composed->run(text, begin, end, literal, *buffers.composed, out);
+    return;
+  }
+  WordPiece::Scratch& scratch = *buffers.wordpiece;
+  if (normalized.empty()) {
+    wordpiece->run(text, begin, end, scratch, out);
+    return;
+  }
+  std::vector<NormalizedChar>& chars = buffers.chars;
   chars.clear();
   scratch.normalizer.start(text.substr(begin, end - begin), static_cast<uint32_t>(begin));
   for (NormalizedChar c; scratch.normalizer.next(c);) chars.push_back(c);
@@ -132,8 +167,8 @@ void Tokenizer::State::split_normalized(const std::vector<NormalizedChar>& chars
   size_t taken = 0;
   AddedTokenMatcher::Match match{};
   while (!out.stopped() && normalized.next(text, literal, from, taken, match)) {
-    skip(match.begin, [&](const NormalizedChar& c) { wordpiece.feed(c, scratch, out); });
-    wordpiece.finish_word(scratch, out);
+    skip(match.begin, [&](const NormalizedChar& c) { wordpiece->feed(c, scratch, out); });
+    wordpiece->finish_word(scratch, out);
     const size_t first = done;
     skip(match.end, [](const NormalizedChar&) {});
     if (done > first) {
@@ -142,10 +177,10 @@ void Tokenizer::State::split_normalized(const std::vector<NormalizedChar>& chars
     out.flush_if_full();
   }
   skip(text.size(), [&](const NormalizedChar& c) {
-    wordpiece.feed(c, scratch, out);
+    wordpiece->feed(c, scratch, out);
     out.flush_if_full();
   });
-  wordpiece.finish_word(scratch, out);
+  wordpiece->finish_word(scratch, out);
 }
 
 Tokenizer::Tokenizer() = default;
@@ -162,7 +197,7 @@ Tokenizer Tokenizer::open(const std::string& directory) {
 /// The scratch's buffers, made for this tokenizer on first use.
 Tokenizer::Scratch::State& Tokenizer::prepare(Scratch& scratch) const {
   if (!scratch.state_ || scratch.state_->owner != state_->serial) {
-    scratch.state_ = std::make_unique<Scratch::State>(state_->wordpiece);
+    scratch.state_ = std::make_unique<Scratch::State>(state_->composed, state_->wordpiece);
     scratch.state_->owner = state_->serial;
   }
   return *scratch.state_;
@@ -180,7 +215,6 @@ size_t Tokenizer::run(std::string_view text, bool literal, size_t portion, Scrat
     throw Error(Error::Kind::data, "", "the text has 4 GiB or more, offsets have 32 bits");
   }
   PieceBuffer& out = scratch.buffer;
-  WordPiece::Scratch& words = scratch.wordpiece;
   PieceBuffer::Edit trim;
   if (!state_->trimmer.empty()) {
     trim = [&, first = true](std::span<Piece> pieces) mutable {
@@ -189,26 +223,27 @@ size_t Tokenizer::run(std::string_view text, bool literal, size_t portion, Scrat
     };
   }
   out.start(&sink, std::min(portion, kPortion), std::move(trim));
-  state_->wordpiece.start(words);
+  if (scratch.composed) state_->composed->start(*scratch.composed);
+  if (scratch.wordpiece) state_->wordpiece->start(*scratch.wordpiece);
   size_t begin = 0;
   size_t from = 0;
   size_t taken = 0;
   AddedTokenMatcher::Match match{};
   while (!out.stopped() && state_->raw.next(text, literal, from, taken, match)) {
     if (begin < match.begin) {
-      state_->segment(text, begin, match.begin, literal, words, scratch.chars, out);
+      state_->segment(text, begin, match.begin, literal, scratch, out);
     }
     out.push({match.token->id,
               {static_cast<uint32_t>(match.begin), static_cast<uint32_t>(match.end)},
-              words.next_word++});
+              scratch.next_word()++});
     out.flush_if_full();
     begin = match.end;
   }
   if (!out.stopped() && begin < text.size()) {
-    state_->segment(text, begin, text.size(), literal, words, scratch.chars, out);
+    state_->segment(text, begin, text.size(), literal, scratch, out);
   }
   out.flush();
-  return words.replaced;
+  return scratch.replaced();
 }
 
 /// At most `limit` + 1 pieces of a text, which tell whether it has more than `limit`.
@@ -313,20 +348,15 @@ void Tokenizer::encode_pair_windows(std::string_view question, std::string_view 
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
-  const std::string_view prefix = state_->files.vocab.continuing_prefix();
-  std::string text;
-  bool first = true;
+  std::vector<std::string> tokens;
   for (const int32_t id : ids) {
     const std::string_view piece = token(id);
     if (piece.empty()) continue;
     // A special token that normalising respells is not known as one here, as in the reference.
     if (skip_special_tokens && is_special(id) && !state_->respelled.contains(id)) continue;
-    const bool continues = !first && piece.starts_with(prefix);
-    std::string part(first || continues ? "" : " ");
-    part.append(piece, continues ? prefix.size() : 0);
-    first = false;
-    text += state_->files.decoder_cleanup ? clean_up_tokens(std::move(part)) : part;
+    tokens.emplace_back(piece);
   }
+  std::string text = state_->decoder.decode(std::move(tokens));
   return state_->files.text_cleanup ? clean_up_text(std::move(text)) : text;
 }
 
@@ -354,12 +384,14 @@ std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
   return id < 0 ? std::nullopt : std::optional(id);
 }
 
+bool Tokenizer::marks_beginnings() const { return state_->marks.marks_beginnings(); }
+
 bool Tokenizer::continues_word(int32_t id) const {
-  return token(id).starts_with(state_->files.vocab.continuing_prefix()) && !is_special(id);
+  return !is_special(id) && state_->marks.continues_word(token(id));
 }
 
 std::string_view Tokenizer::piece_text(int32_t id) const {
-  return token(id).substr(continues_word(id) ? state_->files.vocab.continuing_prefix().size() : 0);
+  return is_special(id) ? token(id) : state_->marks.text(id, token(id));
 }
 
 bool Tokenizer::is_special(int32_t id) const {
@@ -383,7 +415,7 @@ int32_t Tokenizer::sep_id() const { return state_->sep_id; }
 int32_t Tokenizer::pad_id() const { return state_->pad_id; }
 int32_t Tokenizer::mask_id() const { return state_->mask_id; }
 std::string_view Tokenizer::mask_token() const { return state_->files.mask_token; }
-bool Tokenizer::lowercase() const { return state_->files.wordpiece.normalizer.lowercase; }
+bool Tokenizer::lowercase() const { return state_->files.lowercase; }
 const std::string& Tokenizer::case_fault() const { return state_->files.case_fault; }
 const Frame& Tokenizer::frame() const { return state_->files.frames.single; }
 const Frame& Tokenizer::pair_frame() const { return state_->files.frames.pair; }

@@ -25,9 +25,9 @@ struct EncodeOptions {
   bool literal = false;  ///< a special token typed in the text stays text ([, mask, ])
 };
 
-/// WordPiece of BERT (Devlin et al. 2019; Wu et al. 2016) and MPNet, equal in ids, type ids and
-/// offsets to Hugging Face tokenizers 0.23: added tokens, clean-up, CJK spacing, lower-casing,
-/// accent stripping, punctuation split, greedy longest-match-first pieces. Unicode tables are the
+/// Texts to ids, equal in ids, type ids and offsets to Hugging Face tokenizers 0.23: the WordPiece
+/// of BERT (Devlin et al. 2019; Wu et al. 2016) and MPNet, the byte-level BPE of RoBERTa, and what
+/// a tokenizer.json composes of normalizers, pre-tokenizers and a model. Unicode tables are the
 /// reference's, not this year's.
 ///
 /// Thread rule: const after open(); each thread brings its own Scratch.
@@ -47,8 +47,9 @@ class BERT_API Tokenizer {
     std::unique_ptr<State> state_;
   };
 
-  /// Reads tokenizer.json if there is one, else vocab.txt, with tokenizer_config.json and
-  /// special_tokens_map.json. Throws Error (no_input, data, unsupported) naming the file.
+  /// Reads tokenizer.json if there is one, else vocab.json and merges.txt, else vocab.txt, with
+  /// tokenizer_config.json and special_tokens_map.json. Throws Error (no_input, data, unsupported)
+  /// naming the file.
   static Tokenizer open(const std::string& directory);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -88,9 +89,14 @@ class BERT_API Tokenizer {
   /// Appends the texts of `pieces` to `out`, a blank after each.
   void append_tokens(std::span<const Piece> pieces, std::string& out) const;
   std::optional<int32_t> token_to_id(std::string_view token) const;
-  /// Whether the token is a piece that goes on with a word, as "##ing" in BERT.
+  /// Whether tokens that begin a word behind a blank are marked (U+0120 in byte-level vocabularies,
+  /// U+2581 in those of sentencepiece), and not those that go on with one ("##" in BERT).
+  bool marks_beginnings() const;
+  /// Whether the token is a piece that goes on with a word, as "##ing" in BERT, or one without the
+  /// mark of a beginning.
   bool continues_word(int32_t id) const;
-  /// The token as it stands in a text: "ing" for "##ing".
+  /// The token as it stands in a text, without the blank before it: "ing" for "##ing". In
+  /// byte-level vocabularies its bytes, which may be a part of a character.
   std::string_view piece_text(int32_t id) const;
   /// Whether the id is that of a special token ([PAD] [UNK] [CLS] [SEP] [MASK] and added special
   /// ones).

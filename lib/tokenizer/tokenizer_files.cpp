@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
+#include "tokenizer/merges_txt.h"
+#include "tokenizer/parts_json.h"
 #include "tokenizer/tokenizer_json.h"
 #include "tokenizer/vocab_txt.h"
 
@@ -18,11 +20,6 @@ namespace {
 
 [[noreturn]] void bad(const std::string& where, std::string_view what) {
   throw Error(Error::Kind::data, where, what);
-}
-
-bool flag(Json object, std::string_view key, bool fallback) {
-  const auto value = object.find(key);
-  return value && !value->is_null() ? value->as_bool() : fallback;
 }
 
 /// Reads the files of one directory; the order of its steps is that of the reference.
@@ -38,16 +35,21 @@ class Reader {
   void read_config();
   void choose_class(Json config);
   void choose_class_of_model();
-  void take_names_of_mpnet();
+  void take_names_of_roberta();
   void read_flags(Json config);
   void read_named_tokens(Json source);
   void read_config_tokens(Json config);
   void read_added_tokens_json();
 
   void use_vocab_txt();
+  void use_vocab_json();
   void use_tokenizer_json();
+  void settle_class(const TokenizerJson& json);
   void use_frame(TokenizerJson& json);
+  void use_decoder(TokenizerJson& json);
+  void use_parts(TokenizerParts parts);
   void merge_flags(const TokenizerJson& json);
+  void take_known_names();
 
   void add_token(AddedToken token, std::optional<int64_t> wanted_id, const std::string& where);
   void settle_special_tokens();
@@ -69,12 +71,17 @@ class Reader {
     std::optional<bool> lowercase;
     std::optional<bool> handle_chinese_chars;
     std::optional<bool> strip_accents;
+    std::optional<bool> add_prefix_space;
+    std::optional<bool> trim_offsets;
   } flags_;
   bool config_names_tokens_ = false;
-  /// What transformers builds: the tokenizer of BERT or MPNet, or what tokenizer.json says.
-  enum class Class { bert, mpnet, as_written };
+  /// What transformers builds: the tokenizer of BERT or MPNet, or what tokenizer.json says, where
+  /// RoBERTa's takes the blank before a text from the configuration.
+  enum class Class { bert, mpnet, roberta, as_written };
   Class class_ = Class::bert;
   bool class_named_ = false;
+  std::string class_name_;
+  bool any_class_ = false;              ///< a class without special tokens of its own
   std::set<const std::string*> named_;  ///< which of files_'s names the configuration says
   bool bare_ = false;  ///< a tokenizer.json that no model and no class is with: it says all
 };
@@ -87,20 +94,24 @@ std::optional<JsonDocument> Reader::open_json(std::string_view name) const {
 
 TokenizerFiles Reader::read() {
   const bool json = file_exists(path("tokenizer.json"));
-  if (!json && !file_exists(path("vocab.txt"))) {
-    throw Error(Error::Kind::no_input, directory_, "has no tokenizer.json and no vocab.txt");
+  const bool merges = file_exists(path("vocab.json")) && file_exists(path("merges.txt"));
+  if (!json && !merges && !file_exists(path("vocab.txt"))) {
+    throw Error(Error::Kind::no_input, directory_,
+                "has no tokenizer.json, no vocab.json with merges.txt and no vocab.txt");
   }
   bare_ = json && !file_exists(path("tokenizer_config.json")) && !file_exists(path("config.json"));
   if (bare_) class_ = Class::as_written;
   read_config();
   if (json) {
     use_tokenizer_json();
+  } else if (merges) {
+    use_vocab_json();
   } else {
     use_vocab_txt();
   }
   settle_special_tokens();
   settle_frames();
-  check_case();
+  if (!files_.parts) check_case();
   return std::move(files_);
 }
 
@@ -135,20 +146,32 @@ void Reader::choose_class(Json config) {
                                          "DPRQuestionEncoderTokenizer",
                                          "DPRContextEncoderTokenizer",
                                          "DPRReaderTokenizer"};
+  static constexpr std::array kOfRoberta = {"RobertaTokenizer", "LongformerTokenizer",
+                                            "BartTokenizer", "GPT2Tokenizer", "DebertaTokenizer"};
+  static constexpr std::array kAsWritten = {"XLMRobertaTokenizer", "CamembertTokenizer",
+                                            "AlbertTokenizer",     "DebertaV2Tokenizer",
+                                            "BigBirdTokenizer",    "RemBertTokenizer"};
   static constexpr std::array kOfAny = {"PreTrainedTokenizer", "TokenizersBackend",
                                         "RetriBertTokenizer", "NezhaTokenizer", "ErnieTokenizer"};
   const auto name = config.find("tokenizer_class");
   if (!name || name->is_null()) return;
   std::string_view text = name->as_string();
   if (text.ends_with("Fast")) text.remove_suffix(4);
+  const auto among = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), text) != names.end();
+  };
   class_named_ = true;
-  if (std::find(kOfBert.begin(), kOfBert.end(), text) != kOfBert.end()) return;
-  class_ = text == "MPNetTokenizer" ? Class::mpnet : Class::as_written;
-  if (class_ == Class::mpnet) return take_names_of_mpnet();
-  if (std::find(kOfAny.begin(), kOfAny.end(), text) != kOfAny.end()) return;
+  class_name_ = text;
+  if (among(kOfBert)) return;
+  class_ = text == "MPNetTokenizer" ? Class::mpnet
+           : among(kOfRoberta)      ? Class::roberta
+                                    : Class::as_written;
+  if (class_ == Class::mpnet) return take_names_of_roberta();
+  any_class_ = among(kOfAny);
+  if (class_ == Class::roberta || among(kAsWritten) || any_class_) return;
   throw Error(Error::Kind::unsupported, name->where(),
-              fmt::format("the tokenizer {} is not supported, wants BertTokenizer or "
-                          "MPNetTokenizer, or PreTrainedTokenizerFast for what tokenizer.json says",
+              fmt::format("the tokenizer {} is not supported; PreTrainedTokenizerFast is what "
+                          "tokenizer.json says",
                           printable(text)));
 }
 
@@ -163,11 +186,11 @@ void Reader::choose_class_of_model() {
   const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
   if (!std::equal(name.begin(), name.end(), kClass.begin(), kClass.end(), same)) return;
   class_ = Class::mpnet;
-  take_names_of_mpnet();
+  take_names_of_roberta();
 }
 
-/// The special tokens of MPNet, where the configuration does not say otherwise.
-void Reader::take_names_of_mpnet() {
+/// The special tokens of RoBERTa and MPNet, where the configuration does not say otherwise.
+void Reader::take_names_of_roberta() {
   const std::pair<std::string*, const char*> names[] = {{&files_.sep_token, "</s>"},
                                                         {&files_.pad_token, "<pad>"},
                                                         {&files_.cls_token, "<s>"},
@@ -184,12 +207,14 @@ void Reader::read_flags(Json config) {
     if (!value || value->is_null()) return std::nullopt;
     return value->as_bool();
   };
-  if (class_ != Class::as_written) {
+  flags_.add_prefix_space = get("add_prefix_space");
+  flags_.trim_offsets = get("trim_offsets");
+  if (class_ == Class::bert || class_ == Class::mpnet) {
     flags_.lowercase = get("do_lower_case");
     flags_.handle_chinese_chars = get("tokenize_chinese_chars");
     flags_.strip_accents = get("strip_accents");
   }
-  files_.text_cleanup = flag(config, "clean_up_tokenization_spaces", false);
+  files_.text_cleanup = json_flag(config, "clean_up_tokenization_spaces", false);
   if (const auto limit = config.find("model_max_length"); limit && !limit->is_null()) {
     const double value = limit->as_double();
     if (!(value >= 1)) bad(limit->where(), fmt::format("{} is no length", limit->describe()));
@@ -278,19 +303,49 @@ void Reader::use_vocab_txt() {
   const bool lowercase = flags_.lowercase.value_or(true);
   files_.wordpiece.normalizer = {true, flags_.handle_chinese_chars.value_or(true),
                                  flags_.strip_accents.value_or(lowercase), lowercase};
+  files_.lowercase = lowercase;
+  files_.decoders.emplace_back();
+}
+
+/// RoBERTa's tokenizer, as transformers builds it of these two files.
+void Reader::use_vocab_json() {
+  source_ = path("vocab.json");
+  if (class_ != Class::roberta && class_named_) {
+    throw Error(Error::Kind::unsupported, path("tokenizer_config.json"),
+                fmt::format("the tokenizer {} without a tokenizer.json is not supported, wants "
+                            "RobertaTokenizer for vocab.json and merges.txt",
+                            printable(class_name_)));
+  }
+  class_ = Class::roberta;
+  take_names_of_roberta();
+  if (!named_.contains(&files_.unk_token)) files_.unk_token = "<unk>";
+  const JsonDocument document = JsonDocument::open(source_, kLargestVocabulary, kManyKeys);
+  files_.vocab = read_vocabulary(document.root(), Vocab("", 0));
+  TokenizerParts parts;
+  parts.model.kind = SubwordPart::Kind::bpe;
+  parts.model.where = path("merges.txt");
+  parts.model.merges = read_merges_txt(parts.model.where);
+  parts.pre_tokenizers.emplace_back().kind = PreTokenizerPart::Kind::byte_level;
+  parts.decoders.emplace_back().kind = DecoderPart::Kind::byte_level;
+  parts.has_decoder = true;
+  files_.frames = Frames::of_roberta(files_.cls_token, files_.sep_token);
+  files_.trim_offsets = true;
+  files_.decoders = parts.decoders;
+  use_parts(std::move(parts));
 }
 
 void Reader::use_tokenizer_json() {
   source_ = path("tokenizer.json");
   TokenizerJson json = read_tokenizer_json(source_);
   files_.vocab = std::move(json.vocab);
-  if (json.of_roberta && class_ == Class::bert && !class_named_) {
-    class_ = Class::mpnet;
-    take_names_of_mpnet();
+  settle_class(json);
+  if (class_ == Class::roberta || class_ == Class::as_written) use_frame(json);
+  use_decoder(json);
+  if (json.of_bert) {
+    merge_flags(json);
+  } else {
+    use_parts(std::move(json.parts));
   }
-  if (class_ == Class::as_written) use_frame(json);
-  files_.decoder_cleanup = json.decoder_cleanup;
-  merge_flags(json);
   std::vector<Wanted> tokens;
   for (TokenizerJson::Added& added : json.added_tokens) {
     tokens.push_back({std::move(added.token), added.id, std::move(added.where)});
@@ -305,9 +360,75 @@ void Reader::use_tokenizer_json() {
   }
 }
 
+/// A file without a class says itself what it is.
+void Reader::settle_class(const TokenizerJson& json) {
+  if (class_ != Class::bert && class_ != Class::mpnet) return;
+  if (!json.of_bert) {
+    if (class_named_) {
+      throw Error(Error::Kind::unsupported, source_,
+                  fmt::format("the tokenizer_class {} is BERT's WordPiece, and this file has other "
+                              "parts, which is not supported; wants PreTrainedTokenizerFast",
+                              printable(class_name_)));
+    }
+    class_ = Class::as_written;
+  } else if (json.of_roberta && !class_named_) {
+    class_ = Class::mpnet;
+    take_names_of_roberta();
+  }
+}
+
+void Reader::use_decoder(TokenizerJson& json) {
+  files_.decoders = json.parts.decoders;
+  files_.has_decoder = json.parts.has_decoder;
+  if (!json.of_bert || files_.has_decoder) return;
+  files_.decoders.emplace_back();
+  files_.has_decoder = true;
+}
+
+/// The parts, where RoBERTa's class takes add_prefix_space and trim_offsets of the configuration or
+/// their defaults, as in transformers.
+void Reader::use_parts(TokenizerParts parts) {
+  if (class_ == Class::roberta) {
+    const bool prefix = flags_.add_prefix_space.value_or(false);
+    for (PreTokenizerPart& part : parts.pre_tokenizers) part.add_prefix_space = prefix;
+    if (files_.trim_offsets) files_.trim_offsets = flags_.trim_offsets.value_or(true);
+    files_.add_prefix_space = prefix;
+  }
+  for (const NormalizerPart& part : parts.normalizers) {
+    files_.lowercase |= part.kind == NormalizerPart::Kind::lowercase ||
+                        (part.kind == NormalizerPart::Kind::bert && part.bert.lowercase);
+  }
+  take_known_names();
+  files_.parts = std::move(parts);
+}
+
+/// Names of special tokens that the configuration does not say: those that the vocabulary has.
+void Reader::take_known_names() {
+  const std::pair<std::string*, std::array<const char*, 2>> names[] = {
+      {&files_.unk_token, {"<unk>", "[UNK]"}},
+      {&files_.sep_token, {"</s>", "[SEP]"}},
+      {&files_.pad_token, {"<pad>", "[PAD]"}},
+      {&files_.cls_token, {"<s>", "[CLS]"}},
+      {&files_.mask_token, {"<mask>", "[MASK]"}}};
+  for (const auto& [name, choices] : names) {
+    if (named_.contains(name) || files_.vocab.find(*name) >= 0) continue;
+    for (const char* choice : choices) {
+      if (files_.vocab.find(choice) >= 0) *name = choice;
+    }
+  }
+}
+
 /// The special tokens of tokenizer.json, which count where no class has its own.
 void Reader::use_frame(TokenizerJson& json) {
-  files_.unk_token = json.unk_token.value_or(files_.unk_token);
+  files_.unk_token = json.parts.model.unk_token.value_or(files_.unk_token);
+  files_.trim_offsets = json.trim_offsets;
+  files_.add_prefix_space = json.add_prefix_space;
+  if (!json.of_bert && !json.frames) return;
+  if (json.frames && json.of_bert &&
+      (json.frames->single.added() == 0 || json.frames->pair.added() == 0)) {
+    throw Error(Error::Kind::unsupported, source_,
+                "post_processor: a template without special tokens is not supported");
+  }
   if (!json.frames) {
     if (bare_) return;
     throw Error(Error::Kind::unsupported, source_,
@@ -318,34 +439,35 @@ void Reader::use_frame(TokenizerJson& json) {
   const Frame& single = files_.frames.single;
   if (!single.before.empty()) files_.cls_token = single.before.front().token;
   if (!single.after.empty()) files_.sep_token = single.after.back().token;
-  files_.trim_offsets = json.trim_offsets;
-  files_.add_prefix_space = json.add_prefix_space;
 }
 
 /// A class of BERT or MPNet takes the flags of the configuration or their defaults, as in
 /// transformers.
 void Reader::merge_flags(const TokenizerJson& json) {
-  if (class_ == Class::as_written) {
-    files_.wordpiece.max_input_chars_per_word = json.max_input_chars_per_word;
-    files_.wordpiece.normalizer = {json.clean_text, json.handle_chinese_chars,
-                                   json.strip_accents.value_or(json.lowercase), json.lowercase};
+  const NormalizerOptions& written = json.parts.normalizers[0].bert;
+  const size_t longest_word = json.parts.model.max_chars_per_word;
+  files_.lowercase = written.lowercase;
+  if (class_ == Class::as_written || class_ == Class::roberta) {
+    files_.wordpiece.max_input_chars_per_word = longest_word;
+    files_.wordpiece.normalizer = written;
     return;
   }
-  if (json.max_input_chars_per_word != files_.wordpiece.max_input_chars_per_word ||
+  if (longest_word != files_.wordpiece.max_input_chars_per_word ||
       files_.vocab.continuing_prefix() != "##") {
     throw Error(Error::Kind::unsupported, source_,
                 "max_input_chars_per_word other than 100 or continuing_subword_prefix other than "
                 "## is not supported with a tokenizer_class of BERT or MPNet, which has these");
   }
   const bool lowercase = flags_.lowercase.value_or(true);
-  if (lowercase != json.lowercase) {
+  if (lowercase != written.lowercase) {
     files_.warnings.push_back(fmt::format(
         "{}: tokenizer_config.json {} do_lower_case {}, tokenizer.json {}; the former is used, as "
         "in transformers",
-        source_, flags_.lowercase ? "says" : "leaves", lowercase, json.lowercase));
+        source_, flags_.lowercase ? "says" : "leaves", lowercase, written.lowercase));
   }
   files_.wordpiece.normalizer = {true, flags_.handle_chinese_chars.value_or(true),
                                  flags_.strip_accents.value_or(lowercase), lowercase};
+  files_.lowercase = lowercase;
 }
 
 // Special tokens
@@ -375,16 +497,18 @@ void Reader::settle_special_tokens() {
   if (class_ == Class::mpnet) {
     files_.frames = Frames::of_roberta(files_.cls_token, files_.sep_token);
     files_.trim_offsets = true;
-  } else if (files_.frames.pair.added() == 0) {
+  } else if (!files_.parts && files_.frames.pair.added() == 0) {
     files_.frames = Frames::of_bert(files_.cls_token, files_.sep_token);
   }
+  const bool needs_unk = !files_.parts || files_.parts->model.kind == SubwordPart::Kind::wordpiece;
   for (Wanted& wanted : wanted_) add_token(std::move(wanted.token), wanted.id, wanted.where);
   for (const std::string* name : {&files_.unk_token, &files_.sep_token, &files_.pad_token,
                                   &files_.cls_token, &files_.mask_token}) {
     if (files_.vocab.find(*name) < 0) {
-      if (name == &files_.unk_token) no_token(*name);
+      if (name == &files_.unk_token && needs_unk) no_token(*name);
       continue;
     }
+    if (files_.parts && (bare_ || any_class_) && !named_.contains(name)) continue;
     AddedToken token;
     token.content = *name;
     token.special = true;

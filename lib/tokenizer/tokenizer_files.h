@@ -7,6 +7,7 @@
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/frame.h"
+#include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/vocab.h"
 #include "tokenizer/wordpiece.h"
 
@@ -15,7 +16,11 @@ namespace bert {
 /// What the files of a model directory say about its tokenizer.
 struct TokenizerFiles {
   Vocab vocab{"##", 0};
+  /// What the tokenizer is composed of; without it, it is BERT's (WordPiece), as `wordpiece` says.
+  std::optional<TokenizerParts> parts;
   WordPieceOptions wordpiece;
+  std::vector<DecoderPart> decoders;
+  bool has_decoder = true;  ///< without one decode() puts blanks between the tokens
   std::vector<AddedToken>
       added_tokens;  ///< with their ids, in the order in which they are looked for
   std::string unk_token = "[UNK]";
@@ -24,17 +29,18 @@ struct TokenizerFiles {
   std::string pad_token = "[PAD]";
   std::string mask_token = "[MASK]";
   Frames frames;
-  bool trim_offsets = false;      ///< of RobertaProcessing
-  bool add_prefix_space = false;  ///< of RobertaProcessing; matters to trim_offsets alone
+  bool trim_offsets = false;      ///< of RobertaProcessing or ByteLevel
+  bool add_prefix_space = false;  ///< of these; matters to trim_offsets alone
   std::optional<size_t> model_max_length;
-  bool decoder_cleanup = true;  ///< of the WordPiece decoder, piece by piece
-  bool text_cleanup = false;    ///< clean_up_tokenization_spaces: of the whole text once more
-  std::string case_fault;       ///< what in lower-casing contradicts the vocabulary; a warning too
+  bool lowercase = false;
+  bool text_cleanup = false;  ///< clean_up_tokenization_spaces: of the whole text once more
+  std::string case_fault;     ///< how lower-casing contradicts the vocabulary; a warning too
   std::vector<std::string> warnings;
 };
 
-/// Reads tokenizer.json, else vocab.txt, then tokenizer_config.json, special_tokens_map.json and
-/// added_tokens.json. Throws Error (no_input, data, unsupported) naming the file.
+/// Reads tokenizer.json, else vocab.json and merges.txt, else vocab.txt, then
+/// tokenizer_config.json, special_tokens_map.json and added_tokens.json. Throws Error (no_input,
+/// data, unsupported) naming the file.
 TokenizerFiles read_tokenizer_files(const std::string& directory);
 
 }  // namespace bert

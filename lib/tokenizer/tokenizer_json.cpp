@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "tokenizer/parts_json.h"
 #include "tokenizer/vocab_txt.h"
 
 namespace bert {
@@ -15,11 +16,6 @@ namespace {
 /// What is right in the file, and not what we compute.
 [[noreturn]] void unsupported(const std::string& where, std::string_view what) {
   throw Error(Error::Kind::unsupported, where, what);
-}
-
-bool flag(Json object, std::string_view key, bool fallback) {
-  const auto value = object.find(key);
-  return value && !value->is_null() ? value->as_bool() : fallback;
 }
 
 /// Ids of a vocabulary with `count` tokens: a hole or two is fine, memory for 2^31 ids is not.
@@ -74,27 +70,7 @@ void add_by_id(Json vocab, Vocab& out) {
   for (const std::string_view token : tokens) out.add(token);
 }
 
-Vocab read_vocabulary(Json vocab, const Vocab& empty) {
-  if (!vocab.is_object())
-    bad(vocab.where(), fmt::format("found {}, wants an object", vocab.describe()));
-  Vocab out = empty;
-  if (!add_in_order(vocab, out)) {
-    out = empty;
-    add_by_id(vocab, out);
-  }
-  out.close();
-  if (out.duplicates() > 0) {
-    stands_twice(vocab, out.text(static_cast<int32_t>(out.first_duplicate())));
-  }
-  return out;
-}
-
-void read_model(Json model, TokenizerJson& out) {
-  if (const auto type = model.find("type"); type && type->as_string() != "WordPiece") {
-    unsupported(type->where(),
-                fmt::format("{} is not supported, wants WordPiece", type->describe()));
-  }
-  if (model.find("merges")) unsupported(model.where(), "has merges, so it is BPE, wants WordPiece");
+void read_wordpiece(Json model, TokenizerJson& out) {
   std::string_view prefix = "##";
   if (const auto value = model.find("continuing_subword_prefix")) prefix = value->as_string();
   if (prefix.empty())
@@ -108,36 +84,114 @@ void read_model(Json model, TokenizerJson& out) {
     }
     max_chars = static_cast<size_t>(n);
   }
-  if (const auto value = model.find("unk_token")) out.unk_token = value->as_string();
-  out.max_input_chars_per_word = max_chars;
+  out.parts.model.max_chars_per_word = max_chars;
   out.vocab = read_vocabulary(model.at("vocab"), Vocab(prefix, max_chars * 4));
 }
 
-void read_normalizer(Json root, TokenizerJson& out) {
-  const auto normalizer = root.find("normalizer");
-  if (!normalizer || normalizer->is_null())
-    unsupported(root.where(), "has no normalizer, wants BertNormalizer");
-  const Json type = normalizer->at("type");
-  if (type.as_string() != "BertNormalizer") {
-    unsupported(type.where(),
-                fmt::format("{} is not supported, wants BertNormalizer", type.describe()));
+/// Two tokens, "a b" or ["a", "b"].
+std::pair<std::string, std::string> read_merge(Json merge) {
+  std::vector<std::string> parts;
+  if (merge.is_string()) {
+    const std::string_view text = merge.as_string();
+    const size_t blank = text.find(' ');
+    if (blank != std::string_view::npos) {
+      parts = {std::string(text.substr(0, blank)), std::string(text.substr(blank + 1))};
+    }
+  } else {
+    merge.for_each_element([&](Json part) { parts.emplace_back(part.as_string()); });
   }
-  out.clean_text = flag(*normalizer, "clean_text", true);
-  out.handle_chinese_chars = flag(*normalizer, "handle_chinese_chars", true);
-  out.lowercase = flag(*normalizer, "lowercase", true);
-  if (const auto value = normalizer->find("strip_accents"); value && !value->is_null()) {
-    out.strip_accents = value->as_bool();
+  if (parts.size() != 2 || (merge.is_string() && parts[1].find(' ') != std::string::npos)) {
+    bad(merge.where(), fmt::format("{} is no merge, wants two tokens", merge.describe()));
   }
+  return {std::move(parts[0]), std::move(parts[1])};
 }
 
-void check_pre_tokenizer(Json root) {
-  const auto pre = root.find("pre_tokenizer");
-  if (!pre || pre->is_null())
-    unsupported(root.where(), "has no pre_tokenizer, wants BertPreTokenizer");
-  if (pre->at("type").as_string() != "BertPreTokenizer") {
-    unsupported(pre->where(), fmt::format("{} is not supported, wants BertPreTokenizer",
-                                          pre->at("type").describe()));
+std::string text_or_empty(Json object, std::string_view key) {
+  const auto value = object.find(key);
+  return value && !value->is_null() ? std::string(value->as_string()) : std::string();
+}
+
+void read_bpe(Json model, TokenizerJson& out) {
+  SubwordPart& part = out.parts.model;
+  part.kind = SubwordPart::Kind::bpe;
+  part.where = model.where();
+  part.prefix = text_or_empty(model, "continuing_subword_prefix");
+  part.suffix = text_or_empty(model, "end_of_word_suffix");
+  part.fuse_unk = json_flag(model, "fuse_unk", false);
+  part.byte_fallback = json_flag(model, "byte_fallback", false);
+  part.ignore_merges = json_flag(model, "ignore_merges", false);
+  if (part.byte_fallback && !(part.prefix + part.suffix).empty()) {
+    unsupported(model.where(),
+                "byte_fallback with continuing_subword_prefix or end_of_word_suffix is not "
+                "supported");
   }
+  if (const auto dropout = model.find("dropout"); dropout && !dropout->is_null()) {
+    if (dropout->as_double() != 0) {
+      unsupported(dropout->where(), "dropout is not supported: ids would depend on chance");
+    }
+  }
+  out.vocab = read_vocabulary(model.at("vocab"), Vocab("", 0));
+  const Json merges = model.at("merges");
+  part.merges.reserve(merges.size());
+  merges.for_each_element([&](Json merge) { part.merges.push_back(read_merge(merge)); });
+}
+
+/// A list of pieces with their scores.
+void read_unigram(Json model, TokenizerJson& out) {
+  SubwordPart& part = out.parts.model;
+  part.kind = SubwordPart::Kind::unigram;
+  part.where = model.where();
+  part.byte_fallback = json_flag(model, "byte_fallback", false);
+  const Json vocab = model.at("vocab");
+  out.vocab = Vocab("", 0);
+  out.vocab.reserve(vocab.size() + 8, vocab.size() * 8);
+  vocab.for_each_element([&](Json piece) {
+    if (piece.size() != 2) bad(piece.where(), "is no piece with its score");
+    bool first = true;
+    piece.for_each_element([&](Json value) {
+      if (first) {
+        out.vocab.add(value.as_string());
+      } else {
+        part.scores.push_back(value.as_double());
+      }
+      first = false;
+    });
+  });
+  out.vocab.close();
+  const auto unk = model.find("unk_id");
+  if (!unk || unk->is_null()) return;
+  part.unk_id = id_of(*unk, out.vocab.size());
+  if (static_cast<size_t>(*part.unk_id) >= out.vocab.size()) {
+    bad(unk->where(), fmt::format("{} is no id of a piece", *part.unk_id));
+  }
+  part.unk_token = out.vocab.text(*part.unk_id);
+}
+
+/// Older files leave the type out, and tokenizers goes by what there is.
+std::string_view type_of_model(Json model) {
+  if (const auto type = model.find("type")) return type->as_string();
+  if (model.find("merges")) return "BPE";
+  const auto vocab = model.find("vocab");
+  return vocab && vocab->is_array() ? "Unigram" : "WordPiece";
+}
+
+void read_model(Json model, TokenizerJson& out) {
+  const std::string_view type = type_of_model(model);
+  if (const auto unk = model.find("unk_token"); unk && !unk->is_null()) {
+    out.parts.model.unk_token = unk->as_string();
+  }
+  if (type == "WordPiece") return read_wordpiece(model, out);
+  if (type == "BPE") return read_bpe(model, out);
+  if (type == "Unigram") return read_unigram(model, out);
+  unsupported(model.where(),
+              fmt::format("{} is not supported, wants WordPiece, BPE or Unigram", printable(type)));
+}
+
+bool is_of_bert(const TokenizerParts& parts) {
+  return parts.model.kind == SubwordPart::Kind::wordpiece && parts.normalizers.size() == 1 &&
+         parts.normalizers[0].kind == NormalizerPart::Kind::bert &&
+         parts.pre_tokenizers.size() == 1 &&
+         parts.pre_tokenizers[0].kind == PreTokenizerPart::Kind::bert;
 }
 
 /// A template as text: "[CLS]:0 A:0 [SEP]:0".
@@ -181,7 +235,7 @@ bool read_frame(Json items, std::string_view names, Frame& frame) {
       if (known) frame.type_ids[texts++] = type_of(sequence);
     }
   });
-  return known && texts == names.size() && frame.added() > 0;
+  return known && texts == names.size();
 }
 
 void read_template(Json processor, Frames& frames) {
@@ -227,25 +281,40 @@ Frames read_named_frame(Json processor, bool of_roberta) {
   return frames;
 }
 
+void read_trim(Json processor, TokenizerJson& out) {
+  if (!json_flag(processor, "trim_offsets", true)) return;
+  if (out.trim_offsets) {
+    unsupported(processor.where(), "trim_offsets a second time in a Sequence is not supported");
+  }
+  out.trim_offsets = true;
+  out.add_prefix_space = json_flag(processor, "add_prefix_space", true);
+}
+
+void read_frames(Json processor, std::string_view type, TokenizerJson& out) {
+  if (out.frames) {
+    unsupported(processor.where(), "special tokens a second time in a Sequence are not supported");
+  }
+  if (type == "TemplateProcessing") {
+    read_template(processor, out.frames.emplace());
+    return;
+  }
+  out.of_roberta = type == "RobertaProcessing";
+  if (!out.of_roberta && type != "BertProcessing") refuse_type(processor);
+  out.frames = read_named_frame(processor, out.of_roberta);
+  if (out.of_roberta) read_trim(processor, out);
+}
+
 void read_post_processor(Json root, TokenizerJson& out) {
   const auto processor = root.find("post_processor");
   if (!processor || processor->is_null()) return;
-  const Json type = processor->at("type");
-  if (type.as_string() == "TemplateProcessing") {
-    read_template(*processor, out.frames.emplace());
-    return;
-  }
-  out.of_roberta = type.as_string() == "RobertaProcessing";
-  if (!out.of_roberta && type.as_string() != "BertProcessing") {
-    unsupported(type.where(),
-                fmt::format("{} is not supported, wants TemplateProcessing, BertProcessing or "
-                            "RobertaProcessing",
-                            type.describe()));
-  }
-  out.frames = read_named_frame(*processor, out.of_roberta);
-  if (!out.of_roberta) return;
-  out.trim_offsets = flag(*processor, "trim_offsets", true);
-  out.add_prefix_space = flag(*processor, "add_prefix_space", true);
+  for_each_part(*processor, "processors", [&](Json step) {
+    const std::string_view type = step.at("type").as_string();
+    if (type == "ByteLevel") {
+      read_trim(step, out);
+    } else {
+      read_frames(step, type, out);
+    }
+  });
 }
 
 void check_truncation(Json root) {
@@ -256,16 +325,6 @@ void check_truncation(Json root) {
   if (stride && stride->as_int() >= length) {
     bad(stride->where(), fmt::format("{} is not below max_length {}", stride->as_int(), length));
   }
-}
-
-void read_decoder(Json root, TokenizerJson& out) {
-  const auto decoder = root.find("decoder");
-  if (!decoder || decoder->is_null()) return;
-  const Json type = decoder->at("type");
-  if (type.as_string() != "WordPiece") {
-    unsupported(type.where(), fmt::format("{} is not supported, wants WordPiece", type.describe()));
-  }
-  out.decoder_cleanup = flag(*decoder, "cleanup", true);
 }
 
 void read_added_tokens(Json root, TokenizerJson& out) {
@@ -279,6 +338,21 @@ void read_added_tokens(Json root, TokenizerJson& out) {
 
 }  // namespace
 
+Vocab read_vocabulary(Json vocab, const Vocab& empty) {
+  if (!vocab.is_object())
+    bad(vocab.where(), fmt::format("found {}, wants an object", vocab.describe()));
+  Vocab out = empty;
+  if (!add_in_order(vocab, out)) {
+    out = empty;
+    add_by_id(vocab, out);
+  }
+  out.close();
+  if (out.duplicates() > 0) {
+    stands_twice(vocab, out.text(static_cast<int32_t>(out.first_duplicate())));
+  }
+  return out;
+}
+
 AddedToken read_added_token(Json value, bool special) {
   AddedToken token;
   token.special = special;
@@ -288,24 +362,26 @@ AddedToken read_added_token(Json value, bool special) {
     return token;
   }
   token.content = value.at("content").as_string();
-  token.single_word = flag(value, "single_word", false);
-  token.lstrip = flag(value, "lstrip", false);
-  token.rstrip = flag(value, "rstrip", false);
-  token.special = flag(value, "special", special);
-  token.normalized = flag(value, "normalized", !token.special);
+  token.single_word = json_flag(value, "single_word", false);
+  token.lstrip = json_flag(value, "lstrip", false);
+  token.rstrip = json_flag(value, "rstrip", false);
+  token.special = json_flag(value, "special", special);
+  token.normalized = json_flag(value, "normalized", !token.special);
   return token;
 }
 
 TokenizerJson read_tokenizer_json(const std::string& path) {
-  constexpr size_t kManyKeys = 1000;  // a vocabulary: it looks for tokens that stand twice itself
   const JsonDocument document = JsonDocument::open(path, kLargestVocabulary, kManyKeys);
   const Json root = document.root();
   TokenizerJson out;
   read_model(root.at("model"), out);
-  read_normalizer(root, out);
-  check_pre_tokenizer(root);
+  out.parts.normalizers = read_normalizers(root);
+  out.parts.pre_tokenizers = read_pre_tokenizers(root);
+  out.parts.decoders = read_decoders(root);
+  const auto decoder = root.find("decoder");
+  out.parts.has_decoder = decoder && !decoder->is_null();
+  out.of_bert = is_of_bert(out.parts);
   check_truncation(root);
-  read_decoder(root, out);
   read_added_tokens(root, out);
   read_post_processor(root, out);
   return out;

@@ -8,11 +8,12 @@
 #include "io/json.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/frame.h"
+#include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/vocab.h"
 
 namespace bert {
 
-/// What a tokenizer.json says, where it is a WordPiece as in BERT.
+/// What a tokenizer.json says.
 struct TokenizerJson {
   struct Added {
     AddedToken token;
@@ -21,22 +22,23 @@ struct TokenizerJson {
   };
 
   Vocab vocab{"##", 0};  ///< closed
-  size_t max_input_chars_per_word = 100;
-  std::optional<std::string> unk_token;
+  TokenizerParts parts;
+  /// Whether the parts are those of BERT: its normalizer, its pre-tokenizer and WordPiece.
+  bool of_bert = false;
   std::optional<Frames> frames;  ///< of the post-processor, ids as it says; nullopt: there is none
   bool of_roberta = false;       ///< the post-processor is RobertaProcessing
-  bool trim_offsets = false;     ///< of RobertaProcessing, as is the next
+  bool trim_offsets = false;     ///< of RobertaProcessing or ByteLevel, as is the next
   bool add_prefix_space = false;
-  bool clean_text = true;
-  bool handle_chinese_chars = true;
-  bool lowercase = true;
-  std::optional<bool> strip_accents;  ///< nullopt: as lowercase
-  bool decoder_cleanup = true;
   std::vector<Added> added_tokens;
 };
 
-/// Throws Error (no_input, data) naming the file and what in it is wrong or not supported.
+/// Throws Error (no_input, data, unsupported) naming the file and what in it is wrong or not
+/// supported.
 TokenizerJson read_tokenizer_json(const std::string& path);
+
+/// The member `vocab` of a model, or a vocab.json, as a copy of `empty` with its tokens, closed.
+Vocab read_vocabulary(Json vocab, const Vocab& empty);
+constexpr size_t kManyKeys = 1000;  ///< a vocabulary: it looks for tokens that stand twice itself
 
 /// A token that is written as a string or as an AddedToken object.
 AddedToken read_added_token(Json value, bool special);

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "text/charsmap.h"
+#include "text/normal_form.h"
+#include "text/normalizer.h"
+
+namespace bert {
+
+/// One step of a normalizer. A Sequence is several.
+struct NormalizerPart {
+  enum class Kind {
+    bert,
+    normal_form,
+    lowercase,
+    strip,
+    strip_accents,
+    replace_text,    ///< each `pattern` by `content`
+    replace_blanks,  ///< runs of two blanks or more, the pattern " {2,}"
+    replace_white,   ///< the pattern "\s{2,}|[\n\r\t]" of DebertaV2Tokenizer
+    prepend,
+    precompiled,
+  };
+  Kind kind = Kind::bert;
+  NormalizerOptions bert;
+  NormalForm form = NormalForm::nfc;
+  bool left = false, right = false;  ///< of strip
+  std::string pattern, content;      ///< of replace_text and prepend; `content` of all that replace
+  std::optional<Charsmap> charsmap;  ///< of precompiled
+};
+
+/// What becomes of the text that a pattern found (SplitDelimiterBehavior of tokenizers).
+enum class SplitBehaviour { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+
+/// One step of a pre-tokenizer.
+struct PreTokenizerPart {
+  enum class Kind {
+    bert,
+    byte_level,
+    metaspace,
+    whitespace_split,
+    whitespace,
+    punctuation,
+    split_text,  ///< at each `pattern`
+    split_gpt2,  ///< at the words of GPT-2's pattern
+  };
+  enum class Prepend { always, first, never };
+  Kind kind = Kind::bert;
+  bool add_prefix_space = false;  ///< of byte_level
+  bool use_regex = true;
+  std::string replacement = "\xE2\x96\x81";  ///< of metaspace
+  Prepend prepend = Prepend::always;
+  bool split = true;
+  SplitBehaviour behaviour = SplitBehaviour::isolated;  ///< of the splits and punctuation
+  bool invert = false;
+  std::string pattern;
+};
+
+/// One step of a decoder.
+struct DecoderPart {
+  enum class Kind { wordpiece, byte_level, metaspace, bpe, byte_fallback, fuse, replace, strip };
+  Kind kind = Kind::wordpiece;
+  std::string prefix = "##";  ///< of wordpiece
+  bool cleanup = true;
+  std::string suffix;                        ///< of bpe
+  std::string replacement = "\xE2\x96\x81";  ///< of metaspace
+  bool drops_first = true;                   ///< metaspace: the first token's blank is none
+  std::string pattern, content;              ///< of replace; `content` of strip: one character
+  size_t start = 0, stop = 0;                ///< of strip
+};
+
+/// The model and its tables, beside the vocabulary.
+struct SubwordPart {
+  enum class Kind { wordpiece, bpe, unigram };
+  Kind kind = Kind::wordpiece;
+  size_t max_chars_per_word = 100;  ///< of wordpiece
+  // BPE
+  std::optional<std::string> unk_token;
+  bool fuse_unk = false;
+  bool byte_fallback = false;  ///< of unigram too
+  bool ignore_merges = false;
+  std::string prefix, suffix;
+  std::vector<std::pair<std::string, std::string>> merges;
+  // Unigram
+  std::vector<double> scores;  ///< [vocabulary]
+  std::optional<int32_t> unk_id;
+  std::string where;  ///< the tables' place, for messages
+};
+
+/// A tokenizer as a composition, whatever file it was read from.
+struct TokenizerParts {
+  std::vector<NormalizerPart> normalizers;
+  std::vector<PreTokenizerPart> pre_tokenizers;
+  SubwordPart model;
+  std::vector<DecoderPart> decoders;
+  bool has_decoder = false;  ///< without one decode() puts blanks between the tokens
+};
+
+}  // namespace bert
