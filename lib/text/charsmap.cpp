@@ -15,6 +15,9 @@ namespace {
 /// Longer clusters are looked up by code points.
 constexpr size_t kMostClusterBytes = 5;
 
+/// No key is longer: a trie that runs in circles cannot make time quadratic.
+constexpr size_t kMostKeyBytes = 256;
+
 [[noreturn]] void bad(std::string_view where, std::string_view what) {
   throw Error(Error::Kind::data, where, fmt::format("precompiled_charsmap: {}", what));
 }
@@ -37,7 +40,7 @@ size_t char_length(std::string_view text, size_t i) {
 
 }  // namespace
 
-Charsmap::Charsmap(std::string_view bytes, std::string_view where) {
+Charsmap::Charsmap(std::string_view bytes, std::string_view where, Rule rule) : rule_(rule) {
   if (bytes.size() < 4) bad(where, "ends before the size of its trie");
   const size_t size = read_u32(bytes, 0);
   if (size == 0 || size % 4 != 0 || size > bytes.size() - 4) {
@@ -86,22 +89,25 @@ void Charsmap::check(std::string_view where) const {
   }
 }
 
-std::optional<std::string_view> Charsmap::find(std::string_view text) const {
+/// The shortest entry, or the longest. No key ends within a character of the text.
+Charsmap::Match Charsmap::find(std::string_view text, bool longest) const {
+  size_t length = 0, found = 0;
   size_t node = offset(units_[0]);
-  for (const char byte : text) {
-    const auto c = static_cast<unsigned char>(byte);
+  for (size_t i = 0; i < text.size() && (longest || length == 0); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
     if (c == 0) break;
     node ^= c;
     const uint32_t unit = units_[node];
     if (label(unit) != c) break;
     node ^= offset(unit);
-    if (has_value(unit)) {
-      const size_t begin = value(units_[node]);
-      const std::string_view rest = std::string_view(replacements_).substr(begin);
-      return rest.substr(0, rest.find('\0'));
-    }
+    const bool within = i + 1 < text.size() && (text[i + 1] & 0xC0) == 0x80;
+    if (!has_value(unit) || (longest && within)) continue;
+    length = i + 1;
+    found = value(units_[node]);
   }
-  return std::nullopt;
+  if (length == 0) return {};
+  const std::string_view rest = std::string_view(replacements_).substr(found);
+  return {length, rest.substr(0, rest.find('\0'))};
 }
 
 /// Writes the new text with its alignment: NormalizedString::transform_range of tokenizers with the
@@ -112,7 +118,21 @@ class Charsmap::Writer {
  public:
   Writer(const NormalText& in, NormalText& out) : in_(in), out_(out) {}
 
-  /// text[begin, end): characters that stay.
+  /// The characters [begin, end) become `text`; those between this and the last change stay.
+  void change(size_t begin, size_t end, std::string_view text) {
+    if (!changed_) out_.clear();
+    changed_ = true;
+    keep(kept_, begin);
+    replace(std::string_view(in_.text).substr(begin, end - begin), text);
+    kept_ = end;
+  }
+  /// Writes what stays at the end; false if nothing changed.
+  bool finish() {
+    if (changed_) keep(kept_, in_.text.size());
+    return changed_;
+  }
+
+ private:
   void keep(size_t begin, size_t end) {
     if (begin == end) return;
     inserted_ = 0;
@@ -126,19 +146,18 @@ class Charsmap::Writer {
     }
     for (size_t length = 0; begin < end; begin += length) {
       length = char_length(in_.text, begin);
-      replace(std::string_view(in_.text).substr(begin, length));
+      copy(std::string_view(in_.text).substr(begin, length));
     }
   }
 
-  /// `old` becomes `text`.
-  void change(std::string_view old, std::string_view text) {
+  void replace(std::string_view old, std::string_view text) {
     size_t left = count_code_points(old);
     for (size_t i = 0, length = 0; i < text.size(); i += length) {
       length = char_length(text, i);
       const std::string_view c = text.substr(i, length);
       if (left > 0) {
         --left;
-        replace(c);
+        copy(c);
         inserted_ = 0;
       } else {
         out_.append(c, in_.origins[next_ - 1]);
@@ -148,9 +167,8 @@ class Charsmap::Writer {
     if (left > 0) remove(left);
   }
 
- private:
   void skip() { next_ += char_length(in_.text, next_); }
-  void replace(std::string_view c) {
+  void copy(std::string_view c) {
     out_.append(c, in_.origins[next_]);
     skip();
   }
@@ -164,46 +182,47 @@ class Charsmap::Writer {
 
   const NormalText& in_;
   NormalText& out_;
+  bool changed_ = false;
+  size_t kept_ = 0;  ///< behind the last change
   size_t next_ = 0;  ///< the first byte of `in` that is not passed over; never behind the reader
   size_t inserted_ = 0;  ///< bytes of the last character, if it was inserted
 };
 
+/// Looks at the cluster that begins at text[i]; returns its end.
+size_t Charsmap::next_cluster(std::string_view text, size_t i, Writer& writer) const {
+  const size_t end = grapheme_end(text, i);
+  if (end - i <= kMostClusterBytes) {
+    if (const Match match = find(text.substr(i, end - i), false); match.length > 0) {
+      writer.change(i, end, match.replacement);
+      return end;
+    }
+  }
+  for (size_t length = 0; i < end; i += length) {
+    length = char_length(text, i);
+    const Match match = find(text.substr(i, length), false);
+    if (match.length > 0) writer.change(i, i + length, match.replacement);
+  }
+  return end;
+}
+
 bool Charsmap::normalize(const NormalText& in, NormalText& out) const {
   const std::string_view text = in.text;
   Writer writer(in, out);
-  size_t kept = 0;  // text[kept, i) stays
-  bool changed = false;
-  const auto change = [&](size_t begin, size_t end, std::string_view replacement) {
-    if (!changed) out.clear();
-    changed = true;
-    writer.keep(kept, begin);
-    writer.change(text.substr(begin, end - begin), replacement);
-    kept = end;
-  };
   for (size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c < 0x80 && c != '\r' && !changes_ascii_[c] &&
         (i + 1 == text.size() || static_cast<unsigned char>(text[i + 1]) < 0x80)) {
       ++i;  // a cluster of its own
-      continue;
-    }
-    const size_t end = grapheme_end(text, i);
-    if (end - i <= kMostClusterBytes) {
-      if (const auto replacement = find(text.substr(i, end - i))) {
-        change(i, end, *replacement);
-        i = end;
-        continue;
-      }
-    }
-    for (size_t length = 0; i < end; i += length) {
-      length = char_length(text, i);
-      if (const auto replacement = find(text.substr(i, length))) {
-        change(i, i + length, *replacement);
-      }
+    } else if (rule_ == Rule::clusters) {
+      i = next_cluster(text, i, writer);
+    } else if (const Match match = find(text.substr(i, kMostKeyBytes), true); match.length > 0) {
+      writer.change(i, i + match.length, match.replacement);
+      i += match.length;
+    } else {
+      i += char_length(text, i);
     }
   }
-  if (changed) writer.keep(kept, text.size());
-  return changed;
+  return writer.finish();
 }
 
 }  // namespace bert

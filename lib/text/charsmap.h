@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,19 +11,24 @@
 namespace bert {
 
 /// The replacements of characters that sentencepiece compiles into a model
-/// (`precompiled_charsmap`), applied as tokenizers does, where it is the normalizer Precompiled: a
-/// grapheme cluster of less than 6 bytes is looked up whole and by its shortest entry, and what
-/// follows the entry in it goes away; else each code point is looked up alone. sentencepiece itself
-/// takes the longest entry at each place, so that both differ in letters with marks.
+/// (`precompiled_charsmap`).
 ///
 /// Thread rule: const after construction.
 class Charsmap {
  public:
+  /// Which entries apply. They differ in letters with marks.
+  enum class Rule {
+    clusters,  ///< tokenizers' Precompiled: a grapheme cluster of less than 6 bytes is looked up
+               ///< whole and by its shortest entry, and what follows the entry in it goes away;
+               ///< else each code point is looked up alone
+    longest,   ///< sentencepiece: the longest entry at each place
+  };
+
   /// `bytes`: the length of a double-array trie in bytes (4 bytes, little-endian), the trie (Darts,
   /// Yata et al. 2007), the replacements, each ended by a zero byte. Throws Error(data), which
   /// names the file `where`, if any index in the trie points outside it or into the middle of a
   /// character.
-  Charsmap(std::string_view bytes, std::string_view where);
+  Charsmap(std::string_view bytes, std::string_view where, Rule rule = Rule::clusters);
   /// The same from the base64 of a tokenizer.json.
   static Charsmap from_base64(std::string_view text, std::string_view where);
 
@@ -32,14 +36,19 @@ class Charsmap {
   /// the reference's alignment. `in` and `out` are two objects.
   bool normalize(const NormalText& in, NormalText& out) const;
 
-  /// What `text` becomes by its shortest prefix that has an entry; nullopt: there is none.
-  std::optional<std::string_view> find(std::string_view text) const;
-
  private:
+  /// An entry that a text begins with, by its key's length; 0: there is none.
+  struct Match {
+    size_t length = 0;
+    std::string_view replacement;
+  };
   class Writer;
 
-  uint32_t unit(size_t i) const { return units_[i]; }
   void check(std::string_view where) const;
+  Match find(std::string_view text, bool longest) const;
+  size_t next_cluster(std::string_view text, size_t i, Writer& writer) const;
+
+  Rule rule_;
 
   std::vector<uint32_t> units_;
   std::string replacements_;

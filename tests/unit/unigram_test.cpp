@@ -118,6 +118,7 @@ TEST_CASE("texts through the models of sentencepiece, as tokenizers has them") {
   const SentencePieceFile bytes = read_sentencepiece_file(kFolder + "bytes.model");
   CHECK(plain.charsmap == bytes.charsmap);
   const Charsmap charsmap(plain.charsmap, "plain.model");
+  const Charsmap longest(plain.charsmap, "plain.model", Charsmap::Rule::longest);
   const std::map<std::string, Model> models = [&] {
     std::map<std::string, Model> made;
     made.emplace("plain", model_of(plain));
@@ -132,6 +133,8 @@ TEST_CASE("texts through the models of sentencepiece, as tokenizers has them") {
     const Json row = document.root();
     const NormalText normal = normalize(charsmap, row.at("text").as_string());
     CHECK(normal.text == row.at("normal").as_string());
+    CHECK(normalize(longest, row.at("text").as_string()).text ==
+          row.find("longest").value_or(row.at("normal")).as_string());
     Spans origins;
     for (size_t i = 0; i < normal.text.size(); i += utf8_step(normal.text, i).length) {
       origins.push_back({normal.origins[i].begin, normal.origins[i].end});
@@ -253,6 +256,7 @@ TEST_CASE("a charsmap that points outside is refused, whatever its bytes") {
     bytes[i] = static_cast<char>(bytes[i] ^ (1 + i % 255));
     try {
       normalize(Charsmap(bytes, "test"), text);
+      normalize(Charsmap(bytes, "test", Charsmap::Rule::longest), text);
     } catch (const Error&) {
       ++refused;
     }

@@ -7,7 +7,8 @@
 sentencepiece/plain.model   a Unigram model with a charsmap of its own, whose keys show where clusters end
 sentencepiece/bytes.model   the same with byte fallback
 sentencepiece/ties.jsonl    vocabularies with scores that nearly or quite tie, words and their pieces
-sentencepiece/cases.jsonl   texts with their normal text, its origins (bytes, per character) and its pieces per model
+sentencepiece/cases.jsonl   texts with their normal text, its origins (bytes, per character) and its pieces per model;
+                            `longest` is the normal text by sentencepiece, where it differs
 sentencepiece/clusters.json one CRC-32 per template: of the normal texts of CODE_POINTS in it, each with a line feed
 """
 import json
@@ -73,7 +74,10 @@ def train(name, **options):
     with open(os.path.join(HERE, name + ".model"), "wb") as file:
         file.write(proto.SerializeToString(deterministic=True))
     vocab = [(piece.piece, piece.score) for piece in proto.pieces]
-    return proto.normalizer_spec.precompiled_charsmap, models.Unigram(vocab, proto.trainer_spec.unk_id,
+    spec = proto.normalizer_spec
+    spec.add_dummy_prefix = spec.remove_extra_whitespaces = spec.escape_whitespaces = False
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
+    return spec.precompiled_charsmap, processor, models.Unigram(vocab, proto.trainer_spec.unk_id,
                                                                       proto.trainer_spec.byte_fallback)
 
 
@@ -98,7 +102,7 @@ def to_bytes(text):
     return at
 
 
-def write_cases(charsmap, by_name):
+def write_cases(charsmap, processor, by_name):
     # A tokenizer whose tokens are characters tells the origin of each.
     characters = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
     characters.normalizer = normalizers.Precompiled(charsmap)
@@ -110,6 +114,8 @@ def write_cases(charsmap, by_name):
             row = {"text": text, "normal": normal,
                    "origins": [[at[b], at[e]] for b, e in characters.encode(text).offsets]}
             assert len(row["origins"]) == len(normal)
+            if (longest := processor.normalize(text)) != normal:
+                row["longest"] = longest
             word = normal.replace(" ", "▁")
             for name, model in by_name.items():
                 row[name] = [[t.id, *t.offsets] for t in model.tokenize(word)] if word else []
@@ -147,9 +153,9 @@ def write_clusters(charsmap):
 
 def main():
     os.makedirs(HERE, exist_ok=True)
-    charsmap, plain = train("plain", vocab_size=380)
-    _, with_bytes = train("bytes", vocab_size=640, byte_fallback=True)
-    write_cases(charsmap, {"plain": plain, "bytes": with_bytes})
+    charsmap, processor, plain = train("plain", vocab_size=380)
+    _, _, with_bytes = train("bytes", vocab_size=640, byte_fallback=True)
+    write_cases(charsmap, processor, {"plain": plain, "bytes": with_bytes})
     write_ties()
     write_clusters(charsmap)
 
