@@ -148,7 +148,8 @@ void TextNormalizer::run(NormalText& text, Place place, Scratch& scratch) const 
         append_part(text, 0, text.text.size(), out);
         break;
       case Kind::precompiled:
-        break;  // no file is read that has one yet
+        if (!part.charsmap->normalize(text, out)) continue;
+        break;
     }
     std::swap(text, out);
   }
