@@ -141,8 +141,9 @@ void Composed::run(std::string_view text, size_t begin, size_t end, bool literal
     bytes_with_added(text, {begin, end, true, true}, literal, scratch, out);
     return;
   }
+  const bool whole = normalizer_.lags(text.substr(begin, end - begin));
   for (size_t i = begin; i < end && !out.stopped();) {
-    const size_t next = cut_after(text, i, end);
+    const size_t next = whole ? end : cut_after(text, i, end);
     part(text, {i, next, i == begin, next == end}, literal, scratch, out);
     out.flush_if_full();
     i = next;

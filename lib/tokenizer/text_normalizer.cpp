@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "text/grapheme.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -161,6 +162,14 @@ std::string TextNormalizer::run(std::string_view text) const {
   append_text(text, 0, normal);
   run(normal, {}, scratch);
   return std::move(normal.text);
+}
+
+bool TextNormalizer::lags(std::string_view text) const {
+  if (text.empty() || (text[0] > ' ' && text[0] <= '~')) return false;
+  const auto is_charsmap = [](const NormalizerPart& part) { return part.charsmap.has_value(); };
+  if (std::none_of(parts_.begin(), parts_.end(), is_charsmap)) return false;
+  return run(text.substr(0, utf8_step(text, 0).length)).empty() ||
+         run(text.substr(0, grapheme_end(text, 0))).empty();
 }
 
 bool TextNormalizer::keeps_ascii() const {

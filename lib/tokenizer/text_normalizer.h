@@ -39,6 +39,9 @@ class TextNormalizer {
   std::string run(std::string_view text) const;
   /// Before which blanks a text may be cut, so that its parts are normalised one by one.
   CutPlaces cut_places() const { return cut_places_; }
+  /// Whether what `text` begins with vanishes so that the origins of all that follows lag behind
+  /// (see Charsmap): such a text may not be cut.
+  bool lags(std::string_view text) const;
   /// Whether ASCII stays as it is.
   bool keeps_ascii() const;
 

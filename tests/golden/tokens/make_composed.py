@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what Hugging Face tokenizers makes of hostile texts in composed tokenizers, for composed_test.cpp.
 
-    pip install tokenizers==0.23.3
+    pip install tokenizers==0.23.3 sentencepiece==0.2.3
     tests/golden/tokens/make_composed.py
 
 composed/NAME/tokenizer.json   a composition of normalizers, pre-tokenizers, a model, a decoder
@@ -12,6 +12,7 @@ import os
 import random
 
 import tokenizers
+from sentencepiece import sentencepiece_model_pb2
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
@@ -137,6 +138,21 @@ def wordpiece():
     return tokenizer
 
 
+def unigram():
+    """Pieces and charsmap of make_unigram.py's model."""
+    proto = sentencepiece_model_pb2.ModelProto()
+    with open(os.path.join(HERE, "..", "sentencepiece", "bytes.model"), "rb") as file:
+        proto.ParseFromString(file.read())
+    vocab = [(t, 0.0) for t in SPECIAL] + [(piece.piece, piece.score) for piece in proto.pieces[3:]]
+    tokenizer = Tokenizer(models.Unigram(vocab, 3, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap),
+                                                 normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(prepend_scheme="always")])
+    tokenizer.post_processor = template()
+    return tokenizer
+
+
 def compositions():
     blank_runs = normalizers.Replace(Regex(" {2,}"), " ")
     yield "roberta", byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False))
@@ -160,6 +176,7 @@ def compositions():
     yield "llama", llama()
     yield "suffix", suffixed()
     yield "wordpiece", wordpiece()
+    yield "unigram", unigram()
 
 
 def add_tokens(tokenizer):
@@ -193,6 +210,8 @@ def main():
             out.write("\n")
         with open(os.path.join(folder, "cases.jsonl"), "w") as out:
             cases = texts(40, seed)
+            if name == "unigram":  # what goes away at the beginning moves all offsets
+                cases = ["\u200bthe dog and the fox", "\x01\u200b \ufb01 the  dog"] + cases
             for text in cases:
                 out.write(json.dumps(dict(text=text, **encoding_of(tokenizer, text)), ensure_ascii=False,
                                      separators=(",", ":")) + "\n")
