@@ -23,7 +23,7 @@ struct Weights::State {
   NameRules rules;
   std::unordered_map<std::string, const TensorView*> by_name;  // canonical
   std::string head;                                            // "heads.NAME." or empty
-  std::list<TensorView> parts;                                 // of query_key_value
+  std::list<TensorView> parts;                                 // of tensors that join several
   InputFactors factors;
   std::mutex mutex;
   std::map<const TensorView*, std::vector<float>> unblocked;  // by matrix(), on first need
@@ -101,7 +101,7 @@ void Weights::State::index_names() {
   for (const TensorView& tensor : source.tensors) {
     const std::string name = canonical_name(tensor.name, rules);
     add_name(name, tensor);
-    if (tensor.blocked) add_parts(name, tensor);
+    add_parts(name, tensor);
   }
 }
 
@@ -116,18 +116,22 @@ void Weights::State::add_name(std::string name, const TensorView& tensor) {
 
 void Weights::State::add_parts(const std::string& name, const TensorView& tensor) {
   const std::vector<std::string> names = joined_parts(name), own = joined_parts(tensor.name);
-  if (names.empty()) return;
-  const size_t rows = tensor.shape[0] / 3;
-  if (tensor.shape[0] != 3 * rows) {
+  if (names.empty() || !tensor.is_weight()) return;
+  const size_t rows = tensor.shape.empty() ? 0 : tensor.shape[0] / names.size();
+  if (rows == 0 || tensor.shape[0] != names.size() * rows) {
     throw Error(Error::Kind::data, source.path,
-                fmt::format("tensor {} is {}, wants a multiple of 3 rows", printable(tensor.name),
-                            shape_text(tensor.shape)));
+                fmt::format("tensor {} is {}, wants a multiple of {} rows", printable(tensor.name),
+                            shape_text(tensor.shape), names.size()));
   }
   for (size_t i = 0; i < names.size(); ++i) {
     TensorView& view = parts.emplace_back(tensor);
     view.name = own.empty() ? names[i] : own[i];
-    view.first_row = i * rows;
     view.shape[0] = rows;
+    if (tensor.blocked) {
+      view.first_row = i * rows;
+    } else {
+      view.data = tensor.data + i * (tensor.bytes().size() / names.size());
+    }
     add_name(names[i], view);
   }
 }
@@ -161,6 +165,8 @@ bool Weights::present(const std::string& directory) { return tensor_files_presen
 Weights::Weights(TensorFiles source, const Config& config) : state_(std::make_unique<State>()) {
   state_->source = std::move(source);
   state_->rules.family = config.family;
+  state_->rules.group_layers = config.inner_group_num;
+  if (!config.architectures.empty()) state_->rules.class_name = config.architectures[0];
   state_->index_names();
   state_->settle_ties(config.tie_word_embeddings);
 }
@@ -253,6 +259,7 @@ Linear Weights::linear(const Config& config, std::span<const Role> roles, Precis
   std::vector<float> bias;
   for (const Role role : roles) {
     names.push_back(tensor_name(role, Part::weight, layer));
+    if (!has_part(config, role, Part::bias)) continue;  // so it is of all roles
     const std::vector<float> own = floats(tensor_spec(config, role, Part::bias, layer));
     bias.insert(bias.end(), own.begin(), own.end());
   }

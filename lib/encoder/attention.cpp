@@ -1,19 +1,27 @@
 #include "encoder/attention.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-
-#include "ops/attention_kernel.h"
 
 namespace bert {
 
 AttentionWeights AttentionWeights::load(const Config& config, const Weights& weights, size_t layer,
-                                        Precision precision) {
-  return {weights.linear(config, kQueryKeyValue, precision, layer),
-          config.num_attention_heads,
-          precision == Precision::bf16 || precision == Precision::int8,
-          {}};
+                                        Precision precision, const AttentionBias* bias,
+                                        const RelativePositions* positions) {
+  AttentionWeights w;
+  const Disentangled& d = config.disentangled;
+  const size_t parts = 1 + d.content_to_position + d.position_to_content;
+  w.qkv = weights.linear(config, kQueryKeyValue, precision, layer);
+  w.form.heads = config.num_attention_heads;
+  w.form.scale = 1.0f / std::sqrt(static_cast<float>(config.head_size() * parts));
+  w.form.narrow = precision == Precision::bf16 || precision == Precision::int8;
+  w.form.bias = bias;
+  if (positions) {
+    w.disentangled = std::make_unique<const DisentangledBias>(config, weights, layer, precision,
+                                                              *positions, w.form.scale);
+    w.form.bias = w.disentangled.get();
+  }
+  return w;
 }
 
 namespace {
@@ -36,9 +44,8 @@ constexpr TraceMask kOfHeads = Traced::query | Traced::key | Traced::value | Tra
 
 /// Shows what is wanted of each head: qkv [T, 3H], context [T, H].
 void show_heads(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix qkv,
-                ConstMatrix context, float scale, AttentionScratch& scratch,
-                const LayerTrace& trace) {
-  const size_t heads = weights.num_attention_heads;              // A
+                ConstMatrix context, AttentionScratch& scratch, const LayerTrace& trace) {
+  const size_t heads = weights.form.heads;                       // A
   const size_t width = context.cols, head_size = width / heads;  // H, D
   for (size_t s = 0; s < batch.sequences(); ++s) {
     const size_t begin = batch.begin(s), n = batch.length(s);
@@ -60,8 +67,7 @@ void show_heads(const AttentionWeights& weights, const PackedBatch& batch, Const
         Matrix scores, probabilities;  // [n, n]
         if (trace.wants(Traced::scores)) scores = scratch.scores.matrix(n, n);
         if (trace.wants(Traced::probabilities)) probabilities = scratch.probabilities.matrix(n, n);
-        attention_head_weights(q, k, scale, scores, probabilities,
-                               bias_of(weights.position_bias, head, n));
+        attention_head_weights(weights.form, head, q, k, scores, probabilities);
         show(Traced::scores, scores);
         show(Traced::probabilities, probabilities);
       }
@@ -75,22 +81,18 @@ void show_heads(const AttentionWeights& weights, const PackedBatch& batch, Const
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
                     const LayerTrace& trace, const AlikeTokens* alike) {
-  const size_t width = hidden.cols;                              // H
-  const size_t head_size = width / weights.num_attention_heads;  // D
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_size));
-
+  const size_t width = hidden.cols;                                  // H
   const Matrix qkv = scratch.qkv.matrix(batch.tokens(), 3 * width);  // [T, 3H]
   if (alike) {
     project_kinds(weights.qkv, *alike, hidden, context, qkv, scratch, linear_scratch);
   } else {
     weights.qkv(hidden, qkv, Activation::none, linear_scratch);
   }
-
-  attention(qkv, batch.cu_seq_lens, weights.num_attention_heads, scale, context, scratch.head,
-            linear_scratch.team, weights.narrow, weights.position_bias);
-  if (trace.wants(kOfHeads)) {
-    show_heads(weights, batch, qkv, context, scale, scratch, trace);
+  if (weights.rotary.theta > 0) {
+    rotate(weights.rotary, weights.form.heads, batch, qkv, scratch.turns, linear_scratch.team);
   }
+  attention(weights.form, qkv, batch.cu_seq_lens, context, scratch.heads, linear_scratch.team);
+  if (trace.wants(kOfHeads)) show_heads(weights, batch, qkv, context, scratch, trace);
 }
 
 }  // namespace bert

@@ -1,12 +1,16 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "checkpoint/weights.h"
 #include "encoder/alike.h"
+#include "encoder/disentangled.h"
 #include "encoder/packed_batch.h"
+#include "encoder/rotary.h"
 #include "encoder/trace.h"
 #include "model/config.h"
+#include "ops/attention_kernel.h"
 #include "ops/linear.h"
 #include "ops/matrix.h"
 
@@ -16,7 +20,8 @@ namespace bert {
 struct AttentionScratch {
   Buffer qkv;                    ///< [T, 3H]: query, key and value of every token side by side
   Buffer kinds;                  ///< [U, 3H]: those of each kind of token
-  Buffer head;                   ///< one head of one sequence in kernel order
+  AttentionBuffers heads;        ///< of the kernels
+  RotaryTables turns;            ///< of rotary positions
   Buffer scores, probabilities;  ///< [n, n] of one head, for a trace
 };
 
@@ -24,14 +29,16 @@ struct AttentionScratch {
 /// are the query's, then the key's, then the value's. Stored [out, in]; q = W x + b, so a row
 /// vector x is multiplied by W transposed.
 struct AttentionWeights {
-  Linear qkv;  ///< [3H, H]
-  size_t num_attention_heads = 0;
-  bool narrow = false;  ///< of less precision than float: so may be queries, keys and values
-  ConstMatrix position_bias = {};  ///< [A, 2P - 1] of load_position_bias, or empty; borrowed
+  Linear qkv;          ///< [3H, H]
+  AttentionForm form;  ///< heads, scale, window, and the bias, which is borrowed
+  Rotary rotary;       ///< how queries and keys turn, if they do
+  std::unique_ptr<const DisentangledBias> disentangled;  ///< DeBERTa's bias, or nullptr
 
-  /// Throws Error(data) naming a tensor of this layer.
+  /// Of layer `layer` of the file. `bias` and `positions` are those of the model, or nullptr; they
+  /// must outlive it. Throws Error(data) naming a tensor of this layer.
   static AttentionWeights load(const Config& config, const Weights& weights, size_t layer,
-                               Precision precision);
+                               Precision precision, const AttentionBias* bias,
+                               const RelativePositions* positions);
 };
 
 /// Query, key and value projections, then multi-head self-attention over a packed batch
@@ -41,7 +48,8 @@ struct AttentionWeights {
 ///   context [T, H]  out: the heads' outputs side by side, before the output projection
 ///
 /// A token attends to its own sequence only (batch.cu_seq_lens), so there is no mask and no
-/// padding. Scores are scaled by 1 / sqrt(H / A), softmax in float. Nothing is thrown. One
+/// padding. Scores are scaled by 1 / sqrt(D), in DeBERTa by 1 / sqrt(D (1 + parts of the bias));
+/// softmax in float. Nothing is thrown. One
 /// `scratch` per thread. `trace` sees the heads. `alike`, of rows of `hidden` that are known to be
 /// equal, saves their projections and changes no bit.
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,

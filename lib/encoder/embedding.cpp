@@ -2,24 +2,21 @@
 
 #include <algorithm>
 
-#include "ops/kernels.h"
-
 namespace bert {
 
 Embedding Embedding::load(const Config& config, const Weights& weights, Precision precision) {
-  const auto floats = [&](Role role, Part part = Part::weight) {
-    return weights.floats(tensor_spec(config, role, part));
-  };
+  const auto floats = [&](Role role) { return weights.floats(tensor_spec(config, role)); };
   Embedding e;
   e.word_ = weights.require(tensor_spec(config, Role::word_embeddings));
-  e.position_ = floats(Role::position_embeddings);
-  e.first_position_ = config.family->first_position;
+  if (has_module(config, Role::position_embeddings)) {
+    e.position_ = floats(Role::position_embeddings);
+    e.first_position_ = config.first_position();
+  }
   if (has_module(config, Role::token_type_embeddings)) {
     e.token_type_ = floats(Role::token_type_embeddings);
   }
-  e.norm_weight_ = floats(Role::embedding_norm);
-  e.norm_bias_ = floats(Role::embedding_norm, Part::bias);
-  e.eps_ = config.layer_norm_eps;
+  e.norm_ = Norm::load(config, weights, Role::embedding_norm);
+  e.projects_first_ = config.family->projects_first;
   if (has_module(config, Role::embedding_projection)) {
     e.projection_ = weights.linear(config, Role::embedding_projection, precision);
   }
@@ -66,16 +63,22 @@ void Embedding::operator()(const PackedBatch& batch, Matrix output, Buffer& scra
   for (size_t t = 0; t < batch.tokens(); ++t) {
     float* row = sum.row(t);
     word_vector(batch.input_ids[t], {row, width});
-    const float* position = &position_[rows.next(t) * width];
     // The reference adds the token type first, then the position: the order decides the last bit.
     if (!token_type_.empty()) {
       const float* type = &token_type_[static_cast<size_t>(batch.token_type_ids[t]) * width];
-      for (size_t i = 0; i < width; ++i) row[i] = (row[i] + type[i]) + position[i];
-    } else {
+      for (size_t i = 0; i < width; ++i) row[i] += type[i];
+    }
+    if (!position_.empty()) {
+      const float* position = &position_[rows.next(t) * width];
       for (size_t i = 0; i < width; ++i) row[i] += position[i];
     }
   }
-  layer_norm(sum, norm_weight_, norm_bias_, eps_, sum);
+  if (projection_ && projects_first_) {
+    projection_(sum, output, Activation::none, linear_scratch);
+    norm_(output, output);
+    return;
+  }
+  norm_(sum, sum);
   if (projection_) projection_(sum, output, Activation::none, linear_scratch);
 }
 

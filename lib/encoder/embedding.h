@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "checkpoint/weights.h"
+#include "encoder/norm.h"
 #include "encoder/packed_batch.h"
 #include "model/config.h"
 #include "ops/linear.h"
@@ -15,9 +16,10 @@ namespace bert {
 ///
 ///   word [V, E]   position [P, E]   token_type [types, E]   E = config.embedding_size
 ///
-/// ELECTRA's small models have E < H and a projection after it. DistilBERT has no token types. The
-/// tables stay in the mapped file: only the rows that are looked up are read. Thread rule: const
-/// after load.
+/// ELECTRA's small models have E < H and a projection after it, DeBERTa has it before the norm.
+/// DistilBERT has no token types, models with rotary or relative positions have no position table.
+/// The tables stay in the mapped file: only the rows that are looked up are read. Thread rule:
+/// const after load.
 class Embedding {
  public:
   /// Throws Error(data) naming the tensor that is missing or has another shape.
@@ -41,9 +43,9 @@ class Embedding {
   size_t first_position_ = 0;
   std::vector<float> position_;
   std::vector<float> token_type_;
-  std::vector<float> norm_weight_, norm_bias_;
-  float eps_ = 0;
+  Norm norm_;
   Linear projection_;
+  bool projects_first_ = false;
 };
 
 }  // namespace bert

@@ -54,20 +54,18 @@ InputFactors input_factors(const std::string& directory, const std::string& head
   const Model model = open_floats(directory, head);
   const Config& config = model.config();
   InputFactors factors;
+  // Layer n of a trace is layer n - 1 of a pass. Layers that share weights share the factors.
   const auto note = [&](size_t layer, Role matrix, ConstMatrix x) {
-    std::vector<float>& largest = factors[tensor_name(matrix, Part::weight, layer)];
+    const size_t stored = config.stored_layer(layer - 1);
+    std::vector<float>& largest = factors[tensor_name(matrix, Part::weight, stored)];
     largest.resize(x.cols);
     note_largest(x, largest);
   };
   ForwardOptions options;
-  options.trace.request = Traced::hidden | Traced::attended;
+  options.trace.request = Traced::attention_input | Traced::feed_forward_input;
   options.trace.show = [&](const TraceView& view) {
-    // What a layer puts out, the next one's attention reads: layer n of a trace is tensor n - 1.
-    if (view.what == Traced::attended) {
-      note(view.layer - 1, Role::intermediate, view.values);
-    } else if (view.layer < config.num_hidden_layers) {
-      note(view.layer, Role::query, view.values);
-    }
+    const bool attention = view.what == Traced::attention_input;
+    note(view.layer, attention ? Role::query : Role::intermediate, view.values);
   };
   Workspace workspace;
   model.forward(spread_tokens(config), workspace, options);

@@ -13,45 +13,52 @@ constexpr size_t kRowsAtOnce = 512;
 
 }  // namespace
 
-AddNorm AddNorm::load(const Config& config, const Weights& weights, Role dense, Role norm,
-                      size_t layer, Precision precision) {
-  return {weights.linear(config, dense, precision, layer),
-          weights.floats(tensor_spec(config, norm, Part::weight, layer)),
-          weights.floats(tensor_spec(config, norm, Part::bias, layer)), config.layer_norm_eps};
-}
-
-void AddNorm::operator()(ConstMatrix x, ConstMatrix residual, Matrix output,
-                         LinearScratch& scratch) const {
-  dense(x, output, Activation::none, scratch, residual);
-  layer_norm(output, norm_weight, norm_bias, eps, output);
-}
-
 Layer Layer::load(const Config& config, const Weights& weights, size_t index, Precision precision,
-                  ConstMatrix position_bias) {
+                  const LayerContext& context) {
   Layer layer;
-  layer.attention_ = AttentionWeights::load(config, weights, index, precision);
-  layer.attention_.position_bias = position_bias;
-  layer.attention_output_ = AddNorm::load(config, weights, Role::attention_output,
-                                          Role::attention_norm, index, precision);
-  layer.intermediate_ = weights.linear(config, Role::intermediate, precision, index);
-  layer.output_ = AddNorm::load(config, weights, Role::output, Role::output_norm, index, precision);
+  const size_t stored = config.stored_layer(index);
+  layer.attention_ =
+      AttentionWeights::load(config, weights, stored, precision, context.bias, context.positions);
+  layer.attention_.form.window = config.window(index);
+  const bool local = layer.attention_.form.window != SIZE_MAX;
+  layer.attention_.rotary = local ? config.local_rotary : config.rotary;
+  layer.attention_output_ = weights.linear(config, Role::attention_output, precision, stored);
+  if (has_module(config, Role::attention_norm, stored)) {
+    layer.attention_norm_ = Norm::load(config, weights, Role::attention_norm, stored);
+  }
+  layer.gated_ = config.family->gated;
+  const std::span<const Role> roles(kGateUp, layer.gated_ ? 2 : 1);
+  layer.intermediate_ = weights.linear(config, roles, precision, stored);
+  layer.output_ = weights.linear(config, Role::output, precision, stored);
+  layer.output_norm_ = Norm::load(config, weights, Role::output_norm, stored);
   layer.hidden_act_ = config.hidden_act;
+  layer.norms_before_ = config.family->norms == NormPlace::before;
   return layer;
+}
+
+Matrix Layer::attend(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace,
+                     const LayerTrace& trace, const AlikeTokens* alike) const {
+  ConstMatrix input = hidden;  // [T, H]
+  if (norms_before_ && attention_norm_) {
+    const Matrix normed = workspace.attended.matrix(hidden.rows, hidden.cols);
+    attention_norm_(hidden, normed);
+    input = normed;
+  }
+  trace.show(Traced::attention_input, input);
+  const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
+  self_attention(attention_, batch, input, context, workspace.attention, workspace.linear, trace,
+                 alike);
+  return context;
 }
 
 void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
                     const LayerTrace& trace, const AlikeTokens* alike) const {
-  const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
-  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear, trace,
-                 alike);
-  finish(context, hidden, workspace, trace);
-  trace.show(Traced::hidden, hidden);
+  finish(attend(batch, hidden, workspace, trace, alike), hidden, workspace, trace);
 }
 
 Matrix Layer::forward_rows(const PackedBatch& batch, Matrix hidden, std::span<const size_t> rows,
                            Workspace& workspace) const {
-  const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
-  self_attention(attention_, batch, hidden, context, workspace.attention, workspace.linear);
+  const Matrix context = attend(batch, hidden, workspace, {}, nullptr);
   const Matrix kept = keep_rows(hidden, rows);  // [M, H]
   finish(keep_rows(context, rows), kept, workspace, {});
   return kept;
@@ -61,19 +68,37 @@ void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
                    const LayerTrace& trace) const {
   const size_t tokens = hidden.rows;
   const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
-  attention_output_(context, hidden, attended, workspace.linear);
+  attention_output_(context, attended, Activation::none, workspace.linear, hidden);
+  if (!norms_before_) attention_norm_(attended, attended);
   trace.show(Traced::attended, attended);
 
   // In blocks of B rows, which bound [B, I].
   for (size_t begin = 0; begin < tokens; begin += kRowsAtOnce) {
     const size_t rows = std::min(kRowsAtOnce, tokens - begin);
-    const Matrix intermediate =
-        workspace.intermediate.matrix(rows, intermediate_.out_features());  // [B, I]
-    const ConstMatrix input = attended.slice(begin, rows);                  // [B, H]
-    intermediate_(input, intermediate, hidden_act_, workspace.linear);
-    trace.show({Traced::intermediate, 0, intermediate, 0, 0, begin});
-    output_(intermediate, input, hidden.slice(begin, rows), workspace.linear);
+    const ConstMatrix residual = attended.slice(begin, rows);  // [B, H]
+    ConstMatrix input = residual;
+    const Matrix output = hidden.slice(begin, rows);
+    if (norms_before_) {
+      output_norm_(residual, output);
+      input = output;
+    }
+    feed_forward(input, residual, output, begin, workspace, trace);
+    if (!norms_before_) output_norm_(output, output);
   }
+}
+
+void Layer::feed_forward(ConstMatrix input, ConstMatrix residual, Matrix output, size_t first,
+                         Workspace& workspace, const LayerTrace& trace) const {
+  trace.show({Traced::feed_forward_input, 0, input, 0, 0, first});
+  Matrix intermediate =
+      workspace.intermediate.matrix(input.rows, intermediate_.out_features());  // [B, I] or [B, 2I]
+  intermediate_(input, intermediate, gated_ ? Activation::none : hidden_act_, workspace.linear);
+  if (gated_) {
+    gate(hidden_act_, intermediate);
+    intermediate.cols /= 2;
+  }
+  trace.show({Traced::intermediate, 0, intermediate, 0, 0, first});
+  output_(intermediate, output, Activation::none, workspace.linear, residual);
 }
 
 Matrix keep_rows(Matrix matrix, std::span<const size_t> rows) {

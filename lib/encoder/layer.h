@@ -5,52 +5,61 @@
 #include <vector>
 
 #include "encoder/attention.h"
+#include "encoder/norm.h"
 #include "encoder/workspace.h"
 
 namespace bert {
 
-/// A dense projection, the residual of the block's input, then layer norm: LN(x W^T + b +
-/// residual).
-struct AddNorm {
-  Linear dense;
-  std::vector<float> norm_weight, norm_bias;  ///< [H]
-  float eps = 0;
-
-  static AddNorm load(const Config& config, const Weights& weights, Role dense, Role norm,
-                      size_t layer, Precision precision);
-  /// x [T, K], residual [T, H], output [T, H]
-  void operator()(ConstMatrix x, ConstMatrix residual, Matrix output, LinearScratch& scratch) const;
+/// What the layers of a model share, which must outlive them.
+struct LayerContext {
+  const AttentionBias* bias = nullptr;           ///< of scores, or nullptr
+  const RelativePositions* positions = nullptr;  ///< of DeBERTa, or nullptr
 };
 
-/// One post-norm transformer block (Vaswani et al. 2017, 3.1, encoder): self-attention with add &
-/// norm, then the position-wise feed-forward net with add & norm.
+/// One transformer block (Vaswani et al. 2017, 3.1, encoder): self-attention and the position-wise
+/// feed-forward net, each with its residual and its norm. The norms stand
+///
+///   after    y = LN(x + attention(x));       z = LN(y + net(y))
+///   before   y = x + attention(LN(x));       z = y + net(LN(y))       (Xiong et al. 2020)
+///
+/// The net is W2 act(W1 x), or gated, W2 (act(Wg x) * Wu x) (Shazeer 2020).
 class Layer {
  public:
-  /// `position_bias` is that of the model, which must outlive the layer. Throws Error(data) naming
-  /// a tensor of layer `index`.
+  /// Layer `index` of a pass, from 0. Throws Error(data) naming a tensor of it.
   static Layer load(const Config& config, const Weights& weights, size_t index, Precision precision,
-                    ConstMatrix position_bias = {});
+                    const LayerContext& context);
 
   /// hidden [T, H] -> hidden [T, H], in place. `alike`: rows that are known to be equal, or
   /// nullptr. Thread rule: one workspace per thread.
   void forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
                const LayerTrace& trace = {}, const AlikeTokens* alike = nullptr) const;
   /// The rows of the same result that `rows` names (strictly ascending), bit-equal to those of
-  /// forward: hidden [T, H] -> its first M rows, [M, H]. Only they pass through the add & norm and
-  /// the feed-forward net, three quarters of a block's work.
+  /// forward: hidden [T, H] -> its first M rows, [M, H]. Only they pass through what follows
+  /// attention, three quarters of a block's work.
   Matrix forward_rows(const PackedBatch& batch, Matrix hidden, std::span<const size_t> rows,
                       Workspace& workspace) const;
 
  private:
+  /// Attention of all tokens: hidden [T, H] -> context [T, H].
+  Matrix attend(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace,
+                const LayerTrace& trace, const AlikeTokens* alike) const;
   /// What follows attention, row by row: context [T, H], hidden [T, H] in place.
   void finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
               const LayerTrace& trace) const;
+  /// The feed-forward net of B rows: input [B, H] -> output [B, H], with a residual [B, H]. `first`
+  /// is the first row's number in the batch.
+  void feed_forward(ConstMatrix input, ConstMatrix residual, Matrix output, size_t first,
+                    Workspace& workspace, const LayerTrace& trace) const;
 
   AttentionWeights attention_;
-  AddNorm attention_output_;  ///< [H, H]
-  Linear intermediate_;       ///< [I, H], then hidden_act
-  AddNorm output_;            ///< [H, I]
+  Linear attention_output_;  ///< [H, H]
+  Norm attention_norm_;      ///< none before the first layer where norms stand before
+  Linear intermediate_;      ///< [I, H], then hidden_act; of a gated net [2I, H]
+  Linear output_;            ///< [H, I]
+  Norm output_norm_;
   Activation hidden_act_ = Activation::gelu;
+  bool gated_ = false;
+  bool norms_before_ = false;
 };
 
 /// Moves the named rows of `matrix`, strictly ascending, to its top; returns them, [M, cols].

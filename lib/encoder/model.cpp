@@ -1,8 +1,10 @@
 #include "encoder/model.h"
 
 #include <algorithm>
+#include <map>
 
 #include "encoder/batch_check.h"
+#include "encoder/convolution.h"
 #include "encoder/embedding.h"
 #include "encoder/input_factors.h"
 #include "encoder/layer.h"
@@ -13,13 +15,39 @@ namespace bert {
 struct Model::State {
   std::string directory;
   Config config;
-  Weights weights;
-  Precision precision;
-  std::vector<float> position_bias;  // [A, 2P - 1], or empty
+  std::optional<Weights> weights;  // there once the model is
+  Precision precision = Precision::f32;
+  std::unique_ptr<const AttentionBias> position_bias;
+  std::unique_ptr<const RelativePositions> relative_positions;
   Embedding embedding;
-  std::vector<Layer> layers;
+  std::vector<Layer> layers;    // those that are stored: ALBERT's run several times
+  std::vector<size_t> of_pass;  // [L] which of them each layer of a pass is
+  Convolution convolution;      // behind the first
+  Norm final_norm;
   Linear pooler;
+
+  void load_layers(const Config& from, const Weights& tensors, Precision encoder);
+  const Layer& layer(size_t index) const { return layers[of_pass[index]]; }
+  /// Runs layer `index` of a pass: hidden [T, H] in place.
+  void run(size_t index, const PackedBatch& batch, Matrix hidden, Workspace& workspace,
+           const LayerTrace& trace, const AlikeTokens* alike = nullptr) const;
 };
+
+void Model::State::run(size_t index, const PackedBatch& batch, Matrix hidden, Workspace& workspace,
+                       const LayerTrace& trace, const AlikeTokens* alike) const {
+  const bool convolves = index == 0 && convolution;
+  if (convolves) {
+    const Matrix before = workspace.convolved.matrix(hidden.rows, hidden.cols);  // [T, H]
+    std::copy_n(hidden.data, hidden.rows * hidden.cols, before.data);
+  }
+  layer(index).forward(batch, hidden, workspace, trace, alike);
+  if (convolves) {
+    const ConstMatrix before(workspace.convolved.data(), hidden.rows, hidden.cols);
+    convolution(batch, before, hidden, workspace.windows, workspace.linear);
+  }
+  if (index + 1 == config.num_hidden_layers && final_norm) final_norm(hidden, hidden);
+  trace.show(Traced::hidden, hidden);
+}
 
 Model::Model() = default;
 Model::Model(Model&&) noexcept = default;
@@ -44,28 +72,45 @@ Model Model::make(const std::string& directory, Checkpoint checkpoint,
   if (encoder == Precision::int8 && weights.precision() != Precision::int8) {
     weights.use_input_factors(input_factors(directory, name));
   }
-  Embedding embedding = Embedding::load(config, weights, encoder);
-  std::vector<float> bias = load_position_bias(config, weights);
-  const size_t heads = config.num_attention_heads, distances = bias.size() / heads;
-  const ConstMatrix position_bias(bias.empty() ? nullptr : bias.data(), heads, distances);
-  std::vector<Layer> layers;
-  for (size_t i = 0; i < config.num_hidden_layers; ++i) {
-    layers.push_back(Layer::load(config, weights, i, encoder, position_bias));
+  auto state = std::make_unique<State>();
+  state->embedding = Embedding::load(config, weights, encoder);
+  state->position_bias = load_position_bias(config, weights);
+  if (has_module(config, Role::relative_embeddings)) {
+    state->relative_positions =
+        std::make_unique<const RelativePositions>(RelativePositions::load(config, weights));
   }
-  Linear pooler;
+  state->load_layers(config, weights, encoder);
+  if (has_module(config, Role::convolution)) {
+    state->convolution = Convolution::load(config, weights);
+  }
+  if (has_module(config, Role::final_norm)) {
+    state->final_norm = Norm::load(config, weights, Role::final_norm);
+  }
   if (weights.find(Role::pooler)) {
     // The pooler is one row a sequence and feeds decisions: it stays f32 in every precision.
-    pooler = weights.linear(config, Role::pooler, Precision::f32);
+    state->pooler = weights.linear(config, Role::pooler, Precision::f32);
   }
+  state->directory = directory;
+  state->precision = precision;
+  state->config = std::move(config);
+  state->weights.emplace(std::move(weights));
   Model model;
-  model.state_.reset(new State{directory, std::move(config), std::move(weights), precision,
-                               std::move(bias), std::move(embedding), std::move(layers),
-                               std::move(pooler)});
+  model.state_ = std::move(state);
   return model;
 }
 
+void Model::State::load_layers(const Config& from, const Weights& tensors, Precision encoder) {
+  const LayerContext context{position_bias.get(), relative_positions.get()};
+  std::map<size_t, size_t> places;  // of stored layers
+  for (size_t i = 0; i < from.num_hidden_layers; ++i) {
+    const auto [place, is_new] = places.try_emplace(from.stored_layer(i), layers.size());
+    if (is_new) layers.push_back(Layer::load(from, tensors, i, encoder, context));
+    of_pass.push_back(place->second);
+  }
+}
+
 const Config& Model::config() const { return state_->config; }
-const Weights& Model::weights() const { return state_->weights; }
+const Weights& Model::weights() const { return *state_->weights; }
 Precision Model::precision() const { return state_->precision; }
 const std::string& Model::directory() const { return state_->directory; }
 bool Model::has_pooler() const { return static_cast<bool>(state_->pooler); }
@@ -81,9 +126,9 @@ Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
   const Trace* trace = options.trace.request.empty() ? nullptr : &options.trace;
   LayerTrace(trace, 0).show(Traced::hidden, hidden);
-  const size_t last = std::min(options.last_layer, state_->layers.size());
+  const size_t last = std::min(options.last_layer, state_->of_pass.size());
   for (size_t i = 0; i < last; ++i) {
-    state_->layers[i].forward(batch, hidden, workspace, LayerTrace(trace, i + 1));
+    state_->run(i, batch, hidden, workspace, LayerTrace(trace, i + 1));
   }
   return hidden;
 }
@@ -94,13 +139,18 @@ Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> row
   const Matrix hidden =
       workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
-  if (state_->layers.empty()) return keep_rows(hidden, rows);
+  const size_t layers = state_->of_pass.size();
+  // A convolution behind the last layer would read its other rows.
+  const size_t whole = layers == 0 || (layers == 1 && state_->convolution) ? layers : layers - 1;
   workspace.alike.find(batch);
-  for (size_t i = 0; i + 1 < state_->layers.size(); ++i) {
+  for (size_t i = 0; i < whole; ++i) {
     const bool share = i == 0 && workspace.alike.many() && !state_->embedding.has_padding(batch);
-    state_->layers[i].forward(batch, hidden, workspace, {}, share ? &workspace.alike : nullptr);
+    state_->run(i, batch, hidden, workspace, {}, share ? &workspace.alike : nullptr);
   }
-  return state_->layers.back().forward_rows(batch, hidden, rows, workspace);
+  if (whole == layers) return keep_rows(hidden, rows);
+  const Matrix kept = state_->layer(whole).forward_rows(batch, hidden, rows, workspace);
+  if (state_->final_norm) state_->final_norm(kept, kept);
+  return kept;
 }
 
 Matrix gather_first_tokens(const PackedBatch& batch, ConstMatrix hidden, Buffer& buffer) {
@@ -115,7 +165,7 @@ Matrix Model::pooled_output(const PackedBatch& batch, ConstMatrix hidden,
                             Workspace& workspace) const {
   const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);        // [S, H]
   const Matrix pooled = workspace.pooled.matrix(batch.sequences(), hidden.cols);  // [S, H]
-  state_->pooler(first, pooled, Activation::tanh, workspace.linear);
+  state_->pooler(first, pooled, state_->config.pooler_act, workspace.linear);
   return pooled;
 }
 

@@ -21,7 +21,7 @@ struct ForwardOptions {
 };
 
 /// BERT's encoder (Devlin et al. 2019): embeddings, L blocks, and the pooler if the file has one.
-/// DistilBERT and ELECTRA are the same encoder under other names.
+/// The other families (model/family.h) are this encoder with other parts.
 ///
 /// Thread rule: const after open(); forward may run in many threads, each with its own Workspace.
 class BERT_API Model {
@@ -55,8 +55,8 @@ class BERT_API Model {
                       Workspace& workspace) const;
 
   bool has_pooler() const;
-  /// tanh(W h + b) of each sequence's first hidden state: [S, H], in the workspace. Needs
-  /// has_pooler().
+  /// act(W h + b) of each sequence's first hidden state, where act is tanh (DeBERTa: gelu): [S, H],
+  /// in the workspace. Needs has_pooler().
   Matrix pooled_output(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
 
   /// The static vector of a word piece, [E].

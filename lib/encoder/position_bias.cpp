@@ -18,8 +18,9 @@ size_t position_bucket(ptrdiff_t distance) {
   return side + std::min(kSide - 1, kExact + static_cast<size_t>(part));
 }
 
-std::vector<float> load_position_bias(const Config& config, const Weights& weights) {
-  if (!has_module(config, Role::relative_attention_bias)) return {};
+std::unique_ptr<const AttentionBias> load_position_bias(const Config& config,
+                                                        const Weights& weights) {
+  if (!has_module(config, Role::relative_attention_bias)) return nullptr;
   const std::vector<float> table =
       weights.floats(tensor_spec(config, Role::relative_attention_bias));  // [buckets, A]
   const size_t heads = config.num_attention_heads, last = config.max_tokens() - 1;
@@ -28,7 +29,7 @@ std::vector<float> load_position_bias(const Config& config, const Weights& weigh
     const size_t bucket = position_bucket(static_cast<ptrdiff_t>(i) - static_cast<ptrdiff_t>(last));
     for (size_t h = 0; h < heads; ++h) bias[h * (2 * last + 1) + i] = table[bucket * heads + h];
   }
-  return bias;
+  return std::make_unique<const DistanceBias>(std::move(bias), heads);
 }
 
 }  // namespace bert

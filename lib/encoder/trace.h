@@ -13,19 +13,22 @@ namespace bert {
 ///
 ///   T tokens of the batch, n tokens of one sequence, H hidden size, D = H / A, I intermediate size
 ///
-/// The inputs of a layer's products are among them: query, key and value read `hidden` of the layer
-/// below, attention's output reads `context` of all heads, the feed-forward net reads `attended`
-/// and then `intermediate`.
+/// The inputs of a layer's products are among them: query, key and value read `attention_input`,
+/// attention's output reads `context` of all heads, the feed-forward net reads `feed_forward_input`
+/// and then `intermediate`. Where norms stand after, the first is `hidden` of the layer below and
+/// the third `attended`.
 enum class Traced : uint32_t {
-  hidden = 1 << 0,         ///< [T, H] the output of a layer; layer 0: the embeddings
-  query = 1 << 1,          ///< [n, D] of one head of one sequence
-  key = 1 << 2,            ///< [n, D]
-  value = 1 << 3,          ///< [n, D]
-  scores = 1 << 4,         ///< [n, n] query key^T / sqrt(D)
-  probabilities = 1 << 5,  ///< [n, n] softmax(scores); in float, whatever the model's precision
-  context = 1 << 6,        ///< [n, D] probabilities value
-  attended = 1 << 7,       ///< [T, H] after the add & norm that follows attention
-  intermediate = 1 << 8,   ///< [B, I] after the activation: B rows of the batch from `first_row`
+  hidden = 1 << 0,           ///< [T, H] the output of a layer; layer 0: the embeddings
+  query = 1 << 1,            ///< [n, D] of one head of one sequence
+  key = 1 << 2,              ///< [n, D]
+  value = 1 << 3,            ///< [n, D]
+  scores = 1 << 4,           ///< [n, n] query key^T / sqrt(D)
+  probabilities = 1 << 5,    ///< [n, n] softmax(scores); in float, whatever the model's precision
+  context = 1 << 6,          ///< [n, D] probabilities value
+  attended = 1 << 7,         ///< [T, H] after attention, its residual and a norm that follows it
+  intermediate = 1 << 8,     ///< [B, I] after the activation: B rows of the batch from `first_row`
+  attention_input = 1 << 9,  ///< [T, H] what query, key and value are computed from
+  feed_forward_input = 1 << 10,  ///< [B, H] what the feed-forward net reads, from `first_row`
 };
 
 /// A set of them: Traced::query | Traced::key.

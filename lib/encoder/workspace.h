@@ -13,6 +13,8 @@ struct Workspace {
   Buffer attended;      ///< [T, H] after the attention block's layer norm
   Buffer intermediate;  ///< [T, I]
   Buffer embedding;     ///< [T, E] when E is not H
+  Buffer convolved;     ///< [T, H] what DeBERTa's convolution reads
+  Buffer windows;       ///< [B, K * H] its windows
   Buffer pooled;        ///< [S, H]
   Buffer rows;          ///< rows that a head gathers, [M, H]
   Buffer rows2;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "heads/pooling.h"
 #include "ops/kernels.h"
 
 namespace bert {
@@ -39,12 +40,14 @@ Classifier Classifier::open(const Model& model) {
   c.labels_ = config.labels;
   c.normalization_ = normalization_of(config);
   c.regression_ = c.normalization_ == Normalization::none;
+  c.transform_ = HeadTransform::load(config, weights);
+  c.mean_ = config.mean_of_texts;
   if (weights.find(Role::classifier_output)) {
     c.dense_ = weights.linear(config, Role::classifier_dense, Precision::f32);
     c.dense_act_ = config.family->text_head_act;
     c.output_ = weights.linear(config, Role::classifier_output, Precision::f32);
   } else {
-    c.pooler_ = true;
+    c.pooler_ = !c.transform_;
     c.output_ = weights.linear(config, Role::classifier, Precision::f32);
   }
   return c;
@@ -61,18 +64,29 @@ Classifier Classifier::open_next_sentence(const Model& model) {
   return c;
 }
 
+ConstMatrix Classifier::features(const PackedBatch& batch, ConstMatrix hidden,
+                                 Workspace& workspace) const {
+  if (pooler_) return model_->pooled_output(batch, hidden, workspace);
+  if (mean_) {
+    const Matrix means = workspace.rows.matrix(batch.sequences(), hidden.cols);  // [S, H]
+    for (size_t s = 0; s < means.rows; ++s) {
+      const ConstMatrix tokens(hidden.row(batch.begin(s)), batch.length(s), hidden.cols,
+                               hidden.stride);
+      pool(Pooling::mean, tokens, {means.row(s), means.cols});
+    }
+    return transform_(means, workspace.rows2, workspace.linear);
+  }
+  const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);  // [S, H]
+  if (transform_) return transform_(first, workspace.rows2, workspace.linear);
+  const Matrix features = workspace.rows2.matrix(first.rows, first.cols);
+  dense_(first, features, dense_act_, workspace.linear);
+  return features;
+}
+
 Matrix Classifier::logits(const PackedBatch& batch, ConstMatrix hidden,
                           Workspace& workspace) const {
-  Matrix features;  // [S, H]
-  if (pooler_) {
-    features = model_->pooled_output(batch, hidden, workspace);
-  } else {
-    const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);
-    features = workspace.rows2.matrix(first.rows, first.cols);
-    dense_(first, features, dense_act_, workspace.linear);
-  }
   const Matrix logits = workspace.logits.matrix(batch.sequences(), output_.out_features());
-  output_(features, logits, Activation::none, workspace.linear);
+  output_(features(batch, hidden, workspace), logits, Activation::none, workspace.linear);
   return logits;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/export.h"
 #include "encoder/model.h"
+#include "heads/transform.h"
 
 namespace bert {
 
@@ -38,8 +39,13 @@ class BERT_API Classifier {
   void normalize(Matrix logits) const;
 
  private:
+  /// What the last layer reads: [S, H].
+  ConstMatrix features(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
+
   const Model* model_ = nullptr;
-  Linear dense_;  ///< [H, H], the first layer of ELECTRA and DistilBERT
+  HeadTransform transform_;
+  bool mean_ = false;  ///< the transform reads the mean, not the first hidden state
+  Linear dense_;       ///< [H, H], the first layer of ELECTRA and DistilBERT
   Activation dense_act_ = Activation::none;
   Linear output_;  ///< [labels, H]
   bool pooler_ = false;

@@ -5,6 +5,7 @@
 
 #include "base/export.h"
 #include "encoder/model.h"
+#include "heads/transform.h"
 
 namespace bert {
 
@@ -23,11 +24,8 @@ class BERT_API MaskedLM {
   Matrix logits(ConstMatrix hidden, std::span<const size_t> positions, Workspace& workspace) const;
 
  private:
-  Linear transform_;  ///< [E, H]
-  Activation act_ = Activation::gelu;
-  std::vector<float> norm_weight_, norm_bias_;
-  float eps_ = 0;
-  Linear decoder_;  ///< [V, E]
+  HeadTransform transform_;  ///< to [M, E]
+  Linear decoder_;           ///< [V, E]
 };
 
 }  // namespace bert

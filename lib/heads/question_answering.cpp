@@ -9,13 +9,15 @@ QuestionAnswering QuestionAnswering::open(const Model& model) {
   const Weights& weights = model.weights();
   require_head(model.config(), weights, HeadKind::spans);
   QuestionAnswering qa;
+  qa.transform_ = HeadTransform::load(model.config(), weights);
   qa.output_ = weights.linear(model.config(), Role::qa_outputs, Precision::f32);
   return qa;
 }
 
 Matrix QuestionAnswering::logits(ConstMatrix hidden, Workspace& workspace) const {
   const Matrix logits = workspace.logits.matrix(hidden.rows, 2);  // [T, 2]
-  output_(hidden, logits, Activation::none, workspace.linear);
+  output_(transform_(hidden, workspace.rows, workspace.linear), logits, Activation::none,
+          workspace.linear);
   return logits;
 }
 

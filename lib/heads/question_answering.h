@@ -6,6 +6,7 @@
 
 #include "base/export.h"
 #include "encoder/model.h"
+#include "heads/transform.h"
 
 namespace bert {
 
@@ -21,6 +22,7 @@ class BERT_API QuestionAnswering {
   Matrix logits(ConstMatrix hidden, Workspace& workspace) const;
 
  private:
+  HeadTransform transform_;
   Linear output_;  ///< [2, H]
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/export.h"
 #include "encoder/model.h"
+#include "heads/transform.h"
 
 namespace bert {
 
@@ -22,6 +23,7 @@ class BERT_API TokenClassifier {
   Matrix logits(ConstMatrix hidden, Workspace& workspace) const;
 
  private:
+  HeadTransform transform_;
   Linear output_;  ///< [labels, H]
   std::vector<std::string> labels_;
 };

@@ -67,8 +67,7 @@ class Quantizer {
     };
     for (const TensorView* tensor : weights().tensors()) {
       const std::string name = weights().canonical(*tensor);
-      const std::vector<std::string> parts =
-          tensor->blocked ? joined_parts(name) : std::vector<std::string>();
+      const std::vector<std::string> parts = joined_parts(name);
       if (parts.empty()) want(name);
       for (const std::string& part : parts) want(part);
     }
@@ -88,7 +87,8 @@ class Quantizer {
 
   void add(const std::string& name) {
     if (options_.precision == Precision::f32) return add_plain(name);
-    if (const std::string whole = joined_whole(name); !whole.empty()) {
+    const std::string whole = joined_whole(name, config());
+    if (name.ends_with(".weight") && !whole.empty()) {
       if (joined_.insert(whole).second) add_joined(whole);
       return;
     }
@@ -104,14 +104,36 @@ class Quantizer {
 
   void add_plain(const std::string& name) {
     const TensorView& tensor = *weights().find(name);
-    const std::vector<float>& values = floats_.emplace_back(tensor.floats());
     const bool named = !head_prefix(name).empty();
-    writer_.add(named ? name : file_name(name, *config().family), tensor.shape, values);
+    if (const std::string whole = joined_file_name(name, config()); !named && !whole.empty()) {
+      if (joined_.insert(whole).second) add_plain_joined(joined_file_parts(name, config()), whole);
+      return;
+    }
+    const std::vector<float>& values = floats_.emplace_back(tensor.floats());
+    writer_.add(named ? name : file_name(name, config()), tensor.shape, values);
     // A decoder of its own has its own bias, which transformers reads instead.
     if (name == tensor_name(Role::mlm_bias, Part::bias) && config().family->saves_decoder_bias &&
         weights().find(Role::mlm_decoder) && !weights().find(Role::mlm_decoder, Part::bias)) {
       writer_.add(tensor_name(Role::mlm_decoder, Part::bias), tensor.shape, values);
     }
+  }
+
+  /// What the family has as one tensor.
+  void add_plain_joined(const std::vector<std::string>& parts, const std::string& file_name) {
+    std::vector<float>& values = floats_.emplace_back();
+    std::vector<size_t> shape;
+    for (const std::string& name : parts) {
+      const TensorView* tensor = weights().find(name);
+      if (!tensor) {
+        throw Error(Error::Kind::data, weights().path(), fmt::format("tensor {} is missing", name));
+      }
+      const std::vector<float> own = tensor->floats();
+      values.insert(values.end(), own.begin(), own.end());
+      const size_t rows = shape.empty() ? 0 : shape[0];
+      shape = tensor->shape;
+      shape[0] += rows;
+    }
+    writer_.add(file_name, shape, values);
   }
 
   /// Query, key and value as one; those that are not the head's own are the trunk's.

@@ -12,53 +12,19 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
+#include "model/config_keys.h"
 
 namespace bert {
 namespace {
 
+using namespace config_keys;
+
 constexpr size_t kMaxLabels = 1u << 20;
 constexpr size_t kMaxHeads = 1000;
 
-[[noreturn]] void refuse(const Json& value, std::string_view wanted) {
-  throw Error(Error::Kind::unsupported, value.where(),
-              fmt::format("found {}, wants {}", value.describe(), wanted));
-}
-
-/// The first of `keys` that the file has and that is not null.
-std::optional<Json> find(const Json& root, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    if (const auto value = root.find(key); value && !value->is_null()) return value;
-  }
-  return std::nullopt;
-}
-
-/// A size. Null is refused: it has no meaning here.
-size_t size_of(const Json& value, size_t least, size_t most) {
-  const auto number = value.type() == Json::Type::integer ? value.try_int() : std::nullopt;
-  if (!number || *number < static_cast<int64_t>(least) || static_cast<uint64_t>(*number) > most) {
-    refuse(value, fmt::format("a whole number from {} to {}", least, most));
-  }
-  return static_cast<size_t>(*number);
-}
-
-bool flag_at(const Json& root, std::string_view key, bool absent) {
-  const auto value = find(root, {key});
-  if (!value) return absent;
-  if (value->type() != Json::Type::boolean) refuse(*value, "true or false");
-  return value->as_bool();
-}
-
-std::string text_at(const Json& root, std::initializer_list<std::string_view> keys,
-                    std::string_view absent) {
-  const auto value = find(root, keys);
-  if (!value) return std::string(absent);
-  if (!value->is_string()) refuse(*value, "a string");
-  return std::string(value->as_string());
-}
-
-float epsilon_at(const Json& root, std::string_view key) {
-  const auto value = key.empty() ? std::nullopt : find(root, {key});
-  if (!value) return 1e-12f;
+float epsilon_at(const Json& root, const Family& family) {
+  const auto value = find_any(root, family.layer_norm_eps_keys);
+  if (!value) return static_cast<float>(family.layer_norm_eps);
   const bool is_number =
       value->type() == Json::Type::integer || value->type() == Json::Type::number;
   const float epsilon = is_number ? static_cast<float>(value->as_double()) : 0;
@@ -66,7 +32,9 @@ float epsilon_at(const Json& root, std::string_view key) {
   return epsilon;
 }
 
-Activation activation_at(const Json& root, std::string_view key, std::string& name) {
+/// `name` is what the file says, or else what is so without a key. A gated net may be called by its
+/// gate.
+Activation activation_of(const std::optional<Json>& value, std::string& name, bool gated) {
   // transformers 5, activations.py: the names that are one of ours, the erf and the tanh form told
   // apart.
   constexpr std::pair<std::string_view, Activation> kNames[] = {
@@ -84,11 +52,14 @@ Activation activation_at(const Json& root, std::string_view key, std::string& na
       {"tanh", Activation::tanh},
       {"sigmoid", Activation::sigmoid},
       {"linear", Activation::none}};
-  name = text_at(root, {key}, "gelu");
+  if (value && !value->is_string()) refuse(*value, "a string");
+  if (value) name = value->as_string();
+  if (gated && name == "swiglu") return Activation::silu;
+  if (gated && name == "geglu") return Activation::gelu;
   for (const auto& [known, activation] : kNames) {
     if (known == name) return activation;
   }
-  refuse(root.at(key),
+  refuse(*value,
          "a known activation: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, "
          "relu, silu, swish, tanh, sigmoid or linear");
 }
@@ -121,14 +92,27 @@ const Family& family_of(const Json& root, const std::vector<std::string>& archit
       fmt::format("no model_type, wants {} (is this a model's config.json?)", family_list()));
 }
 
-/// What would make another model of the same tensors, or none that we know.
-void refuse_variants(const Json& root) {
-  for (const std::string_view key : {"is_decoder", "add_cross_attention"}) {
-    if (flag_at(root, key, false)) refuse(root.at(key), "false: decoders are not supported");
+/// Whether a key has the value that all models of a family have.
+bool is_fixed(const Json& value, std::string_view wanted) {
+  switch (value.type()) {
+    case Json::Type::boolean:
+      return value.as_bool() == (wanted == "true") && (wanted == "true" || wanted == "false");
+    case Json::Type::integer:
+    case Json::Type::number:
+      return fmt::format("{}", value.as_double()) == wanted;
+    case Json::Type::string:
+      return value.as_string() == wanted;
+    default:
+      return false;
   }
-  if (const auto value = find(root, {"position_embedding_type"})) {
-    if (!value->is_string() || value->as_string() != "absolute") {
-      refuse(*value, "\"absolute\": relative positions are not supported");
+}
+
+/// What would make another model of the same tensors, or none that we know.
+void refuse_variants(const Json& root, const Family& family) {
+  for (const FixedKey& key : family.fixed) {
+    const auto value = find(root, {key.name});
+    if (value && !is_fixed(*value, key.value)) {
+      refuse(*value, fmt::format("{}: {}", key.value, key.why));
     }
   }
   const auto value = find(root, {"quantization_config"});
@@ -243,6 +227,9 @@ void read_sizes(const Json& root, Config& config) {
     if (!value && size.decides) config.missing_sizes.emplace_back(size.names[0]);
     config.*size.field = value ? size_of(*value, size.least, size.most) : size.absent;
   }
+  for (const FlagKey& flag : config.family->flags) {
+    config.*flag.field = flag.name.empty() ? flag.absent : flag_at(root, flag.name, flag.absent);
+  }
   if (config.embedding_size == 0) config.embedding_size = config.hidden_size;
   if (config.hidden_size % config.num_attention_heads != 0) {
     config.require_sizes();
@@ -252,6 +239,35 @@ void read_sizes(const Json& root, Config& config) {
                     config.hidden_size, config.family->key_of(&Config::num_attention_heads),
                     config.num_attention_heads));
   }
+}
+
+void read_activations(const Json& root, Config& config) {
+  const Family& family = *config.family;
+  config.hidden_act_name = family.activation;
+  config.hidden_act =
+      activation_of(find_any(root, family.activation_keys), config.hidden_act_name, family.gated);
+  const auto read = [&](std::string_view key, std::string name) {
+    return activation_of(find(root, {key}), name, false);
+  };
+  if (!family.pooler_act_key.empty()) config.pooler_act = read(family.pooler_act_key, "gelu");
+  if (config.conv_kernel_size > 0) config.conv_act = read("conv_act", "tanh");
+  if (family.text_head != TextHead::transform) return;
+  config.head_act = read("classifier_activation", "gelu");
+  const std::string pooling = text_at(root, {"classifier_pooling"}, "cls");
+  config.mean_of_texts = pooling == "mean";
+  if (pooling != "mean" && pooling != "cls") {
+    refuse(root.at("classifier_pooling"), "cls or mean");
+  }
+}
+
+void read_padding(const Json& root, Config& config) {
+  config.pad_token_id = config.family->pad_token_id;
+  const auto pad = find(root, {"pad_token_id"});
+  if (!pad) return;
+  const auto id = pad->try_int();
+  const int64_t least = config.family->first_behind_padding ? 0 : INT32_MIN;
+  if (!id || *id < least || *id > INT32_MAX) refuse(*pad, "an id of 32 bits");
+  config.pad_token_id = static_cast<int32_t>(*id);
 }
 
 /// A number that only training uses: what is none there stops no other tool.
@@ -314,17 +330,15 @@ Config Config::parse(std::string_view json, const std::string& path) {
   const Json root = document.root();
   config.architectures = architectures_of(root);
   config.family = &family_of(root, config.architectures);
-  refuse_variants(root);
+  const Family& family = *config.family;
+  refuse_variants(root, family);
   read_sizes(root, config);
-  config.layer_norm_eps = epsilon_at(root, config.family->layer_norm_eps_key);
+  config.layer_norm_eps = epsilon_at(root, family);
   read_training(root, config);
-  config.hidden_act = activation_at(root, config.family->activation_key, config.hidden_act_name);
+  read_activations(root, config);
   config.tie_word_embeddings = flag_at(root, "tie_word_embeddings", true);
-  if (const auto pad = find(root, {"pad_token_id"})) {
-    const auto id = pad->try_int();
-    if (!id || *id < INT32_MIN || *id > INT32_MAX) refuse(*pad, "an id of 32 bits");
-    config.pad_token_id = static_cast<int32_t>(*id);
-  }
+  read_padding(root, config);
+  read_positions(root, config);
   read_labels(root, config);
   read_problem_type(root, config);
   read_heads(root, config);

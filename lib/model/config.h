@@ -27,6 +27,26 @@ struct NamedHead : HeadConfig {
   std::string task;  ///< as transformers' pipelines call it: text-classification ..
 };
 
+/// Rotary positions (Su et al. 2021): value i of a query or key of D values is turned, together
+/// with value D / 2 + i, by place * theta ^ (-2 i / D).
+struct Rotary {
+  double theta = 0;   ///< 0: no rotation
+  double linear = 1;  ///< angles are divided by it
+  double ntk = 1;     ///< theta is multiplied by it, and angles divided by its power of 2 / D
+  bool operator==(const Rotary&) const = default;
+};
+
+/// Disentangled attention (He et al. 2021, DeBERTa): scores have parts of content to position and
+/// of position to content.
+struct Disentangled {
+  bool content_to_position = false, position_to_content = false;
+  bool shared = false;      ///< positions go through the keys' and queries' own projections
+  bool norm = false;        ///< of the position vectors
+  size_t buckets = 0;       ///< distances share vectors by logarithm; 0: each has its own
+  size_t max_distance = 0;  ///< that is told apart
+  size_t span() const { return buckets > 0 ? buckets : max_distance; }  ///< vectors of one side
+};
+
 /// config.json of a BERT-family model, with Hugging Face's field names. A family's own names (such
 /// as DistilBERT's dim, n_layers, n_heads) are read into the same fields.
 struct BERT_API Config : HeadConfig {
@@ -42,9 +62,26 @@ struct BERT_API Config : HeadConfig {
   size_t max_position_embeddings = 0;         ///< P, rows of the position table; see max_tokens()
   size_t type_vocab_size = 0;                 ///< 0: no token type table (DistilBERT)
   size_t relative_attention_num_buckets = 0;  ///< 0: no bias by relative position (MPNet has)
+  size_t num_hidden_groups = 0;  ///< ALBERT's: layers of a group are one; 0: each is its own
+  size_t inner_group_num = 1;    ///< layers in a group; num_hidden_layers counts each of their runs
+  size_t max_window = 0;         ///< ModernBERT's local_attention: keys that a local layer sees
+  size_t conv_kernel_size = 0;   ///< of DeBERTa's convolution behind the first layer; 0: none
+  size_t conv_groups = 1;
+  bool position_table = true;
+  Rotary rotary, local_rotary;          ///< of layers that see all, and of local ones
+  std::vector<bool> local_layers = {};  ///< [L], or empty: which layers see near tokens only
+  Disentangled disentangled;
+  // Whether there are biases: of query, key, value and attention's output; of the feed-forward
+  // net's two layers; of norms; of a head's dense layer; of the masked LM head's decoder.
+  bool attention_bias = true, intermediate_bias = true, output_bias = true, norm_bias = true,
+       head_bias = true, decoder_bias = true;
   float layer_norm_eps = 1e-12f;
   Activation hidden_act = Activation::gelu;
   std::string hidden_act_name;
+  Activation pooler_act = Activation::tanh;
+  Activation conv_act = Activation::tanh;
+  Activation head_act = Activation::gelu;  ///< of TextHead::transform
+  bool mean_of_texts = false;              ///< TextHead::transform reads the mean
   bool tie_word_embeddings = true;
   // For training, which checks them; NaN: the file has no number there.
   double initializer_range = 0.02;
@@ -59,13 +96,29 @@ struct BERT_API Config : HeadConfig {
   std::vector<NamedHead> heads;            ///< bertutils_heads, in the order of the file
 
   size_t head_size() const { return hidden_size / num_attention_heads; }  ///< D
+  /// The row of the position table that a text's first token has.
+  size_t first_position() const {
+    return family->first_behind_padding ? static_cast<size_t>(pad_token_id) + 1
+                                        : family->first_position;
+  }
   /// How many tokens a text may have.
   size_t max_tokens() const {
-    const size_t first = family->first_position;
+    const size_t first = position_table ? first_position() : 0;
     return max_position_embeddings > first ? max_position_embeddings - first : 0;
   }
+  /// Layers that have tensors of their own.
+  size_t stored_layers() const {
+    return num_hidden_groups > 0 ? num_hidden_groups * inner_group_num : num_hidden_layers;
+  }
+  /// Which of these layer `layer` of a pass computes with, both from 0.
+  size_t stored_layer(size_t layer) const;
+  /// How many tokens away layer `layer` sees; SIZE_MAX: all.
+  size_t window(size_t layer) const;
   /// The activation of the masked LM head.
-  Activation mlm_act() const { return family->mlm_act.value_or(hidden_act); }
+  Activation mlm_act() const {
+    if (family->text_head == TextHead::transform) return head_act;
+    return family->mlm_act.value_or(hidden_act);
+  }
 
   /// Reads and checks config.json in `directory`. Throws Error: no_input, data (broken JSON),
   /// unsupported (a value out of range or another kind of model) naming key, value and rule.

@@ -7,6 +7,27 @@ namespace {
 
 constexpr size_t kMaxWidth = size_t{1} << 20, kMaxRows = size_t{1} << 27, kMaxLayers = 1000;
 
+struct Naming {
+  std::string_view model_type, class_prefix;
+};
+
+/// The same models under another name.
+constexpr Family like(Family family, const Naming& naming) {
+  family.model_type = naming.model_type;
+  family.class_prefix = naming.class_prefix;
+  return family;
+}
+
+/// A name that is read, and that nothing we write has.
+constexpr Renaming also(std::string_view file, std::string_view canonical) {
+  return {.file = file, .canonical = canonical, .written = false};
+}
+
+constexpr FixedKey kAbsolute[] = {
+    {"position_embedding_type", "absolute", "relative positions are not supported"},
+    {"is_decoder", "false", "decoders are not supported"},
+    {"add_cross_attention", "false", "decoders are not supported"}};
+
 // ---- BERT (Devlin et al. 2019)
 
 constexpr SizeKey kBertSizes[] = {
@@ -23,8 +44,10 @@ constexpr Family kBert = {.model_type = "bert",
                           .tensor_prefix = "bert.",
                           .telling_keys = {"num_attention_heads", "hidden_size"},
                           .sizes = kBertSizes,
+                          .fixed = kAbsolute,
                           .pooler = true,
                           .text_head = TextHead::pooled,
+                          .trainable = true,
                           .next_sentence = true,
                           .saves_decoder_bias = true};
 
@@ -59,16 +82,18 @@ constexpr Family kDistilBert = {.model_type = "distilbert",
                                 .tensor_prefix = "distilbert.",
                                 .telling_keys = {"n_heads", "dim"},
                                 .sizes = kDistilSizes,
-                                .activation_key = "activation",
-                                .layer_norm_eps_key = "",
+                                .fixed = kAbsolute,
+                                .activation_keys = {"activation"},
+                                .layer_norm_eps_keys = {},
                                 .hidden_dropout_key = "dropout",
                                 .attention_dropout_key = "attention_dropout",
                                 .classifier_dropout_key = "seq_classif_dropout",
                                 .classifier_dropout = 0.2,
-                                .layer_prefix = "transformer.layer.",
+                                .layer_prefixes = {"transformer.layer."},
                                 .layer_names = kDistilLayer,
                                 .names = kDistilNames,
                                 .text_head_act = Activation::relu,
+                                .trainable = true,
                                 .drops_attention_output = false,
                                 .answers_dropout_key = "qa_dropout",
                                 .classifier_dropout_texts = true};
@@ -95,12 +120,50 @@ constexpr Family kElectra = {.model_type = "electra",
                              .class_prefix = "Electra",
                              .tensor_prefix = "electra.",
                              .sizes = kElectraSizes,
+                             .fixed = kAbsolute,
                              .names = kElectraNames,
                              .text_head_act = Activation::gelu,
                              // transformers' ElectraGeneratorPredictions
                              .mlm_act = Activation::gelu,
+                             .trainable = true,
                              .discriminator = true,
                              .drops_before_text_head = true};
+
+// ---- RoBERTa (Liu et al. 2019), CamemBERT (Martin et al. 2020) and XLM-RoBERTa (Conneau et al.
+// 2020): positions behind the padding token's; they differ in their tokenizers
+
+constexpr SizeKey kRobertaSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 50265, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows, 3},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false}};
+
+/// Of the heads of RoBERTa and its descendants.
+constexpr Renaming kLmHead[] = {{"lm_head.dense.", "cls.predictions.transform.dense."},
+                                {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
+                                {"lm_head.decoder.", "cls.predictions.decoder."},
+                                {"lm_head.bias", "cls.predictions.bias"}};
+
+constexpr Family kRoberta = {.model_type = "roberta",
+                             .class_prefix = "Roberta",
+                             .tensor_prefix = "roberta.",
+                             .sizes = kRobertaSizes,
+                             .fixed = kAbsolute,
+                             .pad_token_id = 1,
+                             .names = kLmHead,
+                             .first_behind_padding = true,
+                             .pooler = true,
+                             .text_head_act = Activation::tanh,
+                             .mlm_act = Activation::gelu,
+                             .drops_before_text_head = true,
+                             .saves_decoder_bias = true};
+constexpr Family kCamembert =
+    like(kRoberta, {.model_type = "camembert", .class_prefix = "Camembert"});
+constexpr Family kXlmRoberta =
+    like(kRoberta, {.model_type = "xlm-roberta", .class_prefix = "XLMRoberta"});
 
 // ---- MPNet (Song et al. 2020): positions behind the padding token's and a bias by relative
 // position
@@ -125,26 +188,287 @@ constexpr Renaming kMPNetLayer[] = {{"attention.attn.q.", "attention.self.query.
                                     {"attention.attn.v.", "attention.self.value."},
                                     {"attention.attn.o.", "attention.output.dense."},
                                     {"attention.LayerNorm.", "attention.output.LayerNorm."}};
-constexpr Renaming kMPNetNames[] = {{"lm_head.dense.", "cls.predictions.transform.dense."},
-                                    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
-                                    {"lm_head.decoder.", "cls.predictions.decoder."},
-                                    {"lm_head.bias", "cls.predictions.bias"}};
-
 constexpr Family kMPNet = {.model_type = "mpnet",
                            .class_prefix = "MPNet",
                            .tensor_prefix = "mpnet.",
                            .sizes = kMPNetSizes,
+                           .fixed = kAbsolute,
                            .layer_names = kMPNetLayer,
-                           .names = kMPNetNames,
+                           .names = kLmHead,
                            .first_position = 2,
                            .pooler = true,
                            .text_head_act = Activation::tanh,
                            .mlm_act = Activation::gelu,
-                           .trainable = false,
                            .drops_before_text_head = true,
                            .saves_decoder_bias = true};
 
-constexpr Family kFamilies[] = {kBert, kDistilBert, kElectra, kMPNet};
+// ---- ALBERT (Lan et al. 2020): layers share their weights
+
+constexpr SizeKey kAlbertSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30000, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 4096, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 64, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 16384, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
+    {&Config::embedding_size, {"embedding_size"}, 128, kMaxWidth},
+    {&Config::num_hidden_groups, {"num_hidden_groups"}, 1, kMaxLayers, 1, false},
+    {&Config::inner_group_num, {"inner_group_num"}, 1, kMaxLayers, 1, false}};
+
+constexpr Renaming kAlbertLayer[] = {{"attention.query.", "attention.self.query."},
+                                     {"attention.key.", "attention.self.key."},
+                                     {"attention.value.", "attention.self.value."},
+                                     {"attention.dense.", "attention.output.dense."},
+                                     {"attention.LayerNorm.", "attention.output.LayerNorm."},
+                                     {"ffn.", "intermediate.dense."},
+                                     {"ffn_output.", "output.dense."},
+                                     {"full_layer_layer_norm.", "output.LayerNorm."}};
+constexpr Renaming kAlbertNames[] = {
+    {"encoder.embedding_hidden_mapping_in.", "embeddings_project."},
+    {"pooler.weight", "pooler.dense.weight"},
+    {"pooler.bias", "pooler.dense.bias"},
+    {"predictions.dense.", "cls.predictions.transform.dense."},
+    {"predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+    {"predictions.decoder.", "cls.predictions.decoder."},
+    {"predictions.bias", "cls.predictions.bias"},
+    {"sop_classifier.classifier.", "cls.seq_relationship."}};
+
+constexpr Family kAlbert = {.model_type = "albert",
+                            .class_prefix = "Albert",
+                            .tensor_prefix = "albert.",
+                            .sizes = kAlbertSizes,
+                            .fixed = kAbsolute,
+                            .activation = "gelu_new",
+                            .layer_prefixes = {"encoder.albert_layer_groups."},
+                            .in_group = "albert_layers.",
+                            .layer_names = kAlbertLayer,
+                            .names = kAlbertNames,
+                            .projects_always = true,
+                            .pooler = true,
+                            .text_head = TextHead::pooled,
+                            .next_sentence = true,
+                            .saves_decoder_bias = true};
+
+// ---- DeBERTa, versions 2 and 3 (He et al. 2021): disentangled attention
+
+constexpr SizeKey kDebertaSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 128100, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 1536, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 24, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 24, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 6144, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 0, kMaxRows, 0, false},
+    {&Config::embedding_size, {"embedding_size"}, 0, kMaxWidth, 1, false},
+    {&Config::conv_kernel_size, {"conv_kernel_size"}, 0, 1001, 0, false},
+    {&Config::conv_groups, {"conv_groups"}, 1, kMaxWidth, 1, false}};
+
+constexpr Renaming kDebertaLayer[] = {{"attention.self.query_proj.", "attention.self.query."},
+                                      {"attention.self.key_proj.", "attention.self.key."},
+                                      {"attention.self.value_proj.", "attention.self.value."}};
+constexpr Renaming kDebertaNames[] = {
+    {"embeddings.embed_proj.", "embeddings_project."},
+    also("lm_predictions.lm_head.dense.", "cls.predictions.transform.dense."),
+    also("lm_predictions.lm_head.LayerNorm.", "cls.predictions.transform.LayerNorm."),
+    also("lm_predictions.lm_head.bias", "cls.predictions.bias")};
+
+constexpr Family kDeberta = {.model_type = "deberta-v2",
+                             .class_prefix = "DebertaV2",
+                             .tensor_prefix = "deberta.",
+                             .sizes = kDebertaSizes,
+                             .layer_norm_eps = 1e-7,
+                             .layer_names = kDebertaLayer,
+                             .names = kDebertaNames,
+                             .positions = Positions::chosen,
+                             .projects_first = true,
+                             .pooler = true,
+                             .pooler_is_head = true,
+                             .pooler_outside = true,
+                             .pooler_act_key = "pooler_hidden_act",
+                             .text_head = TextHead::pooled,
+                             .saves_decoder_bias = true};
+
+// ---- ModernBERT (Warner et al. 2024): norms before, rotary positions, most layers see near tokens
+
+constexpr SizeKey kModernSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 50368, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 8192, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 22, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 1152, kMaxWidth},
+    {&Config::max_window, {"local_attention"}, 128, kMaxRows, 0, false}};
+constexpr FlagKey kModernFlags[] = {{&Config::attention_bias, "attention_bias", false},
+                                    {&Config::intermediate_bias, "mlp_bias", false},
+                                    {&Config::output_bias, "mlp_bias", false},
+                                    {&Config::norm_bias, "norm_bias", false},
+                                    {&Config::head_bias, "classifier_bias", false},
+                                    {&Config::decoder_bias, "decoder_bias", true}};
+
+constexpr Renaming kModernLayer[] = {{"attn.Wqkv.", "attention.self.query_key_value."},
+                                     {"attn.Wo.", "attention.output.dense."},
+                                     {"attn_norm.", "attention.output.LayerNorm."},
+                                     {"mlp.Wi.", "intermediate.gate_up."},
+                                     {"mlp.Wo.", "output.dense."},
+                                     {"mlp_norm.", "output.LayerNorm."}};
+constexpr Renaming kModernNames[] = {
+    {"embeddings.tok_embeddings.", "embeddings.word_embeddings."},
+    {"embeddings.norm.", "embeddings.LayerNorm."},
+    {"final_norm.", "encoder.final_norm."},
+    {"head.dense.", "classifier.transform.dense.", "classifier.weight"},
+    {"head.norm.", "classifier.transform.LayerNorm.", "classifier.weight"},
+    {"head.dense.", "cls.predictions.transform.dense."},
+    {"head.norm.", "cls.predictions.transform.LayerNorm."},
+    {"decoder.bias", "cls.predictions.bias"},
+    {"decoder.", "cls.predictions.decoder."},
+    {.file = "classifier.weight",
+     .canonical = "qa_outputs.weight",
+     .of_class = "ForQuestionAnswering"},
+    {.file = "classifier.bias",
+     .canonical = "qa_outputs.bias",
+     .of_class = "ForQuestionAnswering"}};
+
+constexpr Family kModernBert = {.model_type = "modernbert",
+                                .class_prefix = "ModernBert",
+                                .tensor_prefix = "model.",
+                                .sizes = kModernSizes,
+                                .flags = kModernFlags,
+                                .activation_keys = {"hidden_activation"},
+                                .layer_norm_eps_keys = {"norm_eps"},
+                                .layer_norm_eps = 1e-5,
+                                .pad_token_id = 50283,
+                                .layer_prefixes = {"layers."},
+                                .layer_names = kModernLayer,
+                                .names = kModernNames,
+                                .positions = Positions::rotary,
+                                .rotary_theta = 160000,
+                                .local_rotary_theta = 10000,
+                                .rotary_theta_keys = {"global_rope_theta"},
+                                .norms = NormPlace::before,
+                                .gated = true,
+                                .text_head = TextHead::transform};
+
+// ---- NomicBERT (Nussbaum et al. 2024) and GTE (Zhang et al. 2024): BERT with rotary positions and
+// gated nets. Both have a layout of their own on the hub and one of transformers.
+
+constexpr SizeKey kNomicSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30528, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings", "n_positions"}, 2048, kMaxRows},
+    {&Config::hidden_size, {"hidden_size", "n_embd"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers", "n_layer"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads", "n_head"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size", "n_inner"}, 3072, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 0, false}};
+constexpr FlagKey kNomicFlags[] = {{&Config::attention_bias, "qkv_proj_bias", false},
+                                   {&Config::intermediate_bias, "mlp_fc1_bias", false},
+                                   {&Config::output_bias, "mlp_fc2_bias", false}};
+constexpr FixedKey kNomicFixed[] = {
+    {"prenorm", "false"},      {"parallel_block", "false"},  {"causal", "false"},
+    {"use_rms_norm", "false"}, {"rotary_emb_fraction", "1"}, {"rotary_emb_interleaved", "false"}};
+
+constexpr Renaming kNomicLayer[] = {
+    {"attn.Wqkv.", "attention.self.query_key_value."},
+    {"attn.out_proj.", "attention.output.dense."},
+    {"norm1.", "attention.output.LayerNorm."},
+    {"mlp.fc12.", "intermediate.dense."},
+    {"mlp.fc11.", "intermediate.up."},
+    {"mlp.fc2.", "output.dense."},
+    {"norm2.", "output.LayerNorm."},
+    also("self_attn.q_proj.", "attention.self.query."),
+    also("self_attn.k_proj.", "attention.self.key."),
+    also("self_attn.v_proj.", "attention.self.value."),
+    also("self_attn.o_proj.", "attention.output.dense."),
+    also("post_attention_layernorm.", "attention.output.LayerNorm."),
+    also("mlp.gate_proj.", "intermediate.dense."),
+    also("mlp.up_proj.", "intermediate.up."),
+    also("mlp.down_proj.", "output.dense."),
+    also("post_mlp_layernorm.", "output.LayerNorm.")};
+constexpr Renaming kNomicNames[] = {
+    {"emb_ln.", "embeddings.LayerNorm."},
+    {"cls.predictions.transform.layer_norm.", "cls.predictions.transform.LayerNorm."}};
+
+constexpr Family kNomicBert = {.model_type = "nomic_bert",
+                               .class_prefix = "NomicBert",
+                               .tensor_prefix = "nomic_bert.",
+                               .sizes = kNomicSizes,
+                               .flags = kNomicFlags,
+                               .fixed = kNomicFixed,
+                               .activation_keys = {"hidden_act", "activation_function"},
+                               .activation = "silu",
+                               .layer_norm_eps_keys = {"layer_norm_eps", "layer_norm_epsilon"},
+                               .older_prefix = "bert.",
+                               .layer_prefixes = {"encoder.layers.", "layers."},
+                               .layer_names = kNomicLayer,
+                               .names = kNomicNames,
+                               .positions = Positions::rotary,
+                               .rotary_theta = 1000,
+                               .rotary_theta_keys = {"rope_theta", "rotary_emb_base"},
+                               .gated = true,
+                               .pooler = true,
+                               .pooler_is_head = true,
+                               .text_head = TextHead::pooled,
+                               .saves_decoder_bias = true};
+
+constexpr SizeKey kGteSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 250048, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 8192, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 1, kMaxRows, 0, false}};
+constexpr FlagKey kGteFlags[] = {{&Config::intermediate_bias, "", false}};
+constexpr FixedKey kGteFixed[] = {{"position_embedding_type", "rope"},
+                                  {"layer_norm_type", "layer_norm"},
+                                  {"logn_attention_scale", "false"}};
+
+constexpr Renaming kGteLayer[] = {{"attention.qkv_proj.", "attention.self.query_key_value."},
+                                  {"attention.o_proj.", "attention.output.dense."},
+                                  {"attn_ln.", "attention.output.LayerNorm."},
+                                  {"mlp.up_gate_proj.", "intermediate.up_gate."},
+                                  {"mlp.down_proj.", "output.dense."},
+                                  {"mlp_ln.", "output.LayerNorm."},
+                                  also("attention.q_proj.", "attention.self.query."),
+                                  also("attention.k_proj.", "attention.self.key."),
+                                  also("attention.v_proj.", "attention.self.value."),
+                                  also("self_attn.q_proj.", "attention.self.query."),
+                                  also("self_attn.k_proj.", "attention.self.key."),
+                                  also("self_attn.v_proj.", "attention.self.value."),
+                                  also("self_attn.o_proj.", "attention.output.dense."),
+                                  also("post_attention_layernorm.", "attention.output.LayerNorm."),
+                                  also("mlp.gate_proj.", "intermediate.dense."),
+                                  also("mlp.up_proj.", "intermediate.up."),
+                                  also("post_mlp_layernorm.", "output.LayerNorm.")};
+constexpr Renaming kGteNames[] = {
+    {"lm_head.dense.", "cls.predictions.transform.dense."},
+    {"lm_head.norm.", "cls.predictions.transform.LayerNorm."},
+    also("lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."),
+    {"lm_head.decoder.bias", "cls.predictions.bias"},
+    {"lm_head.decoder.", "cls.predictions.decoder."}};
+
+constexpr Family kGte = {.model_type = "gte",
+                         .class_prefix = "Gte",
+                         .tensor_prefix = "gte.",
+                         .sizes = kGteSizes,
+                         .flags = kGteFlags,
+                         .fixed = kGteFixed,
+                         .pad_token_id = 1,
+                         .older_prefix = "new.",
+                         .layer_prefixes = {"encoder.layer.", "layers."},
+                         .layer_names = kGteLayer,
+                         .names = kGteNames,
+                         .positions = Positions::rotary,
+                         .rotary_theta = 160000,
+                         .gated = true,
+                         .pooler = true,
+                         .pooler_is_head = true,
+                         .text_head = TextHead::pooled};
+constexpr Family kNewGte = like(kGte, {.model_type = "new", .class_prefix = "New"});
+
+constexpr Family kFamilies[] = {kBert,      kDistilBert, kElectra, kMPNet,   kRoberta,
+                                kCamembert, kXlmRoberta, kAlbert,  kDeberta, kModernBert,
+                                kNomicBert, kGte,        kNewGte};
 
 }  // namespace
 

@@ -25,18 +25,50 @@ struct SizeKey {
   bool decides = true;  ///< weights fit other values too: without it they are not read
 };
 
+/// Whether a part of the model is there, as config.json says.
+struct FlagKey {
+  bool Config::*field;
+  std::string_view name;  ///< empty: all models have what `absent` says
+  bool absent;            ///< where the file has no such key
+};
+
+/// A key that may have one value only: models with another one compute what we do not.
+struct FixedKey {
+  std::string_view name;
+  std::string_view value;  ///< as JSON writes it, a string without its quotes
+  std::string_view why = "such models are not supported";
+};
+
 /// A name in the files of a family, and BERT's for the same tensors. Both are the beginnings of
 /// names, which end with a dot, or whole names.
 struct Renaming {
   std::string_view file, canonical;
   /// Holds only where the file has tensors of this name too, beside these.
   std::string_view beside = {};
+  /// Holds only for a model of a class whose name ends so.
+  std::string_view of_class = {};
+  bool written = true;  ///< what we write has this name, too
+};
+
+/// How a token knows its place.
+enum class Positions {
+  table,   ///< a vector for each place, added to the word's
+  rotary,  ///< queries and keys are turned by their place (Su et al. 2021)
+  chosen,  ///< config.json says whether there is a table (DeBERTa)
+};
+
+/// Where a layer's norms stand.
+enum class NormPlace {
+  after,   ///< behind each residual (Vaswani et al. 2017)
+  before,  ///< at the entry of attention and of the feed-forward net, and behind the last layer
 };
 
 /// What a classifier of texts reads.
 enum class TextHead {
   pooled,      ///< the pooler's output
   two_layers,  ///< the first hidden state, through a dense layer of the head's own
+  transform,   ///< the first hidden state or the mean, through a dense layer and a norm, which
+               ///< heads of tokens have too
 };
 
 /// What sets one family of models apart from the others: their encoder is the same but for what
@@ -50,28 +82,48 @@ struct Family {
 
   // What config.json says, under which names.
   std::span<const SizeKey> sizes;
-  std::string_view activation_key = "hidden_act";
-  std::string_view layer_norm_eps_key = "layer_norm_eps";  ///< empty: 1e-12 in every model
+  std::span<const FlagKey> flags = {};
+  std::span<const FixedKey> fixed = {};
+  std::array<std::string_view, 2> activation_keys = {"hidden_act"};
+  std::string_view activation = "gelu";  ///< where the file names none
+  std::array<std::string_view, 2> layer_norm_eps_keys = {"layer_norm_eps"};  ///< may be empty
+  double layer_norm_eps = 1e-12;  ///< where the file has none of the keys
+  int32_t pad_token_id = 0;       ///< where the file has none
   std::string_view hidden_dropout_key = "hidden_dropout_prob";
   std::string_view attention_dropout_key = "attention_probs_dropout_prob";
   std::string_view classifier_dropout_key = "classifier_dropout";
   std::optional<double> classifier_dropout = {};  ///< by default; none: the hidden one
 
   // What the tensors are called.
-  std::string_view layer_prefix = "encoder.layer.";  ///< before a layer's number
-  std::span<const Renaming> layer_names = {};        ///< behind a layer's number
-  std::span<const Renaming> names = {};              ///< all others
+  std::string_view older_prefix = {};  ///< before them in older files
+  /// Before a layer's number; files may have any of them, the first is what is written.
+  std::array<std::string_view, 3> layer_prefixes = {"encoder.layer."};
+  /// Between two numbers, of a group of layers and of a layer in it; empty: layers have one.
+  std::string_view in_group = {};
+  std::span<const Renaming> layer_names = {};  ///< behind a layer's number
+  std::span<const Renaming> names = {};        ///< all others
 
   // How the models compute.
+  Positions positions = Positions::table;
   /// The row of the position table that a text's first token has.
   size_t first_position = 0;
+  bool first_behind_padding = false;                ///< that row is the one behind pad_token_id
+  double rotary_theta = 0, local_rotary_theta = 0;  ///< where the file has none
+  std::array<std::string_view, 2> rotary_theta_keys = {"rope_theta"};
+  NormPlace norms = NormPlace::after;
+  bool gated = false;            ///< the feed-forward net is gated (Shazeer 2020)
+  bool projects_always = false;  ///< from E to H, even if both are the same
+  bool projects_first = false;   ///< from E to H before the embeddings' norm, without a bias
   bool pooler = false;
+  bool pooler_is_head = false;           ///< only models with a head for texts have it
+  bool pooler_outside = false;           ///< its names do not begin with tensor_prefix
+  std::string_view pooler_act_key = {};  ///< empty: tanh; gelu where the file has none
   TextHead text_head = TextHead::two_layers;
   Activation text_head_act = Activation::none;  ///< behind the head's own dense layer
   std::optional<Activation> mlm_act = {};       ///< of the masked LM head; none: hidden_act
 
   // What is trained, and how.
-  bool trainable = true;
+  bool trainable = false;
   bool next_sentence = false;           ///< transformers has a head of next sentences for it
   bool discriminator = false;           ///< its ForPreTraining tells true tokens from replaced ones
   bool drops_attention_output = true;   ///< dropout behind the attention's dense layer

@@ -67,6 +67,7 @@ bool has_head(HeadKind kind, std::span<const std::string> architectures,
   const bool for_texts = is(head_spec(HeadKind::classify).class_suffix);
   const bool for_tokens = is(head_spec(HeadKind::tokens).class_suffix);
   const bool for_choices = is("ForMultipleChoice");
+  const bool of_text = has(Role::pooler) || has(Role::head_dense);
   switch (kind) {
     case HeadKind::masked_lm:
     case HeadKind::pretrain:
@@ -75,10 +76,9 @@ bool has_head(HeadKind kind, std::span<const std::string> architectures,
       return has(Role::next_sentence) && has(Role::pooler);
     case HeadKind::classify:
       return has(Role::classifier_output) ||
-             (has(Role::classifier) && has(Role::pooler) && !for_tokens && !for_choices);
+             (has(Role::classifier) && of_text && !for_tokens && !for_choices);
     case HeadKind::tokens:
-      return has(Role::classifier) &&
-             (for_tokens || (!for_texts && !for_choices && !has(Role::pooler)));
+      return has(Role::classifier) && (for_tokens || (!for_texts && !for_choices && !of_text));
     case HeadKind::spans:
       return has(Role::qa_outputs);
     case HeadKind::discriminator:

@@ -1,13 +1,21 @@
 #include "model/names.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
 #include <span>
 #include <utility>
+
+#include "model/schema.h"
 
 namespace bert {
 namespace {
 
 constexpr std::string_view kHeads = "heads.";
 constexpr std::string_view kLayer = "encoder.layer.";  // the canonical one
+constexpr size_t kMostLayers = 1000000;
 
 /// The number of a layer with its dot, behind `prefix`; empty if the name is none of a layer.
 std::string_view layer_number(std::string_view name, std::string_view prefix) {
@@ -21,26 +29,73 @@ std::string replaced(std::string_view name, std::string_view from, std::string_v
   return std::string(to).append(name.substr(from.size()));
 }
 
+/// A layer's place in a name of a file.
+struct LayerPlace {
+  size_t layer = 0;       ///< the canonical one
+  std::string_view rest;  ///< of the name
+};
+
+std::optional<size_t> number_of(std::string_view text) {
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<LayerPlace> layer_place(std::string_view name, const NameRules& rules) {
+  for (const std::string_view prefix : rules.family->layer_prefixes) {
+    const std::string_view digits = prefix.empty() ? prefix : layer_number(name, prefix);
+    if (digits.empty()) continue;
+    const auto number = number_of(digits.substr(0, digits.size() - 1));
+    if (!number || *number > kMostLayers) continue;
+    LayerPlace place{*number, name.substr(prefix.size() + digits.size())};
+    const std::string_view group = rules.family->in_group;
+    if (group.empty()) return place;
+    const std::string_view inner = layer_number(place.rest, group);
+    const auto within = number_of(inner.substr(0, inner.empty() ? 0 : inner.size() - 1));
+    // A name of our own files has one number, which is canonical.
+    if (!within || *within >= rules.group_layers) continue;
+    return LayerPlace{*number * rules.group_layers + *within,
+                      place.rest.substr(group.size() + inner.size())};
+  }
+  return std::nullopt;
+}
+
 /// What a file calls `name`, a name behind a head_prefix, in canonical words.
 std::string renamed(std::string_view name, std::string_view head, const NameRules& rules) {
   const Family& family = *rules.family;
-  const std::string_view number = layer_number(name, family.layer_prefix);
-  if (!number.empty()) {
-    const std::string layer = std::string(kLayer).append(number);
-    const std::string_view rest = name.substr(family.layer_prefix.size() + number.size());
+  if (const auto place = layer_place(name, rules)) {
+    const std::string layer = fmt::format("{}{}.", kLayer, place->layer);
     for (const Renaming& r : family.layer_names) {
-      if (rest.starts_with(r.file)) return layer + replaced(rest, r.file, r.canonical);
+      if (place->rest.starts_with(r.file))
+        return layer + replaced(place->rest, r.file, r.canonical);
     }
-    return layer + std::string(rest);
+    return layer + std::string(place->rest);
   }
   for (const Renaming& r : family.names) {
-    if (!name.starts_with(r.file)) continue;
+    if (!name.starts_with(r.file) || !rules.class_name.ends_with(r.of_class)) continue;
     if (!r.beside.empty() && !rules.companions.contains(std::string(head).append(r.beside))) {
       continue;
     }
     return replaced(name, r.file, r.canonical);
   }
   return std::string(name);
+}
+
+/// The name of a layer's tensor, which is `rest` behind the number, in a file.
+std::string layer_file_name(size_t layer, std::string_view rest, const Config& config) {
+  const Family& family = *config.family;
+  std::string name = fmt::format("{}{}.", family.layer_prefixes[0],
+                                 family.in_group.empty() ? layer : layer / config.inner_group_num);
+  if (!family.in_group.empty()) {
+    name += fmt::format("{}{}.", family.in_group, layer % config.inner_group_num);
+  }
+  for (const Renaming& r : family.layer_names) {
+    if (r.written && rest.starts_with(r.canonical)) {
+      return name + replaced(rest, r.canonical, r.file);
+    }
+  }
+  return name + std::string(rest);
 }
 
 }  // namespace
@@ -73,8 +128,10 @@ std::string_view without_head(std::string_view name) {
 std::string canonical_name(std::string_view name, const NameRules& rules) {
   const std::string_view head = head_prefix(name);
   name.remove_prefix(head.size());
-  if (const std::string_view prefix = rules.family->tensor_prefix; name.starts_with(prefix)) {
+  for (const std::string_view prefix : {rules.family->tensor_prefix, rules.family->older_prefix}) {
+    if (prefix.empty() || !name.starts_with(prefix)) continue;
     name.remove_prefix(prefix.size());
+    break;
   }
   std::string result = renamed(name, head, rules);
   // Checkpoints converted from TensorFlow keep its names.
@@ -88,23 +145,51 @@ std::string canonical_name(std::string_view name, const NameRules& rules) {
   return std::string(head) + result;
 }
 
-std::string file_name(std::string_view name, const Family& family) {
-  const std::string prefix(family.tensor_prefix);
-  if (const std::string_view number = layer_number(name, kLayer); !number.empty()) {
-    const std::string layer = (prefix + std::string(family.layer_prefix)).append(number);
-    const std::string_view rest = name.substr(kLayer.size() + number.size());
-    for (const Renaming& r : family.layer_names) {
-      if (rest.starts_with(r.canonical)) return layer + replaced(rest, r.canonical, r.file);
-    }
-    return layer + std::string(rest);
+std::string file_name(std::string_view name, const Config& config) {
+  const Family& family = *config.family;
+  std::string prefix;
+  for (const std::string_view trunk : {"embeddings", "encoder.", "pooler."}) {
+    const bool of_head = trunk == "pooler." && family.pooler_outside;
+    if (name.starts_with(trunk) && !of_head) prefix = family.tensor_prefix;
+  }
+  if (const std::string_view digits = layer_number(name, kLayer); !digits.empty()) {
+    const std::string_view rest = name.substr(kLayer.size() + digits.size());
+    const auto layer = number_of(digits.substr(0, digits.size() - 1));
+    if (layer) return prefix + layer_file_name(*layer, rest, config);
   }
   for (const Renaming& r : family.names) {
-    if (name.starts_with(r.canonical)) return replaced(name, r.canonical, r.file);
+    if (r.written && name.starts_with(r.canonical)) {
+      return prefix + replaced(name, r.canonical, r.file);
+    }
   }
-  for (const std::string_view trunk : {"embeddings", "encoder.", "pooler."}) {
-    if (name.starts_with(trunk)) return prefix + std::string(name);
+  return prefix + std::string(name);
+}
+
+namespace {
+
+/// The canonical name of what the family's files have as one with the tensor `name`; else empty.
+std::string joined_in_files(std::string_view name, const Config& config) {
+  const auto named = [&](std::string_view canonical) {
+    return std::any_of(config.family->layer_names.begin(), config.family->layer_names.end(),
+                       [&](const Renaming& r) {
+                         return r.written && canonical.find(r.canonical) != std::string_view::npos;
+                       });
+  };
+  for (const std::string& whole : joined_wholes(name)) {
+    if (named(whole) && !named(name)) return whole;
   }
-  return std::string(name);
+  return "";
+}
+
+}  // namespace
+
+std::string joined_file_name(std::string_view name, const Config& config) {
+  const std::string whole = joined_in_files(name, config);
+  return whole.empty() ? "" : file_name(whole, config);
+}
+
+std::vector<std::string> joined_file_parts(std::string_view name, const Config& config) {
+  return joined_parts(joined_in_files(name, config));
 }
 
 }  // namespace bert

@@ -3,16 +3,19 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "model/family.h"
+#include "model/config.h"
 
 namespace bert {
 
 /// How the tensors of one file are named.
 struct NameRules {
   const Family* family = nullptr;
+  std::string class_name = {};  ///< transformers' class of the model, or empty
+  size_t group_layers = 1;      ///< Config::inner_group_num
   /// The companions (Renaming::beside) that the file has, each behind its head_prefix.
-  std::set<std::string, std::less<>> companions;
+  std::set<std::string, std::less<>> companions = {};
 
   /// Notes a name of the file if it is a companion. All names are noted before the first is asked.
   void note(std::string_view name);
@@ -32,6 +35,11 @@ std::string_view without_head(std::string_view name);
 std::string canonical_name(std::string_view name, const NameRules& rules);
 /// The name that transformers gives to a tensor of this family: the inverse of canonical_name for a
 /// tensor of no named head.
-std::string file_name(std::string_view canonical_name, const Family& family);
+std::string file_name(std::string_view canonical_name, const Config& config);
+/// The name of the tensor of transformers that has the one of this name and its neighbours, where
+/// the family joins them; else empty.
+std::string joined_file_name(std::string_view canonical_name, const Config& config);
+/// The canonical names of what that tensor has, in order.
+std::vector<std::string> joined_file_parts(std::string_view canonical_name, const Config& config);
 
 }  // namespace bert

@@ -21,20 +21,30 @@ enum class Role : uint8_t {
   embedding_norm,
   embedding_projection,     ///< from E to H
   relative_attention_bias,  ///< [buckets, A], one for all layers
+  relative_embeddings,      ///< [2 span, H] vectors of distances (DeBERTa), one for all layers
+  relative_norm,            ///< of these
+  convolution,              ///< behind the first layer: [H, H / groups, K]
+  convolution_norm,
   query,
   key,
   value,
+  position_key,    ///< from vectors of distances to keys
+  position_query,  ///< and to queries
   attention_output,
-  attention_norm,
-  intermediate,
+  attention_norm,  ///< behind attention and its residual, or before it
+  intermediate,    ///< of a gated net: its gate
+  up,              ///< of a gated net: what the gate is multiplied by
   output,
-  output_norm,
+  output_norm,  ///< behind the feed-forward net and its residual, or before it
+  final_norm,   ///< behind the last layer, where norms stand before
   pooler,
   mlm_dense,
   mlm_norm,
   mlm_decoder,
   mlm_bias,  ///< of the decoder
   next_sentence,
+  head_dense,  ///< of TextHead::transform
+  head_norm,
   classifier_dense,   ///< before classifier_output
   classifier_output,  ///< of texts, where the pooler is not what is read
   classifier,         ///< of texts over the pooler, or of tokens
@@ -66,8 +76,10 @@ struct TensorSpec {
 
 /// Query, key and value, which are one matrix to the product.
 inline constexpr Role kQueryKeyValue[] = {Role::query, Role::key, Role::value};
+/// The two of a gated net, which are one, too.
+inline constexpr Role kGateUp[] = {Role::intermediate, Role::up};
 
-/// All that a layer has.
+/// All that a layer of BERT has.
 inline constexpr Role kLayerRoles[] = {
     Role::query,          Role::key,          Role::value,  Role::attention_output,
     Role::attention_norm, Role::intermediate, Role::output, Role::output_norm};
@@ -79,8 +91,11 @@ std::string_view module_word(Role role);
 /// The role of a tensor by its canonical name, without a head_prefix.
 std::optional<Role> role_of(std::string_view canonical_name);
 
-/// Whether a model of this config has the module; of heads' own: true.
-bool has_module(const Config& config, Role role);
+/// Whether a model of this config has the module, in layer `layer` if it is one of layers; of
+/// heads' own: true.
+bool has_module(const Config& config, Role role, size_t layer = 0);
+/// Whether the module has this part.
+bool has_part(const Config& config, Role role, Part part);
 /// One tensor; the module must have such a part.
 TensorSpec tensor_spec(const Config& config, Role role, Part part = Part::weight, size_t layer = 0);
 
@@ -97,11 +112,15 @@ std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind);
 /// The sum of their counts.
 BERT_API uint64_t count_parameters(std::span<const TensorSpec> tensors);
 
-/// What the matrix of that name, which is query, key and value of a layer, has in the order of its
-/// rows; empty if it is none. Names may be the file's or canonical.
+/// Several modules' tensors, one behind the other by rows, may be one tensor of a file: query, key
+/// and value of a layer, or the two of a gated net. What the tensor of that name has, in the order
+/// of its rows; empty if it is none. Names may be the file's or canonical.
 std::vector<std::string> joined_parts(std::string_view name);
-/// The inverse: the name of the matrix that has the query, key or value of this name; else empty.
-std::string joined_whole(std::string_view part_name);
+/// The inverse: the name of the tensor that has the one of this name and its neighbours, as
+/// `quantize` joins them; else empty.
+std::string joined_whole(std::string_view part_name, const Config& config);
+/// All tensors that may have it.
+std::vector<std::string> joined_wholes(std::string_view part_name);
 /// Whether it is part of the encoder, by its canonical name: embeddings and layers.
 bool is_encoder_tensor(std::string_view canonical_name);
 /// Whether old files have it beside the weights, and nothing reads it.

@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kNarrowFrom = 64;  // tokens from which rounding pays (measured)
 
-AttentionTask task_of(ConstMatrix q, ConstMatrix k, float scale) {
+AttentionTask task_of(const AttentionForm& form, size_t head, ConstMatrix q, ConstMatrix k,
+                      Buffer& scratch) {
   AttentionTask task;
   task.q = q.data;
   task.k = k.data;
@@ -18,54 +19,68 @@ AttentionTask task_of(ConstMatrix q, ConstMatrix k, float scale) {
   task.k_stride = k.stride;
   task.n = q.rows;
   task.d = q.cols;
-  task.scale = scale;
+  task.scale = form.scale;
+  task.window = form.window;
+  if (form.bias) {
+    const HeadBias bias = form.bias->of(head, q, k, scratch);
+    task.bias = bias.first;
+    task.bias_step = bias.step;
+  }
   return task;
+}
+
+/// Whether the kernel of bf16, which knows no window, may compute a sequence of n tokens.
+bool is_narrow(const AttentionForm& form, size_t n) {
+  return form.narrow && kernels().attention_bf16 && n >= kNarrowFrom && n <= form.window;
+}
+
+size_t longest_of(std::span<const size_t> cu_seq_lens) {
+  size_t longest = 0;
+  for (size_t s = 0; s + 1 < cu_seq_lens.size(); ++s) {
+    longest = std::max(longest, cu_seq_lens[s + 1] - cu_seq_lens[s]);
+  }
+  return longest;
 }
 
 }  // namespace
 
-void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
-               Matrix out, Buffer& scratch, Team* team, bool narrow, ConstMatrix bias) {
-  narrow = narrow && kernels().attention_bf16;
-  const size_t width = out.cols;   // H
-  const size_t d = width / heads;  // D
-  const size_t sequences = cu_seq_lens.size() - 1;
-  size_t longest = 0;
-  for (size_t s = 0; s < sequences; ++s) {
-    longest = std::max(longest, cu_seq_lens[s + 1] - cu_seq_lens[s]);
-  }
+HeadBias DistanceBias::of(size_t head, ConstMatrix, ConstMatrix, Buffer&) const {
+  return {rows_.data() + head * distances_ + (distances_ - 1) / 2, -1};
+}
+
+void attention(const AttentionForm& form, ConstMatrix qkv, std::span<const size_t> cu_seq_lens,
+               Matrix out, AttentionBuffers& buffers, Team* team) {
+  const size_t width = out.cols;        // H
+  const size_t d = width / form.heads;  // D
+  const size_t sequences = cu_seq_lens.size() - 1, longest = longest_of(cu_seq_lens);
   const size_t parts = team ? static_cast<size_t>(team->size()) : 1;
   const size_t part_floats =
       round_up(std::max(attention_scratch(longest, d), attention_bf16_scratch(longest, d)), 16);
-  float* const floats = scratch.reserve(parts * part_floats);
+  float* const floats = buffers.heads.reserve(parts * part_floats);
+  if (buffers.bias.size() < parts) buffers.bias.resize(parts);
   const auto run = [&](size_t part) {
-    for (size_t item = part; item < sequences * heads; item += parts) {
-      const size_t begin = cu_seq_lens[item / heads];
-      const size_t n = cu_seq_lens[item / heads + 1] - begin;
-      const float* base = qkv.row(begin) + item % heads * d;
-      AttentionTask task = task_of(ConstMatrix(base, n, d, qkv.stride),
-                                   ConstMatrix(base + width, n, d, qkv.stride), scale);
+    for (size_t item = part; item < sequences * form.heads; item += parts) {
+      const size_t begin = cu_seq_lens[item / form.heads], head = item % form.heads;
+      const size_t n = cu_seq_lens[item / form.heads + 1] - begin;
+      const float* base = qkv.row(begin) + head * d;
+      AttentionTask task = task_of(form, head, ConstMatrix(base, n, d, qkv.stride),
+                                   ConstMatrix(base + width, n, d, qkv.stride), buffers.bias[part]);
       task.v = base + 2 * width;
       task.v_stride = qkv.stride;
-      task.out = out.row(begin) + item % heads * d;
+      task.out = out.row(begin) + head * d;
       task.out_stride = out.stride;
-      task.bias = bias_of(bias, item % heads, n);
       task.scratch = floats + part * part_floats;
-      (narrow && n >= kNarrowFrom ? kernels().attention_bf16 : kernels().attention)(task);
+      (is_narrow(form, n) ? kernels().attention_bf16 : kernels().attention)(task);
     }
   };
   if (parts == 1) return run(0);
   team->run([&](int part, int) { run(static_cast<size_t>(part)); });
 }
 
-const float* bias_of(ConstMatrix bias, size_t head, size_t n) {
-  return bias.data ? bias.row(head) + (bias.cols + 1) / 2 - n : nullptr;
-}
-
-void attention_head_weights(ConstMatrix q, ConstMatrix k, float scale, Matrix scores,
-                            Matrix probabilities, const float* bias) {
-  AttentionTask task = task_of(q, k, scale);
-  task.bias = bias;
+void attention_head_weights(const AttentionForm& form, size_t head, ConstMatrix q, ConstMatrix k,
+                            Matrix scores, Matrix probabilities) {
+  Buffer bias;
+  AttentionTask task = task_of(form, head, q, k, bias);
   Buffer scratch(attention_scratch(task.n, task.d));
   task.scratch = scratch.data();
   task.scores = scores.data;

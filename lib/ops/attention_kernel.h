@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ops/matrix.h"
 
@@ -9,29 +11,70 @@ namespace bert {
 
 class Team;
 
-/// softmax(Q K^T * scale) V for every head of every sequence (Vaswani et al. 2017, eq. 1), shared
-/// between the threads of `team` (nullptr: this thread alone). It works in blocks of queries: only
-/// [32, n] scores exist at a time, which stay in cache.
+/// What is added to the scaled scores of one head of one sequence: to that of query i and key j,
+/// first[i * step + j].
+struct HeadBias {
+  const float* first = nullptr;  ///< nullptr: nothing
+  ptrdiff_t step = 0;
+};
+
+/// What is added to the scaled scores.
+///
+/// Thread rule: const; each thread brings its own scratch.
+class AttentionBias {
+ public:
+  virtual ~AttentionBias() = default;
+  /// Of one head, whose queries and keys are q, k [n, D]. The result may lie in `scratch`.
+  virtual HeadBias of(size_t head, ConstMatrix q, ConstMatrix k, Buffer& scratch) const = 0;
+};
+
+/// A bias by distance alone, one number for each head and distance.
+class DistanceBias : public AttentionBias {
+ public:
+  /// rows [heads, 2P - 1]: column P - 1 + d is for a key that stands d tokens behind the query; no
+  /// sequence is longer than P.
+  DistanceBias(std::vector<float> rows, size_t heads)
+      : rows_(std::move(rows)), distances_(rows_.size() / heads) {}
+  HeadBias of(size_t head, ConstMatrix q, ConstMatrix k, Buffer& scratch) const override;
+
+ private:
+  std::vector<float> rows_;
+  size_t distances_;  ///< 2P - 1
+};
+
+/// How scores become attention.
+struct AttentionForm {
+  size_t heads = 1;
+  float scale = 1;
+  /// A query sees keys at most this many tokens away (Beltagy et al. 2020).
+  size_t window = SIZE_MAX;
+  /// Operands may be rounded to bf16, if the CPU multiplies bf16 faster.
+  bool narrow = false;
+  const AttentionBias* bias = nullptr;
+};
+
+/// Buffers of one thread, and of each thread of its team.
+struct AttentionBuffers {
+  Buffer heads;              ///< one head of one sequence in kernel order, for each thread
+  std::vector<Buffer> bias;  ///< for each thread
+};
+
+/// softmax(Q K^T * scale + bias) V for every head of every sequence (Vaswani et al. 2017, eq. 1),
+/// shared between the threads of `team` (nullptr: this thread alone). It works in blocks of
+/// queries: only [32, n] scores exist at a time, which stay in cache.
 ///
 ///   qkv [T, 3H], queries, keys and values of all heads side by side     out [T, H]
 ///   sequence s is rows [cu_seq_lens[s], cu_seq_lens[s + 1])
-///   narrow: operands may be rounded to bf16, if the CPU multiplies bf16 faster
-///   bias [heads, 2P - 1] or none: bias(h, P - 1 + j - i) is added to the scaled score of query i
-///   and key j in head h; no sequence is longer than P
 ///
 /// A row of `out` depends only on the rows of its sequence: its bits are the same whatever else is
 /// in the batch.
-void attention(ConstMatrix qkv, std::span<const size_t> cu_seq_lens, size_t heads, float scale,
-               Matrix out, Buffer& scratch, Team* team = nullptr, bool narrow = false,
-               ConstMatrix bias = {});
+void attention(const AttentionForm& form, ConstMatrix qkv, std::span<const size_t> cu_seq_lens,
+               Matrix out, AttentionBuffers& buffers, Team* team = nullptr);
 
-/// The biases [2n - 1] of a sequence of n tokens in a row [2P - 1] of that matrix; nullptr: none.
-const float* bias_of(ConstMatrix bias, size_t head, size_t n);
-
-/// What one head of one sequence has on the way to its output: the scores Q K^T * scale + bias and
-/// their softmax, the probabilities. Both [n, n]; the one without data is not kept. `bias` is that
-/// of bias_of().
-void attention_head_weights(ConstMatrix q, ConstMatrix k, float scale, Matrix scores,
-                            Matrix probabilities, const float* bias = nullptr);
+/// What head `head` of one sequence has on the way to its output: the scores Q K^T * scale + bias
+/// and their softmax, the probabilities. Both [n, n]; the one without data is not kept. What is
+/// outside the window has the score -inf.
+void attention_head_weights(const AttentionForm& form, size_t head, ConstMatrix q, ConstMatrix k,
+                            Matrix scores, Matrix probabilities);
 
 }  // namespace bert

@@ -66,6 +66,16 @@ void add(ConstMatrix y, Matrix x) {
   for (size_t t = 0; t < x.rows; ++t) table.add(y.row(t), x.cols, x.row(t));
 }
 
+void gate(Activation act, Matrix x) {
+  const KernelTable& table = kernels();
+  const size_t half = x.cols / 2;
+  for (size_t t = 0; t < x.rows; ++t) {
+    float* row = x.row(t);
+    table.activate(static_cast<int>(act), row, half);
+    table.multiply(row, row + half, half, row);
+  }
+}
+
 void activate(Activation act, std::span<float> x) {
   kernels().activate(static_cast<int>(act), x.data(), x.size());
 }

@@ -20,6 +20,10 @@ void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const fl
 /// Adds rows, as a residual connection does: x += y.   x, y [T, H]
 void add(ConstMatrix y, Matrix x);
 
+/// Its first half of columns = act(first half) * second half (Shazeer 2020, GLU variants).
+///   x [T, 2I]
+void gate(Activation act, Matrix x);
+
 /// x = act(x), element by element.
 void activate(Activation act, std::span<float> x);
 

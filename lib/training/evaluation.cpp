@@ -23,7 +23,7 @@ Checkpoint checkpoint_of(Learner& learner, const HeadPlan& head) {
   std::vector<TensorView> tensors;
   for (const Parameter& p : learner.layout().parameters()) {
     TensorView& tensor = tensors.emplace_back();
-    tensor.name = file_name(p.name, *config.family);
+    tensor.name = file_name(p.name, config);
     tensor.shape = p.shape;
     tensor.data = reinterpret_cast<const std::byte*>(learner.values() + p.offset);
   }

@@ -169,7 +169,7 @@ void save_model(Learner& learner, const ModelFiles& files, const std::string& di
   WeightsWriter writer;
   for (const Parameter& p : learner.layout().parameters()) {
     const auto values = values_of(learner.values(), p);
-    writer.add(file_name(p.name, *learner.config().family), p.shape, values);
+    writer.add(file_name(p.name, learner.config()), p.shape, values);
     // If the decoder is not tied, transformers reads its own bias instead.
     if (p.name == tensor_name(Role::mlm_bias, Part::bias) &&
         learner.config().family->saves_decoder_bias && !learner.config().tie_word_embeddings) {
@@ -267,7 +267,7 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
   const Layout& layout = learner.layout();
   const MappedFile model = MappedFile::open(path + "/model.safetensors");
   const MappedFile moments = MappedFile::open(path + "/optimizer.safetensors");
-  const auto name = [&](const Parameter& p) { return file_name(p.name, *learner.config().family); };
+  const auto name = [&](const Parameter& p) { return file_name(p.name, learner.config()); };
   read_tensors(layout, model, name, learner.values());
   read_tensors(
       layout, moments, [](const Parameter& p) { return "first." + p.name; },

@@ -231,10 +231,10 @@ void bench_attention() {
     for (size_t n : {8, 12, 25, 64, 150, 512}) {
       const std::vector<float> qkv = random_floats(n * 3 * hidden);
       std::vector<float> out(n * hidden);
-      Buffer scratch;
+      AttentionBuffers scratch;
       const size_t whole[] = {0, n};
       const double seconds = best_time([&] {
-        attention(ConstMatrix(qkv.data(), n, 3 * hidden), whole, 12, 0.176f,
+        attention({.heads = 12, .scale = 0.176f}, ConstMatrix(qkv.data(), n, 3 * hidden), whole,
                   Matrix(out.data(), n, hidden), scratch);
       });
       const double flops = 4. * static_cast<double>(n * n * hidden);

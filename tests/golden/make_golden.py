@@ -68,8 +68,9 @@ def make_inputs(config, lengths, seed):
             ids[n // 2 - 1] = PIECES.index("[SEP]")
         if n > 3:
             ids[n // 2] = PIECES.index("[MASK]")
-        if config.model_type == "mpnet" and n >= 16:
-            ids[5] = 1  # a padding token that stands in the text: positions do not count it
+        if config.model_type in ("mpnet", "roberta", "camembert", "xlm-roberta") and n >= 16:
+            # A padding token that stands in the text: positions do not count it.
+            ids[5] = 1 if config.model_type == "mpnet" else config.pad_token_id
         sequences.append((ids, types))
     return sequences
 
@@ -132,8 +133,9 @@ def gather(model, sequences, dtype, layers, attention):
         rows = sorted({r for s, (ids, _) in enumerate(sequences) for r in (cu[s], cu[s] + len(ids) // 2, cu[s + 1] - 1)})
         tensors["mlm_rows"] = torch.tensor(rows, dtype=torch.int32)
         tensors["mlm"] = logits[rows]
-    if "seq_relationship_logits" in results:
-        tensors["nsp"] = torch.stack(results["seq_relationship_logits"])
+    for name in ("seq_relationship_logits", "sop_logits"):
+        if name in results:
+            tensors["nsp"] = torch.stack(results[name])
     if kind.endswith("SequenceClassification"):
         tensors["classifier"] = torch.stack(results["logits"])
         tensors["probabilities"] = probabilities(model.config, tensors["classifier"])
@@ -205,6 +207,8 @@ def make(name, model_class, config, std=0.08, lengths=LENGTHS, seed=1, storage="
     if config.tie_word_embeddings:
         model.tie_weights()
     write_weights(model.to(dtype), directory, storage)
+    if dtype != torch.float32 and hasattr(config, "rope_parameters"):  # whose angles are rounded by now, too
+        model = model_class.from_pretrained(directory, dtype=torch.float32)
     write_tokenizer(directory, config.vocab_size)
 
     write_expected(name, model, make_inputs(config, lengths, seed), layers, attention)
@@ -438,7 +442,7 @@ def make_sentence_transformers():
     shutil.rmtree(base)
 
 
-def main():
+def check_versions():
     for module, version in PINNED.items():
         if module.__version__.split("+")[0] != version:
             raise SystemExit(f"{module.__name__} is {module.__version__}, the reference is {version}")
@@ -447,6 +451,10 @@ def main():
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     EXPECTED.mkdir(exist_ok=True)
+
+
+def main():
+    check_versions()
     make_heads()
     make_mpnet()
     make_named_heads()

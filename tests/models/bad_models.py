@@ -364,11 +364,41 @@ def config_cases():
         config_json=json.dumps(config()).replace("1e-12", "NaN")))
     for label, value in [("unknown", "gelu_20"), ("number", 3), ("empty", ""), ("object", {})]:
         bad(f"L25-act-{label}", ["config.json", "hidden_act"], 78, files=changed(hidden_act=value))
-    for value in ["roberta", "gpt2", "albert", "", 5, "\u001b[31m"]:
-        bad(f"L26-type-{value!r}"[:24], ["config.json", "model_type", "bert, distilbert, electra or mpnet" if
+    for value in ["t5", "gpt2", "deberta", "", 5, "\u001b[31m"]:
+        bad(f"L26-type-{value!r}"[:24], ["config.json", "model_type", "bert, distilbert, electra, mpnet, roberta" if
                                           isinstance(value, str) else "string"], 78, files=changed(model_type=value))
-    bad("L26-architecture", ["config.json", "RobertaForMaskedLM"], 78, files=model_files(config_json={
-        k: v for k, v in config(architectures=["RobertaForMaskedLM"]).items() if k != "model_type"}))
+    bad("L26-architecture", ["config.json", "T5ForMaskedLM"], 78, files=model_files(config_json={
+        k: v for k, v in config(architectures=["T5ForMaskedLM"]).items() if k != "model_type"}))
+    relative = {"relative_attention": True, "pos_att_type": "c2p"}
+    for family, key, value, rest in [
+            ("modernbert", "layer_types", ["full_attention"], {}),
+            ("modernbert", "layer_types", ["full_attention", "other"], {"num_hidden_layers": 2}),
+            ("modernbert", "rope_parameters", {"full_attention": {"rope_type": "yarn"}}, {}),
+            ("modernbert", "global_rope_theta", -1, {}),
+            ("modernbert", "global_attn_every_n_layers", 0, {}),
+            ("modernbert", "classifier_pooling", "max", {}),
+            ("modernbert", "local_attention", -2, {}),
+            ("modernbert", "norm_bias", "yes", {}),
+            ("nomic_bert", "prenorm", True, {}),
+            ("nomic_bert", "rotary_emb_fraction", 0.5, {}),
+            ("nomic_bert", "rotary_scaling_factor", 2, {}),
+            ("nomic_bert", "head_dim", 3, {}),
+            ("new", "position_embedding_type", "absolute", {}),
+            ("new", "logn_attention_scale", True, {}),
+            ("new", "rope_scaling", {"type": "ntk", "factor": 0}, {}),
+            ("new", "rope_scaling", {"type": "ntk", "factor": 2, "mixed_b": 1}, {}),
+            ("deberta-v2", "pos_att_type", "c2p|p2p", {"relative_attention": True}),
+            ("deberta-v2", "pos_att_type", "c2p", {}),
+            ("deberta-v2", "position_buckets", 1, relative),
+            ("deberta-v2", "position_buckets", 1000, relative),
+            ("deberta-v2", "max_relative_positions", 1 << 40, relative),
+            ("deberta-v2", "conv_kernel_size", 4, {}),
+            ("deberta-v2", "conv_groups", 5, {"conv_kernel_size": 3}),
+            ("deberta-v2", "attention_head_size", 5, {}),
+            ("albert", "num_hidden_groups", 77, {"embedding_size": 8}),
+            ("albert", "inner_group_num", 0, {"embedding_size": 8}),
+            ("roberta", "pad_token_id", -1, {})]:
+        bad(f"L26-{family}-{key}-{value}", ["config.json", key], 78, files=changed(**{**rest, "model_type": family, key: value}))
     for key, value in [("position_embedding_type", "relative_key"), ("is_decoder", True), ("add_cross_attention", True),
                        ("quantization_config", {"quant_method": "gptq"}), ("problem_type", "other")]:
         bad(f"L26-{key}", ["config.json", key], 78, files=changed(**{key: value}))

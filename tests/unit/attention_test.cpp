@@ -34,7 +34,11 @@ struct Trial {
   AttentionWeights load() const {
     const WeightRef matrix{reinterpret_cast<const std::byte*>(weights.data()), DType::f32,
                            3 * width, width};
-    return {Linear(matrix, bias), heads};
+    AttentionWeights w;
+    w.qkv = Linear(matrix, bias);
+    w.form.heads = heads;
+    w.form.scale = 1.0f / std::sqrt(static_cast<float>(width / heads));
+    return w;
   }
   ConstMatrix input() const { return {hidden.data(), batch.tokens(), width}; }
 

@@ -197,13 +197,14 @@ TEST_CASE("add and norm equals its definition") {
       const std::vector<float> w = draw(width * in), b = draw(width), gain = draw(width),
                                shift = draw(width);
       const std::vector<float> x = draw(rows * in), residual = draw(rows * width);
-      const AddNorm add_norm{
-          Linear({reinterpret_cast<const std::byte*>(w.data()), DType::f32, width, in}, b), gain,
-          shift, 1e-12f};
+      const Linear dense({reinterpret_cast<const std::byte*>(w.data()), DType::f32, width, in}, b);
+      const Norm norm{gain, shift, 1e-12f};
       std::vector<float> out(rows * width);
       LinearScratch scratch;
-      add_norm(ConstMatrix(x.data(), rows, in), ConstMatrix(residual.data(), rows, width),
-               Matrix(out.data(), rows, width), scratch);
+      const Matrix sum_of_rows(out.data(), rows, width);
+      dense(ConstMatrix(x.data(), rows, in), sum_of_rows, Activation::none, scratch,
+            ConstMatrix(residual.data(), rows, width));
+      norm(sum_of_rows, sum_of_rows);
       for (size_t t = 0; t < rows; ++t) {
         std::vector<double> sum(width);
         double mean = 0, variance = 0;

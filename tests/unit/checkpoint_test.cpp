@@ -117,9 +117,9 @@ TEST_CASE("Config: an old file without model_type") {
 }
 
 TEST_CASE("Config: what is refused names key, value and rule") {
-  CHECK(config_error(R"({"model_type":"roberta"})") ==
-        "f: model_type: \"roberta\" is not supported, wants bert, distilbert, electra or "
-        "mpnet");
+  CHECK(config_error(R"({"model_type":"t5"})") ==
+        "f: model_type: \"t5\" is not supported, wants bert, distilbert, electra, mpnet, roberta, "
+        "camembert, xlm-roberta, albert, deberta-v2, modernbert, nomic_bert, gte or new");
   CHECK(config_error(
             R"({"model_type":"bert","hidden_size":768,"num_attention_heads":5,"num_hidden_layers":1,
                 "intermediate_size":8,"vocab_size":9,"max_position_embeddings":9})") ==
@@ -153,6 +153,23 @@ TEST_CASE("Parameters: the totals of the published models, from their configs al
                   "intermediate_size":4096})") == 335'141'888);
   CHECK(total(R"({"model_type":"distilbert"})") == 66'362'880);
   CHECK(total(R"({"model_type":"electra"})") == 13'483'008);
+  const std::string roberta = R"("max_position_embeddings":514,"type_vocab_size":1})";
+  CHECK(total(R"({"model_type":"roberta",)" + roberta) == 124'645'632);
+  CHECK(total(R"({"model_type":"xlm-roberta","vocab_size":250002,)" + roberta) == 278'043'648);
+  CHECK(total(R"({"model_type":"camembert","vocab_size":32005,)" + roberta) == 110'621'952);
+  CHECK(total(R"({"model_type":"albert","hidden_size":768,"num_attention_heads":12,
+                  "intermediate_size":3072})") == 11'683'584);
+  CHECK(total(R"({"model_type":"mpnet","max_position_embeddings":514})") == 109'486'464);
+  const std::string deberta =
+      R"("relative_attention":true,"position_biased_input":false,"pos_att_type":"p2c|c2p",
+         "position_buckets":256,"norm_rel_ebd":"layer_norm","share_att_key":true})";
+  CHECK(total(R"({"model_type":"deberta-v2","hidden_size":768,"num_hidden_layers":12,
+                  "num_attention_heads":12,"intermediate_size":3072,)" +
+              deberta) == 183'831'552);
+  CHECK(total(R"({"model_type":"deberta-v2","conv_kernel_size":3,)" + deberta) == 884'593'152);
+  CHECK(total(R"({"model_type":"modernbert"})") == 149'014'272);
+  CHECK(total(R"({"model_type":"nomic_bert"})") == 136'731'648);
+  CHECK(total(R"({"model_type":"gte"})") == 305'368'320);
 }
 
 TEST_CASE("Parameters: those of a model are in its file, in their shapes") {
@@ -170,9 +187,10 @@ TEST_CASE("Parameters: those of a model are in its file, in their shapes") {
 }
 
 TEST_CASE("Names: every spelling is found under BERT's") {
-  const NameRules bert{find_family("bert"), {}},
-      distil{find_family("distilbert"), {"pre_classifier.weight", "heads.a.pre_classifier.weight"}},
-      plain_distil{find_family("distilbert"), {}}, electra{find_family("electra"), {}};
+  const NameRules bert{.family = find_family("bert")},
+      distil{.family = find_family("distilbert"),
+             .companions = {"pre_classifier.weight", "heads.a.pre_classifier.weight"}},
+      plain_distil{.family = find_family("distilbert")}, electra{.family = find_family("electra")};
   CHECK(canonical_name("bert.encoder.layer.0.output.LayerNorm.gamma", bert) ==
         "encoder.layer.0.output.LayerNorm.weight");
   CHECK(canonical_name("embeddings.LayerNorm.beta", bert) == "embeddings.LayerNorm.bias");
@@ -224,11 +242,20 @@ TEST_CASE("Names: what a family saves is found again, and every tensor's role by
     for (const HeadSpec& head : head_specs()) {
       std::vector<TensorSpec> specs = encoder_tensors(config);
       for (TensorSpec& spec : head_tensors(config, head.kind)) specs.push_back(std::move(spec));
-      NameRules rules{&family, {}};
-      for (const TensorSpec& spec : specs) rules.note(file_name(spec.name, family));
+      const NameRules quantized{.family = &family, .class_name = class_name(head.kind, family)};
+      NameRules rules = quantized;
+      const auto saved_name = [&](const TensorSpec& spec) {
+        const std::string joined = joined_file_name(spec.name, config);
+        return joined.empty() ? file_name(spec.name, config) : joined;
+      };
+      for (const TensorSpec& spec : specs) rules.note(saved_name(spec));
       for (const TensorSpec& spec : specs) {
         CAPTURE(spec.name);
-        CHECK(canonical_name(file_name(spec.name, family), rules) == spec.name);
+        const std::string read = canonical_name(saved_name(spec), rules);
+        const std::vector<std::string> parts = joined_parts(read);
+        CHECK((parts.empty() ? read == spec.name
+                             : std::find(parts.begin(), parts.end(), spec.name) != parts.end()));
+        CHECK(canonical_name(spec.name, quantized) == spec.name);
         CHECK(role_of(spec.name) == spec.role);
       }
     }
@@ -243,12 +270,13 @@ TEST_CASE("Schema: a matrix of query, key and value is named after them, and the
   const std::string whole = "heads.a.encoder.layer.3.attention.self.query_key_value.weight";
   const std::vector<std::string> parts = joined_parts(whole);
   REQUIRE(parts.size() == std::size(kQueryKeyValue));
+  const Config bert = Config::parse(R"({"model_type":"bert"})", "f");
   for (size_t i = 0; i < parts.size(); ++i) {
     CHECK(parts[i] == "heads.a." + tensor_name(kQueryKeyValue[i], Part::weight, 3));
-    CHECK(joined_whole(parts[i]) == whole);
+    CHECK(joined_whole(parts[i], bert) == whole);
   }
   CHECK(joined_parts(parts[0]).empty());
-  CHECK(joined_whole("pooler.dense.weight").empty());
+  CHECK(joined_whole("pooler.dense.weight", bert).empty());
 }
 
 TEST_CASE("Checkpoint: a head is chosen by name, else the plain one, else the first for the task") {

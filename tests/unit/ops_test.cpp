@@ -911,7 +911,7 @@ TEST_CASE("attention over a batch is that of each head alone, to the bit, by eve
   const size_t tokens = cu_seq_lens.back();
   const Floats qkv = random.floats(tokens * 3 * width);
   Floats wanted(tokens * width);
-  Buffer scratch;
+  AttentionBuffers scratch;
   for (size_t s = 0; s + 1 < cu_seq_lens.size(); ++s) {
     const size_t begin = cu_seq_lens[s], n = cu_seq_lens[s + 1] - begin;
     for (size_t head = 0; head < heads; ++head) {
@@ -921,7 +921,7 @@ TEST_CASE("attention over a batch is that of each head alone, to the bit, by eve
         std::copy_n(from, d, alone.data() + i * d);
       }
       const size_t whole[] = {0, n};
-      attention(ConstMatrix(alone.data(), n, 3 * d), whole, 1, 0.2f,
+      attention({.heads = 1, .scale = 0.2f}, ConstMatrix(alone.data(), n, 3 * d), whole,
                 Matrix(wanted.data() + begin * width + head * d, n, d, width), scratch);
     }
   }
@@ -929,11 +929,11 @@ TEST_CASE("attention over a batch is that of each head alone, to the bit, by eve
   for (int threads : {1, 2, 5}) {
     Team team(threads);
     Floats out(tokens * width);
-    Buffer parts;
+    AttentionBuffers parts;
     const auto run = [&](bool is_narrow) {
-      attention(ConstMatrix(qkv.data(), tokens, 3 * width), cu_seq_lens, heads, 0.2f,
-                Matrix(out.data(), tokens, width), parts, threads == 1 ? nullptr : &team,
-                is_narrow);
+      attention({.heads = heads, .scale = 0.2f, .narrow = is_narrow},
+                ConstMatrix(qkv.data(), tokens, 3 * width), cu_seq_lens,
+                Matrix(out.data(), tokens, width), parts, threads == 1 ? nullptr : &team);
     };
     run(false);
     CHECK(same_bits(out, wanted));

@@ -45,15 +45,45 @@ inline void write_rows(const AttentionTask& t, size_t first, size_t rows, const 
   }
 }
 
-/// Scales the scores [n] of query i and adds its biases. Returns the scale that is left to do.
-inline float add_bias(const AttentionTask& t, size_t i, float* scores) {
+/// Scales the scores [n] of query i with the keys from `key` on and adds its biases. Returns the
+/// scale that is left to do.
+inline float add_bias(const AttentionTask& t, size_t i, size_t key, size_t n, float* scores) {
   if (!t.bias) return t.scale;
-  const float* bias = t.bias + (t.n - 1 - i);
+  const float* bias = t.bias + static_cast<ptrdiff_t>(i) * t.bias_step + key;
   const Vec scale = set1(t.scale);
-  each(t.n, [&](size_t j, auto part) {
+  each(n, [&](size_t j, auto part) {
     store_n(scores + j, fma(load_n(scores + j, part), scale, load_n(bias + j, part)), part);
   });
   return 1;
+}
+
+/// A row of scores as the caller of a trace gets it: scores [count] of the keys from `key` on times
+/// `factor`, `outside` for all others.
+inline void show_row(const float* scores, float factor, size_t key, size_t count, float outside,
+                     size_t n, float* to) {
+  for (size_t j = 0; j < key; ++j) to[j] = outside;
+  for (size_t j = 0; j < count; ++j) to[key + j] = scores[j] * factor;
+  for (size_t j = key + count; j < n; ++j) to[j] = outside;
+}
+
+/// The scores [keys], from key `begin` on, of query i: what the query sees becomes e^score, all
+/// else 0. Returns 1 / their sum.
+inline float softmax_row(const AttentionTask& t, size_t i, size_t begin, size_t keys,
+                         float* scores) {
+  const size_t seen = (i > t.window ? i - t.window : 0) > begin ? i - t.window : begin;
+  const size_t end = t.window < t.n - 1 - i ? i + t.window + 1 : t.n;
+  float* row = scores + (seen - begin);
+  const float scale = add_bias(t, i, seen, end - seen, row);
+  if (t.scores) {
+    show_row(row, scale, seen, end - seen, -__builtin_inff(), t.n, t.scores + i * t.scores_stride);
+  }
+  const float factor = inverse_sum(exp_row(row, end - seen, scale));
+  for (size_t j = 0; j < seen - begin; ++j) scores[j] = 0;
+  for (size_t j = end - begin; j < keys; ++j) scores[j] = 0;
+  if (t.probabilities) {
+    show_row(row, factor, seen, end - seen, 0, t.n, t.probabilities + i * t.probabilities_stride);
+  }
+  return factor;
 }
 
 void attention_impl(const AttentionTask& t) {
@@ -82,22 +112,19 @@ void attention_impl(const AttentionTask& t) {
     v_step = kPanel;
   }
   in_pieces(t.n, kQueryBlock, [&](size_t first, size_t rows) {
-    product(t.q + first * t.q_stride, t.q_stride, rows, keys, t.d * kPanel, kPanel, n16 / kPanel,
-            t.d, scores, n16);
+    // The keys that some query of the block sees: whole panels from key `begin` on.
+    const size_t begin = first > t.window ? (first - t.window) / kPanel * kPanel : 0;
+    const size_t last = first + rows;  // behind the last query
+    const size_t end = t.window < t.n - last ? last + t.window : t.n;
+    const size_t seen = end - begin, panels = round_up(seen, kPanel) / kPanel;
+    product(t.q + first * t.q_stride, t.q_stride, rows, keys + begin * t.d, t.d * kPanel, kPanel,
+            panels, t.d, scores, n16);
     for (size_t r = 0; r < rows; ++r) {
-      const float scale = add_bias(t, first + r, scores + r * n16);
-      if (t.scores) {
-        float* to = t.scores + (first + r) * t.scores_stride;
-        for (size_t j = 0; j < t.n; ++j) to[j] = scores[r * n16 + j] * scale;
-      }
-      sums[r] = inverse_sum(exp_row(scores + r * n16, t.n, scale));
-      if (t.probabilities) {
-        float* to = t.probabilities + (first + r) * t.probabilities_stride;
-        for (size_t j = 0; j < t.n; ++j) to[j] = scores[r * n16 + j] * sums[r];
-      }
+      sums[r] = softmax_row(t, first + r, begin, seen, scores + r * n16);
     }
     if (!t.out) return;
-    product(scores, n16, rows, v, v_panel, v_step, d16 / kPanel, t.n, rows_out, d16);
+    product(scores, n16, rows, v + begin * v_step, v_panel, v_step, d16 / kPanel, seen, rows_out,
+            d16);
     write_rows(t, first, rows, rows_out, sums);
   });
 }

@@ -139,7 +139,7 @@ void attention_bf16_impl(const AttentionTask& t) {
     }
     bf16_product<Gemm>(queries, d32, keys, rows, scores, n16);
     for (size_t r = 0; r < rows; ++r) {
-      const float scale = add_bias(t, first + r, scores + r * n16);
+      const float scale = add_bias(t, first + r, 0, t.n, scores + r * n16);
       sums[r] = inverse_sum(bf16_exp_row(scores + r * n16, t.n, scale, chances + r * n32));
     }
     bf16_product<Gemm>(chances, n32, values, rows, rows_out, d16);

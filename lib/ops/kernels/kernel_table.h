@@ -59,8 +59,11 @@ struct AttentionTask {
   size_t n = 0;
   size_t d = 0;
   float scale = 1;
-  /// [2n - 1] or nullptr: bias[n - 1 - i + j] is added to the scaled score of query i and key j.
+  /// Or nullptr: bias[i * bias_step + j] is added to the scaled score of query i and key j.
   const float* bias = nullptr;
+  ptrdiff_t bias_step = 0;
+  /// Query i sees key j where |i - j| <= window. attention_bf16 sees all.
+  size_t window = SIZE_MAX;
   float* scratch = nullptr;  ///< attention_scratch(n, d) floats, aligned to 64 bytes
   float* scores = nullptr;   ///< [n, n] scaled, before the softmax, or nullptr
   size_t scores_stride = 0;

@@ -1,0 +1,19 @@
+#include "encoder/norm.h"
+
+#include "ops/kernels.h"
+
+namespace bert {
+
+Norm Norm::load(const Config& config, const Weights& weights, Role role, size_t layer) {
+  Norm norm;
+  norm.eps = config.layer_norm_eps;
+  norm.weight = weights.floats(tensor_spec(config, role, Part::weight, layer));
+  norm.bias = has_part(config, role, Part::bias)
+                  ? weights.floats(tensor_spec(config, role, Part::bias, layer))
+                  : std::vector<float>(norm.weight.size());
+  return norm;
+}
+
+void Norm::operator()(ConstMatrix x, Matrix out) const { layer_norm(x, weight, bias, eps, out); }
+
+}  // namespace bert

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/weights.h"
+#include "model/config.h"
+#include "ops/matrix.h"
+
+namespace bert {
+
+/// Layer norm (Ba et al. 2016) with its weights; without a bias in some families.
+struct Norm {
+  std::vector<float> weight, bias;  ///< [H]; zeros where the model has no bias
+  float eps = 0;
+
+  /// Throws Error(data) naming the tensor.
+  static Norm load(const Config& config, const Weights& weights, Role role, size_t layer = 0);
+  explicit operator bool() const { return !weight.empty(); }
+  /// x [T, H] -> out [T, H], which may be the same.
+  void operator()(ConstMatrix x, Matrix out) const;
+};
+
+}  // namespace bert

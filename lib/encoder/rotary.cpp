@@ -1,0 +1,82 @@
+#include "encoder/rotary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/team.h"
+
+namespace bert {
+namespace {
+
+/// One head [D] of one token, with its cosines and sines.
+void turn(const float* turns, size_t half, float* x) {
+  const float* sines = turns + half;
+  float* y = x + half;
+  for (size_t i = 0; i < half; ++i) {
+    const float a = x[i], b = y[i];
+    x[i] = a * turns[i] - b * sines[i];
+    y[i] = b * turns[i] + a * sines[i];
+  }
+}
+
+}  // namespace
+
+std::vector<float> rotary_frequencies(const Rotary& rotary, size_t head_size) {
+  std::vector<float> frequencies(head_size / 2);
+  const double base = rotary.theta * rotary.ntk;
+  const auto width = static_cast<float>(head_size);
+  const auto shrink = static_cast<float>(std::pow(rotary.ntk, 2.0 / static_cast<double>(width)));
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    const float exponent = static_cast<float>(2 * i) / width;
+    frequencies[i] = 1.0f / static_cast<float>(std::pow(base, static_cast<double>(exponent)));
+    frequencies[i] /= shrink;
+    frequencies[i] /= static_cast<float>(rotary.linear);
+  }
+  return frequencies;
+}
+
+ConstMatrix RotaryTables::of(const Rotary& rotary, size_t head_size, size_t places) {
+  auto found = std::find_if(tables_.begin(), tables_.end(), [&](const Table& t) {
+    return t.rotary == rotary && t.head_size == head_size;
+  });
+  if (found == tables_.end()) {
+    tables_.push_back({rotary, head_size, {}});
+    found = tables_.end() - 1;
+  }
+  std::vector<float>& turns = found->turns;
+  const size_t known = turns.size() / head_size, half = head_size / 2;
+  if (known < places) {
+    const std::vector<float> frequencies = rotary_frequencies(rotary, head_size);
+    turns.resize(places * head_size);
+    for (size_t place = known; place < places; ++place) {
+      for (size_t i = 0; i < half; ++i) {
+        const float angle = static_cast<float>(place) * frequencies[i];
+        turns[place * head_size + i] = std::cos(angle);
+        turns[place * head_size + half + i] = std::sin(angle);
+      }
+    }
+  }
+  return {turns.data(), places, head_size};
+}
+
+void rotate(const Rotary& rotary, size_t heads, const PackedBatch& batch, Matrix qkv,
+            RotaryTables& tables, Team* team) {
+  const size_t head_size = qkv.cols / 3 / heads, half = head_size / 2;
+  const auto last = std::max_element(batch.position_ids.begin(), batch.position_ids.end());
+  const ConstMatrix turns = tables.of(rotary, head_size, static_cast<size_t>(*last) + 1);
+  const auto run = [&](size_t begin, size_t end) {
+    for (size_t t = begin; t < end; ++t) {
+      const float* own = turns.row(static_cast<size_t>(batch.position_ids[t]));
+      for (size_t head = 0; head < 2 * heads; ++head) {
+        turn(own, half, qkv.row(t) + head * head_size);
+      }
+    }
+  };
+  if (!team) return run(0, qkv.rows);
+  team->run([&](int part, int parts) {
+    const auto p = static_cast<size_t>(part), n = static_cast<size_t>(parts);
+    run(qkv.rows * p / n, qkv.rows * (p + 1) / n);
+  });
+}
+
+}  // namespace bert

@@ -1,0 +1,34 @@
+#include "ops/panels.h"
+
+#include "ops/dtype.h"
+#include "ops/kernels/kernel_table.h"
+
+namespace bert {
+
+static_assert(kVectorsOfPanel == kPanel);
+
+void pack_panel(ConstMatrix vectors, float* panel) {
+  const std::byte* rows[kPanel] = {};
+  for (size_t i = 0; i < vectors.rows; ++i) {
+    rows[i] = reinterpret_cast<const std::byte*>(vectors.row(i));
+  }
+  kernels().pack_f32(rows, static_cast<int>(DType::f32), vectors.cols, panel);
+}
+
+void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix out) {
+  GemmTask task;
+  task.a = x.data;
+  task.lda = x.stride;
+  task.b = panels;
+  task.panel_stride = x.cols * kPanel * sizeof(float);
+  task.step = kPanel;
+  task.rows = x.rows;
+  task.panels = count;
+  task.cols = count * kPanel;
+  task.k = x.cols;
+  task.c = out.data;
+  task.ldc = out.stride;
+  kernels().gemm_f32(task);
+}
+
+}  // namespace bert
