@@ -21,6 +21,9 @@ constexpr size_t kFew = 48;
 Bpe::Bpe(const Vocab& vocab, BpeOptions options, std::span<const BpeMerge> merges,
          const std::string& where)
     : vocab_(vocab), options_(std::move(options)) {
+  for (size_t id = 0; id < vocab.pieces(); ++id) {
+    longest_ = std::max(longest_, vocab.text(static_cast<int32_t>(id)).size());
+  }
   const size_t size = std::bit_ceil(std::max<size_t>(16, merges.size() * 2));
   merges_.resize(size);
   shift_ = static_cast<unsigned>(64 - std::countr_zero(size));
@@ -106,16 +109,84 @@ void Bpe::split(std::string_view word, SubwordModel::Scratch& scratch,
 void Bpe::split_bytes(std::string_view word, SubwordModel::Scratch& scratch,
                       std::vector<Subword>& out) const {
   auto& own = static_cast<Scratch&>(scratch);
-  if (options_.ignore_merges) {
-    own.text.clear();
-    append_byte_level(word, own.text);
-    if (whole(own.text, word.size(), out)) return;
+  if (!whole_bytes(word, own, out)) join_bytes(word, own, out);
+}
+
+bool Bpe::whole_bytes(std::string_view word, Scratch& scratch, std::vector<Subword>& out) const {
+  if (!options_.ignore_merges || word.size() > longest_) return false;
+  scratch.text.clear();
+  append_byte_level(word, scratch.text);
+  return whole(scratch.text, word.size(), out);
+}
+
+void Bpe::join_bytes(std::string_view bytes, Scratch& scratch, std::vector<Subword>& out) const {
+  scratch.symbols.clear();
+  for (const char byte : bytes) {
+    scratch.symbols.push_back({spelt_byte_ids_[static_cast<unsigned char>(byte)], 1, 0, 0});
   }
-  own.symbols.clear();
-  for (const char byte : word) {
-    own.symbols.push_back({spelt_byte_ids_[static_cast<unsigned char>(byte)], 1, 0, 0});
+  join(scratch, out);
+}
+
+/// Whether two neighbours are what becomes of both together.
+bool Bpe::stay_apart(std::string_view word, const Subword& left, const Subword& right,
+                     Scratch& scratch) const {
+  std::vector<Subword> both;
+  join_bytes(word.substr(left.begin, right.end - left.begin), scratch, both);
+  return both.size() == 2 && both[0].end == left.end - left.begin;
+}
+
+/// Pieces are those of the whole word if each two neighbours are what becomes of these two alone:
+/// the first pair to be joined across a boundary between them would be joined there too. So the
+/// word is split part by part, each part from a boundary on that lies well before the end of the
+/// part before. A boundary that bytes behind the part would have removed shows when its neighbours
+/// do not stay apart; then the part before is made longer.
+void Bpe::split_long_bytes(std::string_view word, SubwordModel::Scratch& scratch,
+                           const Sink& sink) const {
+  auto& own = static_cast<Scratch&>(scratch);
+  std::vector<Subword>& kept = own.kept;  // of the part before, which begins at `before`
+  kept.clear();
+  if (whole_bytes(word, own, kept)) {
+    sink(kept);
+    return;
   }
-  join(own, out);
+  Subword last;  // the one that the sink got last; empty: none
+  size_t before = 0, begin = 0, length = kLongWord;
+  for (;;) {
+    const size_t end = std::min(word.size(), begin + length);
+    own.pieces.clear();
+    join_bytes(word.substr(begin, end - begin), own, own.pieces);
+    for (Subword& s : own.pieces) {
+      s.begin += static_cast<uint32_t>(begin);
+      s.end += static_cast<uint32_t>(begin);
+    }
+    const Subword& left = kept.empty() ? last : kept.back();
+    if (left.end > 0 && !stay_apart(word, left, own.pieces.front(), own)) {
+      if (kept.empty()) {
+        throw Error(Error::Kind::unsupported, "",
+                    fmt::format("a word of {} bytes cannot be split part by part", word.size()));
+      }
+      kept.clear();
+      begin = before;
+      length *= 2;
+      continue;
+    }
+    if (!kept.empty()) {
+      last = kept.back();
+      if (!sink(kept)) return;
+    }
+    if (end == word.size()) {
+      sink(own.pieces);
+      return;
+    }
+    const auto near_end =
+        std::find_if(own.pieces.begin() + 1, own.pieces.end(),
+                     [&](const Subword& s) { return s.end > end - (end - begin) / 8; });
+    own.pieces.erase(near_end, own.pieces.end());
+    std::swap(kept, own.pieces);
+    before = begin;
+    begin = kept.back().end;
+    length = kLongWord;
+  }
 }
 
 void Bpe::add_characters(std::string_view word, Scratch& scratch) const {

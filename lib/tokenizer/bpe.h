@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +48,14 @@ class Bpe final : public SubwordModel {
   /// As split(), of a word that ByteLevel has not spelt yet: `begin` and `end` count its bytes.
   void split_bytes(std::string_view word, SubwordModel::Scratch& scratch,
                    std::vector<Subword>& out) const;
+  /// Receives the next pieces of a word; false: no more are wanted.
+  using Sink = std::function<bool(std::span<const Subword>)>;
+  /// Longer words are better split part by part.
+  static constexpr size_t kLongWord = 1 << 14;
+  /// As split_bytes(), in portions, so that memory does not grow with the word. Throws
+  /// Error(unsupported) if the merges of a part depend on bytes far behind it.
+  void split_long_bytes(std::string_view word, SubwordModel::Scratch& scratch,
+                        const Sink& sink) const;
 
  private:
   struct Symbol {
@@ -57,9 +66,9 @@ class Bpe final : public SubwordModel {
   };
   struct Scratch final : SubwordModel::Scratch {
     std::vector<Symbol> symbols;
-    std::vector<uint32_t> ranks;  ///< of the pair that begins at a symbol
-    std::vector<uint64_t> heap;   ///< rank and symbol
+    std::vector<uint64_t> heap;  ///< rank and symbol
     std::string text;
+    std::vector<Subword> pieces, kept;  ///< of a long word: of its last part, and of those before
   };
   struct Merge {
     uint64_t pair = kNoPair;
@@ -77,6 +86,10 @@ class Bpe final : public SubwordModel {
   size_t slot(uint64_t pair) const;
   const Merge* merge_of(int32_t left, int32_t right) const;
   bool whole(std::string_view word, size_t length, std::vector<Subword>& out) const;
+  void join_bytes(std::string_view bytes, Scratch& scratch, std::vector<Subword>& out) const;
+  bool whole_bytes(std::string_view word, Scratch& scratch, std::vector<Subword>& out) const;
+  bool stay_apart(std::string_view word, const Subword& left, const Subword& right,
+                  Scratch& scratch) const;
   void add_characters(std::string_view word, Scratch& scratch) const;
   bool add_fallback(std::string_view character, Scratch& scratch) const;
   void join(Scratch& scratch, std::vector<Subword>& out) const;
@@ -92,6 +105,7 @@ class Bpe final : public SubwordModel {
   std::array<int32_t, 256> spelt_byte_ids_{};  ///< of a byte as ByteLevel spells it; -1: none
   std::array<int32_t, 128> ascii_ids_{};       ///< of ASCII characters, without prefix; -1: none
   bool has_all_bytes_ = false;
+  size_t longest_ = 0;  ///< bytes of the longest token
 };
 
 }  // namespace bert

@@ -26,6 +26,16 @@ bool is_ascii(std::string_view text) {
                      [](char c) { return static_cast<signed char>(c) >= 0; });
 }
 
+size_t count_invalid(std::string_view text) {
+  size_t count = 0;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Step step = utf8_step(text, i);
+    count += step.valid ? 0 : 1;
+    i += step.length;
+  }
+  return count;
+}
+
 /// How many of the 16 bytes at `p` are ASCII letters before the first that is not.
 size_t letter_run(const char* p) {
 #ifdef __SSE2__
@@ -324,6 +334,9 @@ void Composed::byte_word(std::string_view text, size_t begin, size_t end, Scratc
 void Composed::uncached_word(std::string_view text, size_t begin, size_t end, bool blank_before,
                              Scratch& scratch, PieceBuffer& out) const {
   const std::string_view word = text.substr(begin, end - begin);
+  if (!blank_before && word.size() > Bpe::kLongWord) {
+    if (count_invalid(word) == 0) return long_word(text, begin, end, scratch, out);
+  }
   const auto base = static_cast<uint32_t>(begin);
   const int32_t number = scratch.next_word++;
   scratch.subwords.clear();
@@ -345,6 +358,24 @@ void Composed::uncached_word(std::string_view text, size_t begin, size_t end, bo
   for (const Subword& s : scratch.subwords) {
     out.push({s.id, {normal.origins[s.begin].begin, normal.origins[s.end - 1].end}, number});
   }
+}
+
+/// As uncached_word(), of valid UTF-8, without memory that grows with the word.
+void Composed::long_word(std::string_view text, size_t begin, size_t end, Scratch& scratch,
+                         PieceBuffer& out) const {
+  const int32_t number = scratch.next_word++;
+  const auto inside = [&](size_t i) { return i < end && (text[i] & 0xC0) == 0x80; };
+  byte_level_->split_long_bytes(
+      text.substr(begin, end - begin), *scratch.model, [&](std::span<const Subword> pieces) {
+        for (const Subword& s : pieces) {
+          size_t first = begin + s.begin, last = begin + s.end;  // of a part of a character, all
+          while (inside(first)) --first;
+          while (inside(last)) ++last;
+          out.push({s.id, {static_cast<uint32_t>(first), static_cast<uint32_t>(last)}, number});
+        }
+        out.flush_if_full();
+        return !out.stopped();
+      });
 }
 
 }  // namespace bert

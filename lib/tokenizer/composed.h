@@ -83,6 +83,9 @@ class Composed {
   void uncached_word(std::string_view text, size_t begin, size_t end, bool blank_before,
                      Scratch& scratch, PieceBuffer& out) const;
 
+  void long_word(std::string_view text, size_t begin, size_t end, Scratch& scratch,
+                 PieceBuffer& out) const;
+
   TextNormalizer normalizer_;
   PreTokenizer pre_tokenizer_;
   std::unique_ptr<SubwordModel> model_;

@@ -22,18 +22,23 @@ class OffsetTrimmer {
   /// `prefix_space`: a first token keeps its blank if it has one alone (add_prefix_space).
   OffsetTrimmer(const Vocab& vocab, std::span<const AddedToken> added, bool prefix_space);
 
-  bool empty() const { return how_.empty(); }  ///< nothing is ever trimmed
+  bool empty() const { return rules_.empty(); }  ///< nothing is ever trimmed
   /// `pieces` of `text`, which begin with the first of the text if `first`.
   void trim(std::string_view text, std::span<Piece> pieces, bool first) const;
 
  private:
-  enum class How : uint8_t {
-    never,
-    by_text,   ///< what stands in the text counts, white space that an added token took included
-    by_piece,  ///< the piece as the vocabulary spells it counts
+  /// What counts as blank in a token, in code points.
+  struct Rule {
+    uint32_t leading = 0;
+    uint32_t trailing = 0;
+    /// What stands in the text counts, white space that an added token took included; else the
+    /// piece as the vocabulary spells it.
+    bool by_text = false;
+    bool never() const { return leading + trailing == 0 && !by_text; }
   };
-  std::vector<How> how_;                 ///< [vocabulary], or empty
-  std::vector<std::string_view> spelt_;  ///< [vocabulary], or empty: of by_piece
+  static Rule rule_of(std::string_view token);
+
+  std::vector<Rule> rules_;  ///< [vocabulary], or empty
   bool prefix_space_ = false;
 };
 
