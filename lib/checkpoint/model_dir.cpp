@@ -233,8 +233,9 @@ std::vector<FileHash> hash_model(const std::string& directory) {
   const auto add_weights = [&](const std::string& folder) {
     for (const MappedFile& file : open_tensor_files(folder).files) add(file);
   };
-  for (const char* name : {"config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json",
-                           "added_tokens.json", "special_tokens_map.json"}) {
+  std::vector<const char*> names = {"config.json"};
+  names.insert(names.end(), std::begin(kTokenizerFiles), std::end(kTokenizerFiles));
+  for (const char* name : names) {
     const std::string path = fmt::format("{}/{}", directory, name);
     if (file_exists(path)) add(MappedFile::open(path));
   }

@@ -25,6 +25,20 @@ BERT_API std::string resolve_model(const std::string& name);
 /// the Hugging Face cache. Sorted; none twice. What cannot be read is left out.
 BERT_API std::vector<std::string> installed_models();
 
+/// The files that a tokenizer is read from, by the names that they have.
+constexpr const char* kTokenizerFiles[] = {"vocab.txt",
+                                           "tokenizer.json",
+                                           "tokenizer_config.json",
+                                           "special_tokens_map.json",
+                                           "added_tokens.json",
+                                           "vocab.json",
+                                           "merges.txt",
+                                           "sentencepiece.bpe.model",
+                                           "spiece.model",
+                                           "spm.model",
+                                           "sentencepiece.model",
+                                           "tokenizer.model"};
+
 /// A file of a model directory and the xxh64 of its bytes.
 struct FileHash {
   std::string name;

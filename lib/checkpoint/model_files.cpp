@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTokenizerFiles[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json",
-                                           "special_tokens_map.json", "added_tokens.json"};
 constexpr const char* kModuleFiles[] = {"modules.json", "sentence_bert_config.json",
                                         "config_sentence_transformers.json"};
 constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",

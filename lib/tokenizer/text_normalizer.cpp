@@ -52,10 +52,10 @@ void lowercase(const NormalText& in, NormalText& out) {
   });
 }
 
-void strip(bool left, bool right, const NormalText& in, NormalText& out) {
+void strip(bool left, bool right, bool only_blanks, const NormalText& in, NormalText& out) {
   size_t first = SIZE_MAX, last = 0;
   for_each_char(in.text, [&](size_t begin, size_t end, char32_t c) {
-    if (is_white(c)) return;
+    if (only_blanks ? c == ' ' : is_white(c)) return;
     first = std::min(first, begin);
     last = end;
   });
@@ -134,7 +134,7 @@ void TextNormalizer::run(NormalText& text, Place place, Scratch& scratch) const 
         lowercase(text, out);
         break;
       case Kind::strip:
-        strip(part.left && place.first, part.right && place.last, text, out);
+        strip(part.left && place.first, part.right && place.last, part.only_blanks, text, out);
         break;
       case Kind::strip_accents:
         strip_accents(text, out);

@@ -12,6 +12,7 @@
 #include "io/mapped_file.h"
 #include "tokenizer/merges_txt.h"
 #include "tokenizer/parts_json.h"
+#include "tokenizer/sentencepiece_parts.h"
 #include "tokenizer/tokenizer_json.h"
 #include "tokenizer/vocab_txt.h"
 
@@ -21,6 +22,11 @@ namespace {
 [[noreturn]] void bad(const std::string& where, std::string_view what) {
   throw Error(Error::Kind::data, where, what);
 }
+
+/// Model files of sentencepiece by the names that they have.
+constexpr const char* kSentencePieceFiles[] = {"sentencepiece.bpe.model", "spiece.model",
+                                               "spm.model", "sentencepiece.model",
+                                               "tokenizer.model"};
 
 /// Reads the files of one directory; the order of its steps is that of the reference.
 class Reader {
@@ -43,6 +49,7 @@ class Reader {
 
   void use_vocab_txt();
   void use_vocab_json();
+  void use_sentencepiece(const std::string& name);
   void use_tokenizer_json();
   void settle_class(const TokenizerJson& json);
   void use_frame(TokenizerJson& json);
@@ -71,9 +78,13 @@ class Reader {
     std::optional<bool> lowercase;
     std::optional<bool> handle_chinese_chars;
     std::optional<bool> strip_accents;
+    std::optional<bool> keep_accents;
+    std::optional<bool> split_by_punct;
     std::optional<bool> add_prefix_space;
     std::optional<bool> trim_offsets;
   } flags_;
+  std::optional<SentencePieceClass> sentencepiece_;  ///< what a model of sentencepiece is read as
+  std::optional<std::string> bos_token_, eos_token_;
   bool config_names_tokens_ = false;
   /// What transformers builds: the tokenizer of BERT or MPNet, or what tokenizer.json says, where
   /// RoBERTa's takes the blank before a text from the configuration.
@@ -95,9 +106,14 @@ std::optional<JsonDocument> Reader::open_json(std::string_view name) const {
 TokenizerFiles Reader::read() {
   const bool json = file_exists(path("tokenizer.json"));
   const bool merges = file_exists(path("vocab.json")) && file_exists(path("merges.txt"));
-  if (!json && !merges && !file_exists(path("vocab.txt"))) {
+  const bool words = file_exists(path("vocab.txt"));
+  const auto* model = std::find_if(std::begin(kSentencePieceFiles), std::end(kSentencePieceFiles),
+                                   [&](const char* name) { return file_exists(path(name)); });
+  const bool pieces = !json && !merges && !words && model != std::end(kSentencePieceFiles);
+  if (!json && !merges && !words && !pieces) {
     throw Error(Error::Kind::no_input, directory_,
-                "has no tokenizer.json, no vocab.json with merges.txt and no vocab.txt");
+                "has no tokenizer.json, no vocab.json with merges.txt, no vocab.txt and no model "
+                "of sentencepiece");
   }
   bare_ = json && !file_exists(path("tokenizer_config.json")) && !file_exists(path("config.json"));
   if (bare_) class_ = Class::as_written;
@@ -106,6 +122,8 @@ TokenizerFiles Reader::read() {
     use_tokenizer_json();
   } else if (merges) {
     use_vocab_json();
+  } else if (pieces) {
+    use_sentencepiece(*model);
   } else {
     use_vocab_txt();
   }
@@ -162,6 +180,7 @@ void Reader::choose_class(Json config) {
   };
   class_named_ = true;
   class_name_ = text;
+  sentencepiece_ = sentencepiece_class(text);
   if (among(kOfBert)) return;
   class_ = text == "MPNetTokenizer" ? Class::mpnet
            : among(kOfRoberta)      ? Class::roberta
@@ -183,6 +202,7 @@ void Reader::choose_class_of_model() {
   const auto type = config ? config->root().find("model_type") : std::nullopt;
   if (!type || !type->is_string()) return;
   const std::string name = std::string(type->as_string()) + "Tokenizer";
+  sentencepiece_ = sentencepiece_class(name);
   const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
   if (!std::equal(name.begin(), name.end(), kClass.begin(), kClass.end(), same)) return;
   class_ = Class::mpnet;
@@ -209,7 +229,9 @@ void Reader::read_flags(Json config) {
   };
   flags_.add_prefix_space = get("add_prefix_space");
   flags_.trim_offsets = get("trim_offsets");
-  if (class_ == Class::bert || class_ == Class::mpnet) {
+  flags_.keep_accents = get("keep_accents");
+  flags_.split_by_punct = get("split_by_punct");
+  if (class_ == Class::bert || class_ == Class::mpnet || sentencepiece_) {
     flags_.lowercase = get("do_lower_case");
     flags_.handle_chinese_chars = get("tokenize_chinese_chars");
     flags_.strip_accents = get("strip_accents");
@@ -236,6 +258,11 @@ void Reader::read_named_tokens(Json source) {
     *name = token.content;
     named_.insert(name);
     if (!value->is_string()) wanted_.push_back({token, std::nullopt, value->where()});
+  }
+  for (const auto& [key, name] :
+       {std::pair{"bos_token", &bos_token_}, {"eos_token", &eos_token_}}) {
+    const auto value = source.find(key);
+    if (value && !value->is_null()) *name = read_added_token(*value, true).content;
   }
   for (const std::string_view key : {"additional_special_tokens", "extra_special_tokens"}) {
     const auto value = source.find(key);
@@ -332,6 +359,44 @@ void Reader::use_vocab_json() {
   files_.trim_offsets = true;
   files_.decoders = parts.decoders;
   use_parts(std::move(parts));
+}
+
+/// A model file of sentencepiece, as the class that is named makes a tokenizer of it.
+void Reader::use_sentencepiece(const std::string& name) {
+  source_ = path(name);
+  if (!sentencepiece_) {
+    throw Error(
+        Error::Kind::unsupported, source_,
+        fmt::format("is read for XLMRobertaTokenizer, CamembertTokenizer, AlbertTokenizer "
+                    "and DebertaV2Tokenizer, {}",
+                    class_named_ ? fmt::format("not for {}", printable(class_name_))
+                                 : "and tokenizer_config.json and config.json name none of them"));
+  }
+  class_ = Class::as_written;
+  SentencePieceOptions options = default_options(*sentencepiece_);
+  const std::pair<std::string*, std::string*> names[] = {{&options.unk, &files_.unk_token},
+                                                         {&options.sep, &files_.sep_token},
+                                                         {&options.pad, &files_.pad_token},
+                                                         {&options.cls, &files_.cls_token},
+                                                         {&options.mask, &files_.mask_token}};
+  for (const auto& [option, token] : names) {
+    if (named_.contains(token)) *option = *token;
+    *token = *option;
+  }
+  options.bos = bos_token_.value_or(options.bos);
+  options.eos = eos_token_.value_or(options.eos);
+  options.lowercase = flags_.lowercase;
+  options.keep_accents = flags_.keep_accents;
+  options.split_by_punct = flags_.split_by_punct;
+  options.add_prefix_space = flags_.add_prefix_space;
+  SentencePieceTokenizer made =
+      make_tokenizer(read_sentencepiece_file(source_), *sentencepiece_, options, source_);
+  files_.vocab = std::move(made.vocab);
+  files_.frames = std::move(made.frames);
+  files_.lowercase = made.lowercase;
+  files_.decoders = made.parts.decoders;
+  files_.parts = std::move(made.parts);
+  for (AddedToken& token : made.added) wanted_.push_back({std::move(token), {}, source_});
 }
 
 void Reader::use_tokenizer_json() {

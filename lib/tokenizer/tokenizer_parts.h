@@ -30,6 +30,7 @@ struct NormalizerPart {
   NormalizerOptions bert;
   NormalForm form = NormalForm::nfc;
   bool left = false, right = false;  ///< of strip
+  bool only_blanks = false;          ///< of strip: no other white space
   std::string pattern, content;      ///< of replace_text and prepend; `content` of all that replace
   std::optional<Charsmap> charsmap;  ///< of precompiled
 };

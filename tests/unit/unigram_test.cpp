@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -15,10 +16,11 @@
 #include "base/error.h"
 #include "crc32.h"
 #include "io/json.h"
+#include "temporary.h"
 #include "text/charsmap.h"
-#include "text/grapheme.h"
 #include "text/unicode.h"
 #include "tokenizer/sentencepiece_file.h"
+#include "tokenizer/tokenizer.h"
 
 using namespace bert;
 using namespace std::string_literals;
@@ -317,6 +319,59 @@ TEST_CASE("a file that is not sentencepiece's is refused, whatever its bytes") {
     } catch (const Error&) {
     }
   }
+}
+
+TEST_CASE("directories with a model file of sentencepiece and no tokenizer.json") {
+  std::ifstream file(kFolder + "directories.jsonl");
+  size_t cases = 0;
+  for (std::string line; std::getline(file, line);) {
+    const JsonDocument document = JsonDocument::parse(line, "directories.jsonl");
+    const Json row = document.root();
+    test::TemporaryDirectory folder;
+    std::filesystem::copy_file(kFolder + std::string(row.at("model").as_string()),
+                               folder.path() + "/spiece.model");
+    const size_t config = line.find("\"config\":") + 9, end = line.find(",\"cases\"");
+    CAPTURE(line.substr(config, end - config));
+    std::ofstream(folder.path() + "/tokenizer_config.json") << line.substr(config, end - config);
+    const Tokenizer tokenizer = Tokenizer::open(folder.path());
+    Tokenizer::Scratch scratch;
+    row.at("cases").for_each_element([&](Json wanted) {
+      CAPTURE(std::string(wanted.at("text").as_string()));
+      Encoding encoding;
+      tokenizer.encode(wanted.at("text").as_string(), {}, encoding, scratch);
+      std::vector<int64_t> ids;
+      wanted.at("ids").for_each_element([&](Json id) { ids.push_back(id.as_int()); });
+      CHECK(std::vector<int64_t>(encoding.input_ids.begin(), encoding.input_ids.end()) == ids);
+      if (const auto offsets = wanted.find("offsets")) {
+        Spans spans;
+        for (const Offset& offset : encoding.offsets) spans.push_back({offset.begin, offset.end});
+        CHECK(spans == read_spans(*offsets));
+      }
+      ++cases;
+    });
+  }
+  CHECK(cases > 80);
+}
+
+TEST_CASE("a model file of sentencepiece needs one of the classes that read it") {
+  test::TemporaryDirectory folder;
+  std::filesystem::copy_file(kFolder + "plain.model", folder.path() + "/spm.model");
+  const auto error = [&] {
+    try {
+      Tokenizer::open(folder.path());
+    } catch (const Error& error) {
+      CHECK(error.kind() == Error::Kind::unsupported);
+      return std::string(error.what()).substr(folder.path().size());
+    }
+    return "no error"s;
+  };
+  const std::string classes =
+      "/spm.model: is read for XLMRobertaTokenizer, CamembertTokenizer, AlbertTokenizer and "
+      "DebertaV2Tokenizer, ";
+  CHECK(error() == classes + "and tokenizer_config.json and config.json name none of them");
+  std::ofstream(folder.path() + "/tokenizer_config.json")
+      << R"({"tokenizer_class": "BertTokenizer"})";
+  CHECK(error() == classes + "not for BertTokenizer");
 }
 
 TEST_CASE("base64") {

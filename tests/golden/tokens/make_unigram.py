@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Writes what Hugging Face tokenizers makes of small models of sentencepiece, for unigram_test.cpp.
 
-    pip install tokenizers==0.23.3 sentencepiece==0.2.3
+    pip install tokenizers==0.23.3 sentencepiece==0.2.3 transformers==5.23.0 protobuf
     tests/golden/tokens/make_unigram.py
 
 sentencepiece/plain.model   a Unigram model with a charsmap of its own, whose keys show where clusters end
 sentencepiece/bytes.model   the same with byte fallback
+sentencepiece/special.model the same with the special tokens of ALBERT and DeBERTa, and user-defined pieces
+sentencepiece/directories.jsonl  what transformers makes of a directory with such a file and a tokenizer_config.json:
+                            ids and offsets (bytes) with special tokens. DeBERTa's are sentencepiece's, without offsets.
 sentencepiece/ties.jsonl    vocabularies with scores that nearly or quite tie, words and their pieces
 sentencepiece/cases.jsonl   texts with their normal text, its origins (bytes, per character) and its pieces per model;
                             `longest` is the normal text by sentencepiece, where it differs
@@ -14,15 +17,17 @@ sentencepiece/clusters.json one CRC-32 per template: of the normal texts of CODE
 import json
 import os
 import random
+import shutil
 import tempfile
 import zlib
 
 import sentencepiece
 import tokenizers
 from sentencepiece import sentencepiece_model_pb2
+import transformers
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-assert tokenizers.__version__ == "0.23.3" and sentencepiece.__version__ == "0.2.3"
+assert (tokenizers.__version__, sentencepiece.__version__, transformers.__version__) == ("0.23.3", "0.2.3", "5.23.0")
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sentencepiece")
 TEXTS = [
     "The quick brown fox jumps over the lazy dog, and the dog sleeps on.",
@@ -151,10 +156,47 @@ def write_clusters(charsmap):
         file.write("\n")
 
 
+def write_directories():
+    lstrip = {"content": "<mask>", "lstrip": True, "rstrip": False, "single_word": False, "normalized": False,
+              "__type": "AddedToken"}
+    directories = [
+        ("plain", {"tokenizer_class": "XLMRobertaTokenizer"}), ("plain", {"tokenizer_class": "CamembertTokenizer"}),
+        ("plain", {"tokenizer_class": "XLMRobertaTokenizerFast", "add_prefix_space": False, "mask_token": lstrip}),
+        ("plain", {"tokenizer_class": "XLMRobertaTokenizer", "bos_token": "<b>", "eos_token": "</b>", "cls_token": "<b>"}),
+        ("special", {"tokenizer_class": "AlbertTokenizer"}),
+        ("special", {"tokenizer_class": "AlbertTokenizerFast", "do_lower_case": False, "keep_accents": True}),
+        ("special", {"tokenizer_class": "DebertaV2Tokenizer"})]
+    some = list(texts(24))[10:] + ["a <mask> b", "<s> [CLS] x</s>[SEP]", "the (dog) [MASK]", "``Quoted'' E\u0301T\u00c9", "\u200b \ufb01 dog  "]
+    with open(os.path.join(HERE, "directories.jsonl"), "w") as file:
+        for name, config in directories:
+            row = {"model": name + ".model", "config": dict(config), "cases": []}
+            with tempfile.TemporaryDirectory() as folder:
+                shutil.copy(os.path.join(HERE, name + ".model"), os.path.join(folder, "spm.model"))
+                for known in ("sentencepiece.bpe.model", "spiece.model"):
+                    shutil.copy(os.path.join(HERE, name + ".model"), os.path.join(folder, known))
+                with open(os.path.join(folder, "tokenizer_config.json"), "w") as out:
+                    json.dump(config, out)
+                tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+                processor = sentencepiece.SentencePieceProcessor(model_file=os.path.join(folder, "spm.model"))
+            for text in some:
+                if "Deberta" in config["tokenizer_class"]:
+                    if not any(piece in text for piece in ("[", "(", ")")):  # added tokens are not sentencepiece's
+                        ids = [processor.piece_to_id("[CLS]"), *processor.encode(text), processor.piece_to_id("[SEP]")]
+                        row["cases"].append({"text": text, "ids": ids})
+                    continue
+                e = tokenizer(text, return_offsets_mapping=True)
+                at = to_bytes(text)
+                row["cases"].append({"text": text, "ids": e["input_ids"], "offsets": [[at[b], at[e]] for b, e in e["offset_mapping"]]})
+            file.write(json.dumps(row, separators=(",", ":")) + "\n")
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
     charsmap, processor, plain = train("plain", vocab_size=380)
     _, _, with_bytes = train("bytes", vocab_size=640, byte_fallback=True)
+    train("special", vocab_size=390, pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, control_symbols="[CLS],[SEP],[MASK]",
+          user_defined_symbols="(,)")
+    write_directories()
     write_cases(charsmap, processor, {"plain": plain, "bytes": with_bytes})
     write_ties()
     write_clusters(charsmap)
