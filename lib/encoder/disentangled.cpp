@@ -30,7 +30,8 @@ RelativePositions RelativePositions::load(const Config& config, const Weights& w
     const Matrix all(positions.vectors.data(), 2 * span, width);
     Norm::load(config, weights, Role::relative_norm)(all, all);
   }
-  const auto last = static_cast<ptrdiff_t>(config.max_tokens()) - 1;
+  // Beyond it, every distance is cut to the ends of the table.
+  const auto last = static_cast<ptrdiff_t>(std::max(span, config.disentangled.max_distance) + 1);
   for (ptrdiff_t distance = -last; distance <= last; ++distance) {
     const ptrdiff_t row =
         relative_bucket(distance, config.disentangled) + static_cast<ptrdiff_t>(span);

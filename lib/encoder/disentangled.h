@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -19,12 +20,14 @@ namespace bert {
 ///   row(d) is that of a query that stands d tokens behind the key
 struct RelativePositions {
   std::vector<float> vectors;
-  std::vector<int32_t> rows;  ///< [2P - 1], of distance d at P - 1 + d; they ascend
+  /// Of distance d at the middle + d; they ascend. Farther distances have the rows at the ends.
+  std::vector<int32_t> rows;
 
   /// Throws Error(data) naming the tensor.
   static RelativePositions load(const Config& config, const Weights& weights);
   int32_t row(ptrdiff_t distance) const {
-    return rows[static_cast<size_t>(static_cast<ptrdiff_t>(rows.size() / 2) + distance)];
+    const auto middle = static_cast<ptrdiff_t>(rows.size() / 2);
+    return rows[static_cast<size_t>(middle + std::clamp(distance, -middle, middle))];
   }
 };
 

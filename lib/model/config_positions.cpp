@@ -12,6 +12,8 @@ namespace {
 
 using namespace config_keys;
 
+constexpr size_t kMostDistance = size_t{1} << 20;  // between tokens
+
 /// Changes of the angles: "linear" of transformers, "ntk" of GTE's own code.
 void read_scaling(const Json& scaling, Rotary& rotary) {
   if (!scaling.is_object()) refuse(scaling, "an object");
@@ -118,7 +120,9 @@ size_t count_at(const Json& root, std::string_view key) {
   const auto value = find(root, {key});
   if (!value) return 0;
   const auto number = value->try_int();
-  if (!number || *number > (1 << 20)) refuse(*value, "a whole number up to 1048576");
+  if (!number || *number > static_cast<int64_t>(kMostDistance)) {
+    refuse(*value, fmt::format("a whole number up to {}", kMostDistance));
+  }
   return static_cast<size_t>(std::max<int64_t>(*number, 0));
 }
 
@@ -136,6 +140,9 @@ void read_disentangled(const Json& root, Config& config) {
   d.buckets = count_at(root, "position_buckets");
   d.max_distance = count_at(root, "max_relative_positions");
   if (d.max_distance == 0) d.max_distance = config.max_position_embeddings;
+  if (d.max_distance > kMostDistance) {
+    refuse(root.at("max_position_embeddings"), fmt::format("at most {}", kMostDistance));
+  }
   const std::string norm = text_at(root, {"norm_rel_ebd"}, "none");
   d.norm = norm.find("layer_norm") != std::string::npos;
   if (d.buckets == 1) refuse(root.at("position_buckets"), "2 or more");

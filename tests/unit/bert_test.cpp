@@ -6,9 +6,11 @@
 #include <random>
 
 #include "base/error.h"
+#include "encoder/disentangled.h"
 #include "encoder/layer.h"
 #include "encoder/model.h"
 #include "encoder/position_bias.h"
+#include "encoder/rotary.h"
 #include "golden.h"
 
 namespace bert {
@@ -146,6 +148,33 @@ TEST_CASE("MPNet: buckets of relative positions end where the reference's do") {
   for (const auto& [distance, bucket] : kBuckets) {
     CAPTURE(distance);
     CHECK(position_bucket(distance) == bucket);
+  }
+}
+
+TEST_CASE("relative_bucket is that of DeBERTa: near distances each, far ones by logarithm") {
+  const Disentangled v3{.buckets = 256, .max_distance = 512};
+  // make_log_bucket_position of transformers 5.23
+  constexpr std::pair<ptrdiff_t, ptrdiff_t> kBuckets[] = {
+      {0, 0},     {1, 1},     {127, 127}, {128, 128}, {129, 129}, {130, 130}, {150, 143},
+      {200, 169}, {256, 192}, {300, 207}, {400, 233}, {500, 254}, {510, 255}, {511, 255}};
+  for (const auto& [distance, bucket] : kBuckets) {
+    CAPTURE(distance);
+    CHECK(relative_bucket(distance, v3) == bucket);
+    CHECK(relative_bucket(-distance, v3) == -bucket);
+  }
+  CHECK(relative_bucket(77, {.max_distance = 9}) == 77);  // each distance has its own
+}
+
+TEST_CASE("rotary_frequencies are the reference's floats") {
+  // 1 / theta ** (arange(0, 8, 2) / 8) of PyTorch
+  constexpr float kFrequencies[] = {1.0f, 0.0500000007f, 0.00249999994f, 0.000125000006f};
+  const std::vector<float> ours = rotary_frequencies({.theta = 160000}, 8);
+  REQUIRE(ours.size() == std::size(kFrequencies));
+  for (size_t i = 0; i < ours.size(); ++i) CHECK(ours[i] == kFrequencies[i]);
+  // GTE's own scaling: the base times the factor, angles by its power of 2 / D
+  const std::vector<float> ntk = rotary_frequencies({.theta = 20000, .ntk = 8}, 8);
+  for (size_t i = 0; i < ntk.size(); ++i) {
+    CHECK(ntk[i] == doctest::Approx(ours[i] / std::pow(8.0, 0.25)));
   }
 }
 
