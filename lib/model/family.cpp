@@ -9,12 +9,14 @@ constexpr size_t kMaxWidth = size_t{1} << 20, kMaxRows = size_t{1} << 27, kMaxLa
 
 struct Naming {
   std::string_view model_type, class_prefix;
+  std::string_view tensor_prefix = {};  ///< empty: the same
 };
 
 /// The same models under another name.
 constexpr Family like(Family family, const Naming& naming) {
   family.model_type = naming.model_type;
   family.class_prefix = naming.class_prefix;
+  if (!naming.tensor_prefix.empty()) family.tensor_prefix = naming.tensor_prefix;
   return family;
 }
 
