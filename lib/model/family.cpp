@@ -167,6 +167,10 @@ constexpr Family kCamembert =
 constexpr Family kXlmRoberta =
     like(kRoberta, {.model_type = "xlm-roberta", .class_prefix = "XLMRoberta"});
 
+constexpr Family kData2Vec = like(kRoberta, {.model_type = "data2vec-text",
+                                             .class_prefix = "Data2VecText",
+                                             .tensor_prefix = "data2vec_text."});
+
 // ---- MPNet (Song et al. 2020): positions behind the padding token's and a bias by relative
 // position
 
@@ -470,7 +474,7 @@ constexpr Family kNewGte = like(kGte, {.model_type = "new", .class_prefix = "New
 
 constexpr Family kFamilies[] = {kBert,      kDistilBert, kElectra, kMPNet,   kRoberta,
                                 kCamembert, kXlmRoberta, kAlbert,  kDeberta, kModernBert,
-                                kNomicBert, kGte,        kNewGte};
+                                kNomicBert, kGte,        kNewGte,  kData2Vec};
 
 }  // namespace
 

@@ -38,6 +38,12 @@ def make_roberta():
          small(t.XLMRobertaConfig, **size, **labels("LABEL_0")), std=0.1, lengths=LONG, dtype=torch.bfloat16)
 
 
+def make_data2vec():
+    """RoBERTa by another name (Baevski et al. 2022)."""
+    make("data2vec-mlm", t.Data2VecTextForMaskedLM, small(t.Data2VecTextConfig, max_position_embeddings=66,
+         type_vocab_size=1), std=0.3, lengths=SHORT)
+
+
 def make_albert():
     """Layers that share weights, in one group and in two, and the head of sentence order."""
     size = dict(embedding_size=12, max_position_embeddings=64)
@@ -156,6 +162,7 @@ def make_gte():
 def main():
     golden.check_versions()
     make_roberta()
+    make_data2vec()
     make_albert()
     make_deberta()
     make_modernbert()
