@@ -463,6 +463,8 @@ void Reader::use_parts(TokenizerParts parts) {
     files_.lowercase |= part.kind == NormalizerPart::Kind::lowercase ||
                         (part.kind == NormalizerPart::Kind::bert && part.bert.lowercase);
   }
+  // transformers cleans up no text of BPE, whatever the configuration says.
+  if (parts.model.kind == SubwordPart::Kind::bpe) files_.text_cleanup = false;
   take_known_names();
   files_.parts = std::move(parts);
 }

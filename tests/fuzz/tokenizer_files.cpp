@@ -13,9 +13,13 @@
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {"vocab.txt", "tokenizer.json",
+constexpr std::array<std::string_view, 7> kNames = {"vocab.txt",
+                                                    "vocab.json",
+                                                    "merges.txt",
+                                                    "tokenizer.json",
                                                     "tokenizer_config.json",
-                                                    "special_tokens_map.json", "added_tokens.json"};
+                                                    "special_tokens_map.json",
+                                                    "added_tokens.json"};
 
 void require(bool condition) {
   if (!condition) std::abort();

@@ -3,13 +3,16 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "io/json.h"
 #include "temporary.h"
 #include "text/unicode.h"
 #include "tokenizer/bpe.h"
+#include "tokenizer/byte_level.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace bert;
@@ -244,6 +247,56 @@ TEST_CASE("long words: many symbols are joined as few are, in n log n") {
   CHECK(end == word.size());
   const std::string million(1 << 20, 'b');
   CHECK(split(million).size() == million.size() / 2);
+}
+
+TEST_CASE("a long word of bytes, split part by part, has the pieces of the whole") {
+  for (const uint64_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
+    CAPTURE(seed);
+    uint64_t draws = 0;
+    const auto below = [&](size_t n) { return static_cast<size_t>(mix(seed, ++draws) % n); };
+    // A vocabulary of the bytes and of random merges of what there is, over few letters.
+    std::vector<std::string> tokens;
+    for (unsigned b = 0; b < 256; ++b) {
+      const char byte = static_cast<char>(b);
+      append_byte_level({&byte, 1}, tokens.emplace_back());
+    }
+    std::vector<std::string> parts = {"a", "b", "c"};
+    std::vector<std::pair<size_t, size_t>> pairs;
+    for (int k = 0; k < 80; ++k) {
+      pairs.emplace_back(below(parts.size()), below(parts.size()));
+      parts.push_back(parts[pairs.back().first] + parts[pairs.back().second]);
+    }
+    std::vector<BpeMerge> merges;
+    for (const auto& [left, right] : pairs) merges.push_back({parts[left], parts[right]});
+    Vocab vocab("", 0);
+    std::set<std::string> known(tokens.begin(), tokens.end());
+    for (const std::string& token : tokens) vocab.add(token);
+    for (const std::string& token : parts) {
+      if (known.insert(token).second) vocab.add(token);
+    }
+    vocab.close();
+    const Bpe model(vocab, {}, merges, "merges");
+    REQUIRE(model.has_all_bytes());
+    std::string word;
+    while (word.size() < 5 * Bpe::kLongWord) {
+      word.append(below(50) == 0 ? 3000 : 1, "abc"[below(3)]);
+    }
+    const auto scratch = model.make_scratch();
+    std::vector<Subword> whole, by_part;
+    model.split_bytes(word, *scratch, whole);
+    size_t portions = 0;
+    model.split_long_bytes(word, *scratch, [&](std::span<const Subword> pieces) {
+      by_part.insert(by_part.end(), pieces.begin(), pieces.end());
+      ++portions;
+      return true;
+    });
+    CHECK(portions > 4);
+    REQUIRE(whole.size() == by_part.size());
+    for (size_t i = 0; i < whole.size(); ++i) {
+      REQUIRE(whole[i].id == by_part[i].id);
+      REQUIRE(whole[i].end == by_part[i].end);
+    }
+  }
 }
 
 TEST_CASE("what is not in a composition is refused by name") {
