@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "encoder/position_rows.h"
+
 namespace bert {
 
 Embedding Embedding::load(const Config& config, const Weights& weights, Precision precision) {
@@ -23,27 +25,6 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   return e;
 }
 
-/// A family whose positions begin behind a padding token gives that token, where it stands in a
-/// text, the row before the first, and does not count it (fairseq, make_positions).
-class Embedding::Rows {
- public:
-  Rows(const PackedBatch& batch, size_t first) : batch_(batch), first_(first) {}
-
-  /// Of token t; each token is asked for once, in order.
-  size_t next(size_t t) {
-    const auto position = static_cast<size_t>(batch_.position_ids[t]);
-    if (first_ == 0) return position;
-    if (position == 0) next_ = first_;
-    const bool padding = static_cast<size_t>(batch_.input_ids[t]) + 1 == first_;
-    return padding ? first_ - 1 : next_++;
-  }
-
- private:
-  const PackedBatch& batch_;
-  const size_t first_;
-  size_t next_ = 0;
-};
-
 bool Embedding::has_padding(const PackedBatch& batch) const {
   return first_position_ > 0 &&
          std::find(batch.input_ids.begin(), batch.input_ids.end(),
@@ -59,7 +40,7 @@ void Embedding::operator()(const PackedBatch& batch, Matrix output, Buffer& scra
   const size_t width = word_.shape[1];
   // sum [T, E]
   const Matrix sum = projection_ ? scratch.matrix(batch.tokens(), width) : output;
-  Rows rows(batch, first_position_);
+  PositionRows rows(batch, first_position_);
   for (size_t t = 0; t < batch.tokens(); ++t) {
     float* row = sum.row(t);
     word_vector(batch.input_ids[t], {row, width});

@@ -36,9 +36,6 @@ class Embedding {
   void word_vector(int32_t id, std::span<float> out) const;
 
  private:
-  /// The row of the position table for each token, one after the other.
-  class Rows;
-
   TensorView word_;
   size_t first_position_ = 0;
   std::vector<float> position_;

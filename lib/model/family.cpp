@@ -160,6 +160,7 @@ constexpr Family kRoberta = {.model_type = "roberta",
                              .pooler = true,
                              .text_head_act = Activation::tanh,
                              .mlm_act = Activation::gelu,
+                             .trainable = true,
                              .drops_before_text_head = true,
                              .saves_decoder_bias = true};
 constexpr Family kCamembert =
@@ -199,12 +200,14 @@ constexpr Family kMPNet = {.model_type = "mpnet",
                            .tensor_prefix = "mpnet.",
                            .sizes = kMPNetSizes,
                            .fixed = kAbsolute,
+                           .classifier_dropout_key = "hidden_dropout_prob",
                            .layer_names = kMPNetLayer,
                            .names = kLmHead,
                            .first_position = 2,
                            .pooler = true,
                            .text_head_act = Activation::tanh,
                            .mlm_act = Activation::gelu,
+                           .trainable = true,
                            .drops_before_text_head = true,
                            .saves_decoder_bias = true};
 

@@ -45,6 +45,17 @@ void for_each_head(const AttentionPlan& plan, size_t width, Use use) {
   }
 }
 
+/// In a row of the bias or of its gradient: what query i of `h` has for its key 0.
+template <typename AnyMatrix>
+auto* bias_of(const AnyMatrix& bias, const Head& h, size_t i) {
+  return bias.row(h.head) + bias.cols / 2 - i;
+}
+
+/// Adds the bias of query i to its scores.
+void add_bias(const AttentionPlan& plan, const Head& h, size_t i, size_t seen, float* scores) {
+  if (plan.bias.data) gradient_kernels().axpy(1.f, bias_of(plan.bias, h, i), seen, scores);
+}
+
 float scale_of(const Head& head) { return 1.f / std::sqrt(static_cast<float>(head.size)); }
 
 /// a b^T
@@ -73,6 +84,7 @@ void attention_forward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, 
     product_nt(plan, h.queries_of(q), h.keys_of(k), p);
     for (size_t i = 0; i < h.queries; ++i) {
       const size_t seen = h.seen(plan, i);
+      add_bias(plan, h, i, seen, p.row(i));
       log_sums.row(h.head)[h.query_0 + i] = table.softmax_keep(p.row(i), seen, scale_of(h));
       std::fill(p.row(i) + seen, p.row(i) + h.keys, 0.f);
       if (plan.dropout.active()) {
@@ -87,7 +99,7 @@ void attention_forward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, 
 //   dV = (P M)^T dO    dP = (dO V^T) M    dS = P (dP - sum_j P dP)    sum_j P dP = dO . O
 void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, ConstMatrix v,
                         ConstMatrix context, ConstMatrix log_sums, ConstMatrix d_context, Matrix dq,
-                        Matrix dk, Matrix dv, AttentionBuffers& buffers) {
+                        Matrix dk, Matrix dv, AttentionBuffers& buffers, Matrix d_bias) {
   const GradientTable& table = gradient_kernels();
   for_each_head(plan, q.cols, [&](const Head& h) {
     const Matrix p = buffers.scores.matrix(h.queries, h.keys);
@@ -96,6 +108,7 @@ void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
     product_nt(plan, h.queries_of(q), h.keys_of(k), p);
     for (size_t i = 0; i < h.queries; ++i) {
       const size_t seen = h.seen(plan, i);
+      add_bias(plan, h, i, seen, p.row(i));
       table.softmax_again(p.row(i), seen, scale_of(h), log_sums.row(h.head)[h.query_0 + i]);
       std::fill(p.row(i) + seen, p.row(i) + h.keys, 0.f);
     }
@@ -114,6 +127,7 @@ void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
       }
       const float sum = dot(d_o.row(i), o.row(i), h.size);
       table.softmax_backward(p.row(i), h.keys, sum, scale_of(h), dp.row(i));
+      if (d_bias.data) table.axpy(1.f, dp.row(i), h.keys, bias_of(d_bias, h, i));
     }
     product_nn(plan, dp, h.keys_of(k), h.queries_of(dq));
     product_tn(plan, dp, h.queries_of(q), h.keys_of(dk));

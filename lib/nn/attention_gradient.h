@@ -18,6 +18,9 @@ struct AttentionPlan {
   bool causal = false;           ///< row i of a sequence attends only to keys 0 .. i
   Dropout dropout;               ///< of the probabilities
   Bf16Products* bf16 = nullptr;  ///< computes the products; nullptr: in float
+  /// [A, 2P - 1], no sequence longer than P, or without data: what is added to q k^T, before the
+  /// scale, by distance. Column P - 1 + d is for a key that stands d rows behind the query.
+  ConstMatrix bias = {};
 };
 
 struct AttentionBuffers {
@@ -25,16 +28,17 @@ struct AttentionBuffers {
 };
 
 /// Multi-head attention (Vaswani et al. 2017, 3.2) without its projections:
-/// context = softmax(q k^T / sqrt(D)) v, head by head.
+/// context = softmax((q k^T + bias) / sqrt(D)) v, head by head.
 ///
 ///   q [Tq, A D]   k, v [Tk, A D]   context [Tq, A D]; views with any stride
 ///   log_sums [A, Tq]: log(sum(exp)) of each row, from which the backward pass recomputes softmax
 void attention_forward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, ConstMatrix v,
                        Matrix context, Matrix log_sums, AttentionBuffers& buffers);
 
-/// Computes dq, dk and dv from d_context. Overwrites them, does not add.
+/// Computes dq, dk and dv from d_context. Overwrites them, does not add. To d_bias, which has the
+/// shape of plan.bias, it adds; without data it is left out.
 void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k, ConstMatrix v,
                         ConstMatrix context, ConstMatrix log_sums, ConstMatrix d_context, Matrix dq,
-                        Matrix dk, Matrix dv, AttentionBuffers& buffers);
+                        Matrix dk, Matrix dv, AttentionBuffers& buffers, Matrix d_bias = {});
 
 }  // namespace bert::training

@@ -74,6 +74,7 @@ class Finetuning {
   explicit Finetuning(const FinetuneOptions& options) : options_(options) {
     check();
     Checkpoint checkpoint = open_model();
+    training::require_trainable(checkpoint.config);
     weights_.emplace(std::move(checkpoint.weights));
     Config config = std::move(checkpoint.config);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer

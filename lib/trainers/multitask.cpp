@@ -254,6 +254,7 @@ class Multitask {
       for (const std::string& warning : tokenizer_.warnings()) options.on_notice(warning);
     }
     Config config = Config::open(options.model);
+    training::require_trainable(config);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer
     std::vector<HeadPlan> heads;
     std::vector<std::string> relabelled;

@@ -326,6 +326,7 @@ class Pretraining {
     directory_ = directory;
     Config config = Config::open(directory_);
     config.require_sizes();
+    training::require_trainable(config);
     tokenizer_.emplace(Tokenizer::open(directory_));
     if (options_.on_notice) {
       for (const std::string& warning : tokenizer_->warnings()) {

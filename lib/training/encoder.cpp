@@ -1,7 +1,9 @@
 #include "training/encoder.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "encoder/position_rows.h"
 #include "nn/activation.h"
 #include "nn/embedding_gradient.h"
 #include "nn/layer_norm.h"
@@ -28,7 +30,7 @@ Matrix Encoder::embed() {
     std::copy_n(weights_.word.row(id), width, sum.row(t));
   }
   if (weights_.token_type.data) embedding_forward(weights_.token_type, batch_->token_type_ids, sum);
-  embedding_forward(weights_.position, batch_->position_ids, sum);
+  embedding_forward(weights_.position, position_rows_, sum);
   const Matrix embedded = embedded_.matrix(tokens, width);  // [T, E]
   layer_norm_forward(weights_.embedding_norm, config_.layer_norm_eps, sum, embedded,
                      embedding_statistics_.matrix(tokens, 2));
@@ -45,7 +47,8 @@ AttentionPlan Encoder::attention_plan(size_t layer) const {
           config_.num_attention_heads,
           false,
           dropout_.at(dropout_.attention, layer, kProbabilities, dropout_.token_0),
-          bf16_};
+          bf16_,
+          position_bias_.rows()};
 }
 
 Matrix Encoder::block(size_t index, Matrix hidden) {
@@ -88,6 +91,13 @@ Matrix Encoder::forward(const PackedBatch& batch, const DropoutPlan& dropout) {
   batch_ = &batch;
   dropout_ = dropout;
   layers_.resize(config_.num_hidden_layers);
+  position_rows_.clear();
+  PositionRows rows(batch, config_.first_position());
+  for (size_t t = 0; t < batch.tokens(); ++t) {
+    position_rows_.push_back(static_cast<int32_t>(rows.next(t)));
+  }
+  position_bias_.spread(weights_.position_bias, batch,
+                        1.f / std::sqrt(static_cast<float>(config_.head_size())));
   Matrix hidden = embed();
   for (size_t l = 0; l < layers_.size(); ++l) hidden = block(l, hidden);
   return hidden;
@@ -130,7 +140,7 @@ void Encoder::block_backward(size_t index, ConstMatrix hidden, Matrix d,
   const Matrix log_sums(kept.log_sums.data(), config_.num_attention_heads, tokens);
   attention_backward(attention_plan(index + 1), part(qkv, 0), part(qkv, 1), part(qkv, 2), context,
                      log_sums, d_context, part(d_qkv, 0), part(d_qkv, 1), part(d_qkv, 2),
-                     attention_);
+                     attention_, position_bias_.gradient());
   linear_backward(w.qkv, hidden, d_qkv, gradient.qkv, d, true, bf16_);
 }
 
@@ -146,8 +156,11 @@ void Encoder::embed_backward(Matrix d, const ModelWeights& gradient) {
   dropout(dropout_.at(dropout_.hidden, 0, kOutput, dropout_.token_0), d);
   layer_norm_backward(weights_.embedding_norm, view(embedding_sum_, width),
                       view(embedding_statistics_, 2), d, gradient.embedding_norm, d);
-  embedding_backward(batch_->input_ids, d, gradient.word, config_.pad_token_id);
-  embedding_backward(batch_->position_ids, d, gradient.position);
+  // Positions that begin behind the padding token's have torch's padding_idx, too.
+  const auto before_first = static_cast<int32_t>(config_.first_position()) - 1;
+  const int32_t padding = before_first < 0 ? config_.pad_token_id : before_first;
+  embedding_backward(batch_->input_ids, d, gradient.word, padding);
+  embedding_backward(position_rows_, d, gradient.position, before_first);
   if (gradient.token_type.data) {
     embedding_backward(batch_->token_type_ids, d, gradient.token_type);
   }
@@ -161,7 +174,9 @@ void Encoder::backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lo
                                                            : view(embedded_, d_hidden.cols);
     block_backward(l, below, d_hidden, gradient.layers[l]);
   }
-  if (lowest <= 0) embed_backward(d_hidden, gradient);
+  if (lowest > 0) return;
+  embed_backward(d_hidden, gradient);
+  if (gradient.position_bias.data) position_bias_.gather(gradient.position_bias);
 }
 
 }  // namespace bert::training

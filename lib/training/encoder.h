@@ -6,6 +6,7 @@
 #include "model/config.h"
 #include "nn/attention_gradient.h"
 #include "training/parameters.h"
+#include "training/position_bias.h"
 
 namespace bert::training {
 
@@ -74,6 +75,8 @@ class Encoder {
   const ModelWeights& weights_;
   const PackedBatch* batch_ = nullptr;
   DropoutPlan dropout_;
+  std::vector<int32_t> position_rows_;  ///< [T], of the position table
+  PositionBias position_bias_;
   Buffer embedding_sum_, embedding_statistics_, embedded_, projected_;
   std::vector<LayerKept> layers_;
   Buffer d_dense_, d_wide_, d_qkv_, d_context_;

@@ -10,6 +10,7 @@
 #include "base/random.h"
 
 namespace bert::training {
+
 DropoutRates DropoutRates::of(const Config& config, Objective objective) {
   const auto rate = [&](std::string_view key, double value) {
     if (value >= 0 && value < 1) return static_cast<float>(value);
@@ -36,13 +37,20 @@ float initializer_range(const Config& config) {
               fmt::format("initializer_range is {}, wants a number above 0 and below 100", range));
 }
 
+void require_trainable(const Config& config) {
+  if (config.family->trainable) return;
+  throw Error(Error::Kind::unsupported, config.path,
+              fmt::format("models of type {} are not trained yet, only computed with",
+                          config.family->model_type));
+}
+
 void Layout::add(TensorSpec spec) {
   if (!spec.required || find(spec.name)) return;  // two heads share it
   Parameter p;
   static_cast<TensorSpec&>(p) = std::move(spec);
   p.size = 1;
   for (const size_t n : p.shape) p.size *= n;
-  p.decays = p.initial == Initial::drawn;
+  p.decays = p.initial == Initial::drawn && p.role != Role::relative_attention_bias;
   // Query, key and value are one matrix for the product, so there is no gap between them.
   if (!p.joins) floats_ = (floats_ + 15) / 16 * 16;
   p.offset = floats_;
@@ -72,11 +80,7 @@ void Layout::add_head(const HeadPlan& head) {
 }
 
 Layout Layout::make(const Config& config, std::span<const HeadPlan> heads) {
-  if (!config.family->trainable) {
-    throw Error(Error::Kind::unsupported, config.path,
-                fmt::format("models of type {} are not trained yet, only computed with",
-                            config.family->model_type));
-  }
+  require_trainable(config);
   Layout layout;
   layout.add_trunk(config);
   for (const HeadPlan& head : heads) layout.add_head(head);
@@ -115,6 +119,7 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
   w.word = matrix(Role::word_embeddings);
   w.position = matrix(Role::position_embeddings);
   w.token_type = matrix(Role::token_type_embeddings);
+  w.position_bias = matrix(Role::relative_attention_bias);
   w.embedding_norm = norm(Role::embedding_norm);
   w.projection = linear(Role::embedding_projection);
   for (size_t l = 0; l < config.num_hidden_layers; ++l) {

@@ -37,6 +37,9 @@ struct DropoutRates {
 /// range.
 float initializer_range(const Config& config);
 
+/// Throws Error(unsupported) that names the family, if its models are not trained.
+void require_trainable(const Config& config);
+
 /// A head to train over the trunk.
 struct HeadPlan {
   Objective objective = Objective::classify;
@@ -54,7 +57,7 @@ struct HeadPlan {
 struct Parameter : TensorSpec {
   size_t offset = 0;  ///< in floats from the beginning
   size_t size = 0;
-  bool decays = true;    ///< has weight decay: all but biases and norms
+  bool decays = true;    ///< has weight decay: all but biases, also by position, and norms
   float rate_scale = 1;  ///< factor of the learning rate; 0: frozen
 };
 
@@ -93,6 +96,7 @@ struct LayerWeights {
 /// All tensors of a model in one of its arrays. A tensor that the model lacks has no data.
 struct ModelWeights {
   Matrix word, position, token_type;  ///< [V, E] [P, E] [types, E]
+  Matrix position_bias;               ///< [buckets, A], in MPNet
   NormWeights embedding_norm;
   LinearWeights projection;  ///< [H, E], in ELECTRA
   std::vector<LayerWeights> layers;

@@ -173,7 +173,8 @@ void save_model(Learner& learner, const ModelFiles& files, const std::string& di
     // If the decoder is not tied, transformers reads its own bias instead.
     if (p.name == tensor_name(Role::mlm_bias, Part::bias) &&
         learner.config().family->saves_decoder_bias && !learner.config().tie_word_embeddings) {
-      writer.add(tensor_name(Role::mlm_decoder, Part::bias), p.shape, values);
+      writer.add(file_name(tensor_name(Role::mlm_decoder, Part::bias), learner.config()), p.shape,
+                 values);
     }
   }
   write_model(files.files, writer, directory);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -21,9 +22,11 @@
 #include "nn/linear_gradient.h"
 #include "nn/loss.h"
 #include "ops/dtype.h"
+#include "temporary.h"
 #include "trainers/nsp_pairs.h"
 #include "training/evaluation.h"
 #include "training/learner.h"
+#include "training/saving.h"
 
 namespace bert::training {
 namespace {
@@ -112,8 +115,8 @@ constexpr double kLayerTolerance = 2e-6;
 
 TEST_CASE("a model of a family that is not trained yet is refused by name") {
   std::vector<HeadPlan> heads(1);
-  heads[0].config = Config::open(golden_model("mpnet-classifier"));
-  CHECK_THROWS_WITH_AS(Layout::make(heads[0].config, heads), doctest::Contains("mpnet"), Error);
+  heads[0].config = Config::open(golden_model("albert-classifier"));
+  CHECK_THROWS_WITH_AS(Layout::make(heads[0].config, heads), doctest::Contains("albert"), Error);
 }
 
 TEST_CASE("linear: forward and backward equal autograd") {
@@ -221,6 +224,26 @@ TEST_CASE("attention: self, causal and cross equal autograd over packed sequence
     CHECK(error(dk.values, f.floats(name + ".dk")) < kLayerTolerance);
     CHECK(error(dv.values, f.floats(name + ".dv")) < kLayerTolerance);
   }
+}
+
+TEST_CASE("attention with a bias by distance equals autograd, the bias's gradient too") {
+  const Fixture f("position-bias");
+  Data q(f, "bias.q"), k(f, "bias.k"), v(f, "bias.v"), dy(f, "bias.dy"), bias(f, "bias.bias");
+  const std::vector<size_t> cu = f.sizes("bias.cu");
+  AttentionPlan plan{cu, cu, 3, false, {}};
+  plan.bias = bias.matrix();
+  Data y(q.rows, q.cols), log_sums(3, q.rows), d_bias(bias.rows, bias.cols);
+  Data dq(q.rows, q.cols), dk(k.rows, k.cols), dv(v.rows, v.cols);
+  AttentionBuffers buffers;
+  attention_forward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
+                    buffers);
+  attention_backward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
+                     dy.matrix(), dq.matrix(), dk.matrix(), dv.matrix(), buffers, d_bias.matrix());
+  CHECK(error(y.values, f.floats("bias.y")) < kLayerTolerance);
+  CHECK(error(dq.values, f.floats("bias.dq")) < kLayerTolerance);
+  CHECK(error(dk.values, f.floats("bias.dk")) < kLayerTolerance);
+  CHECK(error(dv.values, f.floats("bias.dv")) < kLayerTolerance);
+  CHECK(error(d_bias.values, f.floats("bias.dbias")) < kLayerTolerance);
 }
 
 TEST_CASE("activations: forward and backward equal autograd") {
@@ -336,6 +359,8 @@ constexpr Case kModels[] = {
     {"electra-classifier", Objective::classify},
     {"odd", Objective::masked_lm},
     {"act-gelu_new", Objective::masked_lm},
+    {"roberta-mlm", Objective::masked_lm},
+    {"mpnet-mlm", Objective::masked_lm},
 };
 
 }  // namespace
@@ -416,6 +441,46 @@ TEST_CASE("DistilBERT's answers: dropout before their head, one mask on both way
   }
 }
 
+TEST_CASE("MPNet's bias by distance: the gradients of all layers add up") {
+  HeadPlan head{Objective::classify, Config::open(golden_model("mpnet")), ""};
+  REQUIRE(head.config.num_hidden_layers == 2);
+  head.config.labels = {"a", "b"};
+  const Weights weights = Weights::open(golden_model("mpnet"), head.config);
+  LearnerOptions options;
+  options.optimizer.learning_rate = 0;
+  Learner learner({head}, options);
+  load_parameters(learner.layout(), weights, 1, 0.3f, learner.values());
+  TrainingBatch batch;
+  std::vector<int32_t> ids(40);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(5 + 7 * i % 90);
+  const std::vector<int32_t> types(ids.size());
+  batch.batch.append(ids, types);
+  batch.batch.append(std::span(ids).subspan(3, 3), std::span(types).subspan(0, 3));
+  batch.sequence_labels = {0, 1};
+  learner.step(batch);
+  const Parameter* table = learner.layout().find("encoder.relative_attention_bias.weight");
+  REQUIRE(table != nullptr);
+  CHECK(!table->decays);
+  const std::vector<float> gradient(learner.gradient() + table->offset,
+                                    learner.gradient() + table->offset + table->size);
+  double largest = 0;
+  for (size_t i = 0; i < table->size; i += 5) {  // 5 divides no row
+    CAPTURE(i);
+    float& value = learner.values()[table->offset + i];
+    constexpr float kStep = 1e-2f;
+    const float old = value;
+    value = old + kStep;
+    const double up = learner.step(batch).loss;
+    value = old - kStep;
+    const double down = learner.step(batch).loss;
+    value = old;
+    const double slope = (up - down) / (2 * static_cast<double>(kStep));
+    CHECK(slope == doctest::Approx(static_cast<double>(gradient[i])).epsilon(0.02).scale(1e-3));
+    largest = std::max(largest, std::abs(slope));
+  }
+  CHECK(largest > 1e-2);
+}
+
 TEST_CASE("no more gradients than sequences, whatever the threads") {
   const Fixture f("gradients-tiny-classifier");
   LearnerOptions options;
@@ -431,7 +496,9 @@ TEST_CASE("no more gradients than sequences, whatever the threads") {
 
 TEST_CASE("the losses of 100 AdamW steps equal PyTorch's within 1e-3") {
   for (const auto& [model, objective] :
-       {Case{"tiny-bert", Objective::pretrain}, Case{"tiny-classifier", Objective::classify}}) {
+       {Case{"tiny-bert", Objective::pretrain}, Case{"tiny-classifier", Objective::classify},
+        Case{"roberta-classifier", Objective::classify}, Case{"camembert-ner", Objective::tokens},
+        Case{"xlm-roberta-qa", Objective::spans}, Case{"mpnet-classifier", Objective::classify}}) {
     CAPTURE(std::string(model));
     const Fixture f(std::string("steps-") + model);
     LearnerOptions options;
@@ -621,6 +688,26 @@ TEST_CASE("a loss that is no number is refused, naming the step, and nothing mov
   CHECK_THROWS_WITH_AS(learner->step(batch_of(f, Objective::classify, learner->config(), 0)),
                        doctest::Contains("step 1"), Error);
   CHECK(std::equal(before.begin(), before.end(), learner->values()));
+}
+
+TEST_CASE("a decoder of its own is saved with its bias under the names of the family") {
+  HeadPlan head{Objective::masked_lm, Config::open(golden_model("roberta-mlm")), ""};
+  head.config.tie_word_embeddings = false;
+  const Config config = head.config;
+  Learner learner({std::move(head)}, {});
+  draw_parameters(learner.layout(), 1, 0.02f, learner.values());
+  const test::TemporaryDirectory directory;
+  save_model(learner, {}, directory.path());
+  const MappedFile file = MappedFile::open(directory.path() + "/model.safetensors");
+  std::set<std::string> names;
+  for (const SafetensorsEntry& e : read_safetensors(file.bytes(), "")) names.insert(e.name);
+  for (const char* name :
+       {"lm_head.decoder.weight", "lm_head.decoder.bias", "lm_head.bias", "lm_head.dense.weight",
+        "lm_head.layer_norm.bias", "roberta.encoder.layer.1.attention.self.query.weight"}) {
+    CAPTURE(std::string(name));
+    CHECK(names.contains(name));
+  }
+  CHECK(names.size() == learner.layout().parameters().size() + 1);
 }
 
 TEST_CASE("the learning rate rises, then falls to 0") {

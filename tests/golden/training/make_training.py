@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 HERE = Path(__file__).resolve().parent
 MODELS = HERE.parent
 IGNORED = -100
+COUNT_FROM_PADDING = ("roberta", "camembert", "xlm-roberta", "mpnet")
 
 
 def write(tensors, name):
@@ -110,6 +111,25 @@ def make_layers():
     write({k: v.contiguous().clone() for k, v in keep.items()}, "layers")
 
 
+def make_position_bias():
+    """Attention with a number added to q k^T for each head and distance, before the scale."""
+    g = torch.Generator().manual_seed(2)
+    cu, heads, longest = [0, 1, 8, 8 + 17], 3, 19
+    q, k, v = (leaf(g, cu[-1], 12) for _ in range(3))
+    bias = leaf(g, heads, 2 * longest - 1)
+    outputs = []
+    for begin, end in zip(cu, cu[1:]):
+        a, b, c = (x[begin:end].unflatten(1, (heads, -1)).transpose(0, 1) for x in (q, k, v))
+        place = torch.arange(end - begin)
+        scores = a @ b.transpose(1, 2) + bias[:, longest - 1 + place[None] - place[:, None]]
+        outputs.append(((scores / 2).softmax(-1) @ c).transpose(0, 1).flatten(1))
+    tensors = {}
+    record(tensors, "bias", torch.cat(outputs), {"q": q, "k": k, "v": v, "bias": bias}, g)
+    tensors = {k: v.float().contiguous().clone() for k, v in tensors.items()}
+    tensors["bias.cu"] = torch.tensor(cu, dtype=torch.int32)
+    write(tensors, "position-bias")
+
+
 # ---- whole models
 
 
@@ -138,6 +158,8 @@ def make_batch(config, objective, lengths, rng):
         if objective == "tokens":
             labels = rng.integers(0, config.num_labels, n)
             labels[0] = labels[-1] = IGNORED
+        if config.model_type in COUNT_FROM_PADDING and n > 16 and labels[7] == IGNORED:
+            row[7] = 1  # which has no place of its own and is not learned
         token_labels.append(labels)
         sequence_labels.append(rng.integers(0, 2 if objective == "pretrain" else config.num_labels))
         values.append(
@@ -223,7 +245,8 @@ def make_steps(name, objective, seed, count=100, warmup=10, lr=1e-3):
     batches = [make_batch(model.config, objective, rng.integers(4, 24, 4), rng) for _ in range(10)]
     decayed, plain = [], []
     for key, parameter in model.named_parameters():
-        no_decay = key.endswith("bias") or "LayerNorm" in key or "layer_norm" in key
+        # As transformers' Trainer; "bias" is in MPNet's relative_attention_bias, too.
+        no_decay = "bias" in key or "LayerNorm" in key or "layer_norm" in key
         (plain if no_decay else decayed).append(parameter)
     optimizer = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=lr
@@ -247,6 +270,7 @@ def make_steps(name, objective, seed, count=100, warmup=10, lr=1e-3):
 
 if __name__ == "__main__":
     make_layers()
+    make_position_bias()
     for seed, (name, objective) in enumerate(
         {
             "tiny-bert": "pretrain",
@@ -261,8 +285,14 @@ if __name__ == "__main__":
             "electra-classifier": "classify",
             "odd": "masked_lm",
             "act-gelu_new": "masked_lm",
+            "roberta-mlm": "masked_lm",
+            "mpnet-mlm": "masked_lm",
         }.items()
     ):
         make_gradients(name, objective, seed)
     make_steps("tiny-bert", "pretrain", 50)
     make_steps("tiny-classifier", "classify", 51)
+    make_steps("roberta-classifier", "classify", 52)
+    make_steps("camembert-ner", "tokens", 53)
+    make_steps("xlm-roberta-qa", "spans", 54)
+    make_steps("mpnet-classifier", "classify", 55)
