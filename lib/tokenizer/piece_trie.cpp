@@ -94,7 +94,8 @@ int32_t PieceTrie::value(std::string_view text) const {
   const Edge* edge = nullptr;
   for (size_t i = 0; i < text.size();) {
     const DecodedChar c = decode_utf8(text, i);
-    edge = edge ? next(*edge, c.code_point) : first(c.code_point);
+    const uint64_t key = edge ? next(*edge, c.code_point) : first(c.code_point);
+    edge = key == 0 ? nullptr : find(key);
     if (!edge) return -1;
     i += c.length;
   }

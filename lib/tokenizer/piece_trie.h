@@ -25,10 +25,20 @@ class PieceTrie {
   /// path. Throws std::length_error for more than 2^27 nodes.
   PieceTrie(size_t texts, const std::function<std::string_view(size_t)>& text_of);
 
-  /// The edge of a first code point, and of one that comes behind another; nullptr: none.
-  const Edge* first(char32_t c) const { return find(kRoot, c); }
-  const Edge* next(const Edge& edge, char32_t c) const {
-    return edge.key & next_bit(c) ? find(edge.child, c) : nullptr;
+  /// The key of the edge of a first code point, and of one that comes behind another; 0: there is
+  /// none.
+  static uint64_t first(char32_t c) { return key_of(kRoot, c); }
+  static uint64_t next(const Edge& edge, char32_t c) {
+    return edge.key & next_bit(c) ? key_of(edge.child, c) : 0;
+  }
+  void prefetch(uint64_t key) const { __builtin_prefetch(&edges_[slot(key)]); }
+  /// nullptr: there is none.
+  const Edge* find(uint64_t wanted) const {
+    for (size_t i = slot(wanted);; i = (i + 1) & mask_) {
+      const uint64_t key = edges_[i].key & kKeyMask;
+      if (key == wanted) return &edges_[i];
+      if (key == 0) return nullptr;
+    }
   }
   int32_t value(std::string_view text) const;  ///< -1: none
 
@@ -40,14 +50,6 @@ class PieceTrie {
   static uint64_t key_of(uint32_t node, char32_t c) { return (uint64_t{node} << 21) | c; }
   static uint64_t next_bit(char32_t c) { return uint64_t{1} << (kKeyBits + c % 16); }
   size_t slot(uint64_t key) const { return (key * 0x9E3779B97F4A7C15u) >> shift_; }
-  const Edge* find(uint32_t node, char32_t c) const {
-    const uint64_t wanted = key_of(node, c);
-    for (size_t i = slot(wanted);; i = (i + 1) & mask_) {
-      const uint64_t key = edges_[i].key & kKeyMask;
-      if (key == wanted) return &edges_[i];
-      if (key == 0) return nullptr;
-    }
-  }
   struct Path;
   void resize(unsigned bits);
   Edge& place(uint64_t key);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "text/unicode.h"
@@ -38,6 +39,7 @@ bool is_utf8(std::string_view text) {
 /// places [n + 1]: the last is the end of the word, or of what was read of it.
 struct Unigram::Buffers : SubwordModel::Scratch {
   std::vector<Place> places;
+  std::array<Walk, kWalks> walks;
   size_t read = 0;                    ///< bytes of the word that have places
   std::vector<size_t> path;           ///< ends of pieces, the last first
   uint32_t unknown_begin = kNowhere;  ///< unknown text that is not closed yet
@@ -89,8 +91,36 @@ bool Unigram::read_place(std::string_view word, Buffers& b, size_t i) {
   return true;
 }
 
-/// Tries all pieces that begin at place `i`; returns the place where the longest ends.
-size_t Unigram::advance(std::string_view word, Buffers& b, size_t i) const {
+/// Looks for the pieces that begin at the places [begin, begin + n), at all of them in turn, so
+/// that the cache misses of the trie overlap.
+void Unigram::walk(std::string_view word, Buffers& b, size_t begin, size_t n) const {
+  std::array<uint8_t, kWalks> going;
+  for (size_t w = 0; w < n; ++w) {
+    b.walks[w].steps = 0;
+    b.walks[w].key = PieceTrie::first(b.places[begin + w].code_point);
+    trie_.prefetch(b.walks[w].key);
+    going[w] = static_cast<uint8_t>(w);
+  }
+  for (size_t left = n, kept = 0; left > 0; left = std::exchange(kept, 0)) {
+    for (size_t g = 0; g < left; ++g) {
+      Walk& walk = b.walks[going[g]];
+      const PieceTrie::Edge* edge = trie_.find(walk.key);
+      if (!edge) continue;
+      walk.edge = edge;
+      walk.values[walk.steps++] = edge->value;
+      if (edge->value >= 0) __builtin_prefetch(&scores_[static_cast<size_t>(edge->value)]);
+      const size_t next = begin + going[g] + walk.steps;
+      if (walk.steps == kSteps || !read_place(word, b, next)) continue;
+      walk.key = PieceTrie::next(*edge, b.places[next].code_point);
+      if (walk.key == 0) continue;
+      trie_.prefetch(walk.key);
+      going[kept++] = going[g];
+    }
+  }
+}
+
+/// Tries all pieces that `walk` found from place `i` on; returns the place where the longest ends.
+size_t Unigram::advance(std::string_view word, Buffers& b, size_t i, const Walk& walk) const {
   const double before = b.places[i].score;
   const auto relax = [&](size_t end, double score, int32_t id) {
     Place& target = b.places[end];
@@ -104,17 +134,21 @@ size_t Unigram::advance(std::string_view word, Buffers& b, size_t i) const {
     target.id = id;
   };
   size_t longest = i + 1;
-  bool single = false;
-  const PieceTrie::Edge* edge = trie_.first(b.places[i].code_point);
-  for (size_t k = i; edge; edge = trie_.next(*edge, b.places[k].code_point)) {
-    ++k;
-    if (edge->value >= 0) {
-      relax(k, scores_[static_cast<size_t>(edge->value)], edge->value);
-      longest = k;
-      single |= k == i + 1;
+  const auto found = [&](size_t end, int32_t id) {
+    if (id < 0) return;
+    relax(end, scores_[static_cast<size_t>(id)], id);
+    longest = end;
+  };
+  for (size_t step = 0; step < walk.steps; ++step) found(i + step + 1, walk.values[step]);
+  if (walk.steps == kSteps) {  // a long piece: the rest of the way
+    const PieceTrie::Edge* edge = walk.edge;
+    for (size_t k = i + kSteps; edge && read_place(word, b, k);) {
+      const uint64_t key = PieceTrie::next(*edge, b.places[k].code_point);
+      edge = key == 0 ? nullptr : trie_.find(key);
+      if (edge) found(++k, edge->value);
     }
-    if (!read_place(word, b, k)) break;
   }
+  const bool single = walk.steps > 0 && walk.values[0] >= 0;
   if (!single) relax(i + 1, unk_score_, unk_id_.value_or(kNoUnknown));
   return longest;
 }
@@ -125,13 +159,16 @@ void Unigram::split(std::string_view word, Scratch& scratch, std::vector<Subword
   b.read = 0;
   b.unknown_begin = kNowhere;
   size_t i = 0;
-  for (size_t reach = 0; read_place(word, b, i); ++i) {
-    if (reach == i && i >= kFlushAfter) {  // every way goes through here
+  for (size_t reach = 0; read_place(word, b, i);) {
+    if (reach <= i && i >= kFlushAfter) {  // every way goes through here
       emit(word, b, i, out);
       b.places.erase(b.places.begin(), b.places.begin() + static_cast<ptrdiff_t>(i));
       i = reach = 0;
     }
-    reach = std::max(reach, advance(word, b, i));
+    size_t n = 1;
+    while (n < kWalks && read_place(word, b, i + n)) ++n;
+    walk(word, b, i, n);
+    for (size_t w = 0; w < n; ++w, ++i) reach = std::max(reach, advance(word, b, i, b.walks[w]));
   }
   emit(word, b, i, out);
   close_unknown(word, b, out);

@@ -46,11 +46,21 @@ class Unigram final : public SubwordModel {
     char32_t code_point = 0;
     uint32_t byte = 0;  ///< of the word, where the character begins
   };
+  static constexpr size_t kWalks = 16;  ///< places at which pieces are looked for together
+  static constexpr size_t kSteps = 16;
+  /// The way through the trie from one place.
+  struct Walk {
+    const PieceTrie::Edge* edge = nullptr;  ///< the last
+    uint64_t key = 0;                       ///< of the next edge
+    size_t steps = 0;
+    std::array<int32_t, kSteps> values{};  ///< of the edges: pieces, -1: none
+  };
   struct Buffers;
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
   static bool read_place(std::string_view word, Buffers& b, size_t i);
-  size_t advance(std::string_view word, Buffers& b, size_t i) const;
+  void walk(std::string_view word, Buffers& b, size_t begin, size_t n) const;
+  size_t advance(std::string_view word, Buffers& b, size_t i, const Walk& walk) const;
   void emit(std::string_view word, Buffers& b, size_t last, std::vector<Subword>& out) const;
   void close_unknown(std::string_view word, Buffers& b, std::vector<Subword>& out) const;
 
