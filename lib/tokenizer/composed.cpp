@@ -135,14 +135,30 @@ void Composed::set_added(const AddedTokenMatcher* added) {
   if (!added->stays_between_blanks()) cut_places_ = CutPlaces::none;
 }
 
+/// Whether the text may be cut before text[i), which is neither its first nor its last byte.
+bool Composed::is_cut(std::string_view text, size_t i) const {
+  const auto is_edge = cut_places_ == CutPlaces::printable ? is_printable : is_alphanumeric;
+  return text[i] == ' ' && is_edge(text[i - 1]) && is_edge(text[i + 1]);
+}
+
 /// The next place after `i` where the text may be cut.
 size_t Composed::cut_after(std::string_view text, size_t i, size_t end) const {
   if (cut_places_ == CutPlaces::none) return end;
-  const auto is_edge = cut_places_ == CutPlaces::printable ? is_printable : is_alphanumeric;
   for (++i; i + 1 < end; ++i) {
-    if (text[i] == ' ' && is_edge(text[i - 1]) && is_edge(text[i + 1])) return i;
+    if (is_cut(text, i)) return i;
   }
   return end;
+}
+
+/// The last place after `i` where the text may be cut so that it is ASCII up to there; `i` if there
+/// is none.
+size_t Composed::ascii_end(std::string_view text, size_t i, size_t end) const {
+  if (cut_places_ == CutPlaces::none) return i;
+  size_t last = i;
+  while (last < end && static_cast<signed char>(text[last]) >= 0) ++last;
+  if (last == end) return end;
+  while (last > i && !is_cut(text, last)) --last;
+  return last;
 }
 
 void Composed::run(std::string_view text, size_t begin, size_t end, bool literal, Scratch& scratch,
@@ -153,7 +169,13 @@ void Composed::run(std::string_view text, size_t begin, size_t end, bool literal
   }
   const bool whole = normalizer_.lags(text.substr(begin, end - begin));
   for (size_t i = begin; i < end && !out.stopped();) {
-    const size_t next = whole ? end : cut_after(text, i, end);
+    size_t next = byte_level_ ? ascii_end(text, i, end) : i;
+    if (next > i) {
+      bytes_with_added(text, {i, next, i == begin, next == end}, literal, scratch, out);
+      i = next;
+      continue;
+    }
+    next = whole ? end : cut_after(text, i, end);
     part(text, {i, next, i == begin, next == end}, literal, scratch, out);
     out.flush_if_full();
     i = next;

@@ -29,7 +29,7 @@ class Composed {
     explicit Scratch(const Composed& pipeline) : model(pipeline.model_->make_scratch()) {}
 
     WordCache<AsciiWord, 16> words;
-    WordCache<Chunk, 14> chunks;
+    WordCache<Chunk, 16> chunks;
     NormalText text;
     WordList list;
     TextNormalizer::Scratch normalizer;
@@ -66,7 +66,9 @@ class Composed {
     bool last;
   };
 
+  bool is_cut(std::string_view text, size_t i) const;
   size_t cut_after(std::string_view text, size_t i, size_t end) const;
+  size_t ascii_end(std::string_view text, size_t i, size_t end) const;
   void part(std::string_view text, Part part, bool literal, Scratch& scratch,
             PieceBuffer& out) const;
   void normalized(bool literal, Scratch& scratch, PieceBuffer& out) const;
