@@ -3,6 +3,7 @@
 #include "common/options.h"
 #include "common/run.h"
 #include "inspect/bert_info.h"
+#include "inspect/static_info.h"
 
 using namespace bert;
 
@@ -24,6 +25,10 @@ int check(const std::vector<std::string>& names) {
     tools::print(rows.bytes());
   }
   return status == 0 && errors > 0 ? 1 : status;
+}
+
+[[noreturn]] void refuse_layers(const std::string& directory) {
+  throw Error(Error::Kind::unsupported, directory, "static vectors have no layers to show");
 }
 
 }  // namespace
@@ -61,7 +66,14 @@ int main(int argc, char** argv) {
     } else if (!patients.empty()) {
       return check(patients);
     } else {
-      const ModelFiles model = ModelFiles::open(resolve_model(name));
+      const std::string directory = resolve_model(name);
+      if (const auto files = StaticFiles::find(directory)) {
+        if (parameters || shapes || tree) refuse_layers(directory);
+        write_static_summary(directory, *files, rows);
+        tools::print(rows.bytes());
+        return 0;
+      }
+      const ModelFiles model = ModelFiles::open(directory);
       if (parameters) {
         write_parameters(model, rows);
       } else if (shapes) {

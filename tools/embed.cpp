@@ -43,8 +43,10 @@ void add(tools::Command& app, Options& o) {
   throw Error(Error::Kind::usage, option, what);
 }
 
-EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Options& o) {
-  EmbedPlan plan = EmbedPlan::make(model, modules, o.words ? "none" : o.pool, o.layers);
+/// `source`: a Model or StaticText.
+template <typename Source>
+EmbedPlan make_plan(const Source& source, const SentenceModules& modules, const Options& o) {
+  EmbedPlan plan = EmbedPlan::make(source, modules, o.words ? "none" : o.pool, o.layers);
   plan.words = o.words;
   plan.compare = o.compare;
   plan.dims = o.dims;
@@ -53,26 +55,19 @@ EmbedPlan make_plan(const Model& model, const SentenceModules& modules, const Op
   if (plan.compare && (plan.per_token || o.format != VectorFormat::tsv))
     refuse("--compare", "gives one number per pair: not with --words, --pool none or --format");
   if (o.rows > 0 && o.format != VectorFormat::npy) refuse("--rows", "wants --format npy");
-  const size_t width = plan.full_width(model);
+  const size_t width = plan.full_width();
   if (o.dims > width) refuse("--dims", fmt::format("found {}, wants at most {}", o.dims, width));
-  const std::string& name = o.prompt_name.empty() ? modules.default_prompt_name : o.prompt_name;
-  plan.prompt = o.prompt;
-  if (o.prompt.empty() && !name.empty()) {
-    const auto prompt = modules.prompts.find(name);
-    if (prompt == modules.prompts.end())
-      refuse("--prompt-name", "the model has no prompt '" + printable(name) + "'");
-    plan.prompt = prompt->second;
-  }
+  plan.prompt = o.prompt.empty() ? modules.prompt(o.prompt_name) : o.prompt;
   return plan;
 }
 
 /// Column names for --header; binary formats have none.
-std::vector<std::string> column_names(const EmbedPlan& plan, const Model& model) {
+std::vector<std::string> column_names(const EmbedPlan& plan) {
   if (plan.format != VectorFormat::tsv) return {};
   if (plan.compare) return {"cosine"};
   std::vector<std::string> names;
   if (plan.per_token) names = {"index", "token"};
-  for (size_t i = 1; i <= plan.width(model); ++i) names.push_back("v" + std::to_string(i));
+  for (size_t i = 1; i <= plan.width(); ++i) names.push_back("v" + std::to_string(i));
   return names;
 }
 
@@ -88,27 +83,37 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const SentenceModules modules = SentenceModules::open(models.directory());
-    const Tokenizer tokenizer = models.open_tokenizer();
+    const Tokenizer tokenizer = models.open_tokenizer(true);
     modules.check_case(models.directory(), tokenizer.lowercase());
     modules.check_length(models.directory(), tokenizer.added_tokens_single());
-    const Model model = models.open_model();
-    const EmbedPlan plan = make_plan(model, modules, options);
+    std::optional<Model> model;
+    std::optional<StaticText> fixed;
+    if (const auto files = StaticFiles::find(models.directory())) {
+      fixed = models.open_static(*files, tokenizer);
+    } else {
+      model = models.open_model();
+    }
+    const EmbedPlan plan =
+        model ? make_plan(*model, modules, options) : make_plan(*fixed, modules, options);
     const DenseModules dense(plan.dense);
     for (const SentenceModules::Dense& module : plan.dense) models.settle(*module.weights);
     TaskOptions task;
-    models.fill(task, tokenizer, model, 1, modules.max_seq_length);
+    if (model) models.fill(task, tokenizer, *model, 1, modules.max_seq_length);
+    if (fixed) models.fill(task, *fixed);
     tools::RowShape shape;
     if (plan.per_token) shape.record = tools::RowShape::Per::several;
-    if (plan.format != VectorFormat::tsv) shape.binary_width = plan.width(model);
+    if (plan.format != VectorFormat::tsv) shape.binary_width = plan.width();
     rows.fill(task, shape);
 
     rows.stream().texts = options.compare ? 2 : 1;
-    rows.stream().output_names = column_names(plan, model);
+    rows.stream().output_names = column_names(plan);
     std::optional<tools::NpyOutput> npy;
-    if (plan.format == VectorFormat::npy) npy.emplace(options.rows, plan.width(model));
-    const int status = rows.run(
-        [&] { return std::make_unique<EmbedWorker>(tokenizer, model, dense, plan, task); });
-    if (npy) npy->finish(rows.counts().bytes / (plan.width(model) * sizeof(float)));
+    if (plan.format == VectorFormat::npy) npy.emplace(options.rows, plan.width());
+    const int status = rows.run([&] {
+      return model ? std::make_unique<EmbedWorker>(tokenizer, *model, dense, plan, task)
+                   : std::make_unique<EmbedWorker>(tokenizer, *fixed, dense, plan, task);
+    });
+    if (npy) npy->finish(rows.counts().bytes / (plan.width() * sizeof(float)));
     return status;
   });
 }

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const TokenizeOutput output = output_of(options);
-    const Tokenizer tokenizer = models.open_tokenizer();
+    const Tokenizer tokenizer = models.open_tokenizer(true);
     if (options.specials) {
       std::string list;
       for (const auto& [token, id] : tokenizer.special_tokens())

@@ -2,6 +2,7 @@
 
 #include "api/handles.h"
 #include "checkpoint/model_dir.h"
+#include "model/static_config.h"
 
 using namespace bert;
 using namespace bert::api;
@@ -43,13 +44,7 @@ size_t open_sentence_modules(bert_model& model, const std::string& directory, bo
   const SentenceModules modules = SentenceModules::open(directory);
   modules.check_case(directory, model.tokenizer.tokenizer.lowercase());
   model.plan = EmbedPlan::make(model.model, modules, "", "");
-  const auto prompt = modules.prompts.find(modules.default_prompt_name);
-  if (prompt != modules.prompts.end()) {
-    model.plan.prompt = prompt->second;
-  } else if (!modules.default_prompt_name.empty()) {
-    throw Error(Error::Kind::data, directory,
-                "the model has no prompt '" + printable(modules.default_prompt_name) + "'");
-  }
+  model.plan.prompt = modules.prompt();
   model.dense.emplace(model.plan.dense);
   for (const SentenceModules::Dense& module : model.plan.dense) {
     if (no_mmap) module.weights->hold();
@@ -78,6 +73,7 @@ constexpr size_t kAnswerWindow = 384;  // of run_squad.py and of transformers' p
 bert_model* open_model(const char* name, const bert_model_options& options) {
   if (name && !*name) refuse("model", "found an empty name");
   const std::string directory = resolve_model(name ? name : "");
+  refuse_static_vectors(directory);
   const std::string task = options.task ? options.task : "";
   const HeadSpec* spec = head_of_task(task);
   if (!spec && !task.empty()) {

@@ -32,7 +32,8 @@ std::optional<std::string> environment(const char* name) {
 /// Of many places: one that cannot be looked into is passed over.
 bool is_model(const std::string& directory) {
   std::error_code ignored;
-  return fs::exists(directory + "/config.json", ignored);
+  return fs::exists(directory + "/config.json", ignored) ||
+         fs::exists(directory + "/modules.json", ignored);  // alone with static vectors
 }
 
 bool is_directory(const std::string& path) {
@@ -243,6 +244,11 @@ std::vector<FileHash> hash_model(const std::string& directory) {
   for (const std::string& path : modules.files) add(MappedFile::open(path));
   for (const SentenceModules::Dense& dense : modules.dense) add_weights(dense.directory);
   if (tensor_files_present(directory)) add_weights(directory);
+  if (modules.static_folder && *modules.static_folder != directory) {
+    const std::string tokenizer = *modules.static_folder + "/tokenizer.json";
+    if (file_exists(tokenizer)) add(MappedFile::open(tokenizer));
+    add_weights(*modules.static_folder);
+  }
   return hashes;
 }
 

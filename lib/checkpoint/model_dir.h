@@ -64,6 +64,7 @@ struct BERT_API SentenceModules {
     Linear load() const;
   };
   bool present = false;
+  std::optional<std::string> static_folder;  ///< of a StaticEmbedding; see StaticFiles
   std::vector<std::string> pooling_modes{
       "mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated;
                 ///< empty: modules.json has no Pooling
@@ -77,6 +78,9 @@ struct BERT_API SentenceModules {
   std::string default_prompt_name;
   std::vector<std::string> files;  ///< paths of the JSON files that were read, in that order
 
+  /// The text of a prompt; without a name of the default one, "" if there is none. Throws
+  /// Error(usage).
+  std::string prompt(const std::string& name = "") const;
   /// Whether each layer of `dense` is as wide as the vectors that reach it, for a model of this
   /// hidden size. Throws Error(data) naming the file and both widths.
   void check_widths(size_t hidden_size) const;
@@ -87,6 +91,8 @@ struct BERT_API SentenceModules {
   void check_length(const std::string& directory, size_t special_tokens) const;
   /// Throws Error: data or no_input for a broken or missing file, unsupported for a module we lack.
   static SentenceModules open(const std::string& directory);
+  /// static_folder alone. nullopt also where modules.json does not open.
+  static std::optional<std::string> find_static_folder(const std::string& directory);
 };
 
 }  // namespace bert

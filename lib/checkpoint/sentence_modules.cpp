@@ -130,21 +130,24 @@ SentenceModules::Dense read_dense(const std::string& directory, std::vector<std:
 }
 
 /// What stands in modules.json before which.
-enum class Stage { start, transformer, pooling, dense, normalize, dropout };
+enum class Stage { start, transformer, pooling, dense, normalize, dropout, static_embedding };
 
 /// The module that a type names as sentence-transformers 0.3 to 6 spell it, the whole of it: other
 /// packages have modules of the same last name that do something else.
 std::optional<Stage> stage_of(std::string_view type) {
-  constexpr std::pair<std::string_view, Stage> kNames[] = {{"Transformer", Stage::transformer},
-                                                           {"Pooling", Stage::pooling},
-                                                           {"Dense", Stage::dense},
-                                                           {"Normalize", Stage::normalize},
-                                                           {"Dropout", Stage::dropout}};
+  struct Name {
+    std::string_view name, file;
+    Stage stage;
+  };
+  constexpr Name kNames[] = {{"Transformer", "transformer", Stage::transformer},
+                             {"Pooling", "pooling", Stage::pooling},
+                             {"Dense", "dense", Stage::dense},
+                             {"Normalize", "normalize", Stage::normalize},
+                             {"Dropout", "dropout", Stage::dropout},
+                             {"StaticEmbedding", "static_embedding", Stage::static_embedding}};
   const std::string_view name = type.substr(type.rfind('.') + 1);
-  for (const auto& [known, stage] : kNames) {
+  for (const auto& [known, file, stage] : kNames) {
     if (name != known) continue;
-    std::string file(name);
-    file[0] = static_cast<char>(file[0] - 'A' + 'a');
     const std::string spellings[] = {
         fmt::format("sentence_transformers.models.{}", name),
         fmt::format("sentence_transformers.models.{0}.{0}", name),
@@ -175,10 +178,19 @@ void add_module(const std::string& directory, const Json& module, Stage& stage,
   const Json type = module.at("type");
   const std::optional<Stage> next = stage_of(type.as_string());
   if (!next) {
-    refuse(type, "Transformer, Pooling, Dense, Normalize or Dropout of sentence-transformers");
+    refuse(type,
+           "Transformer, StaticEmbedding, Pooling, Dense, Normalize or Dropout of "
+           "sentence-transformers");
   }
   const std::string folder = module_directory(directory, module.at("path"));
   if (*next == Stage::dropout) return;
+  if (*next == Stage::static_embedding) {
+    if (stage != Stage::start) refuse(type, "a StaticEmbedding as the first module only");
+    modules.static_folder = folder;
+    modules.pooling_modes = {"mean"};
+    stage = Stage::pooling;  // it is its own
+    return;
+  }
   check_order(type, stage, *next);
   stage = *next;
   if (stage == Stage::transformer && folder != directory) {
@@ -242,6 +254,15 @@ Linear SentenceModules::Dense::load() const {
   return Linear(weights->matrix("linear.weight", out_features, in_features), std::move(offsets));
 }
 
+std::string SentenceModules::prompt(const std::string& name) const {
+  const std::string& wanted = name.empty() ? default_prompt_name : name;
+  if (wanted.empty()) return "";
+  const auto found = prompts.find(wanted);
+  if (found != prompts.end()) return found->second;
+  throw Error::of_field("prompt_name",
+                        fmt::format("the model has no prompt '{}'", printable(wanted)));
+}
+
 void SentenceModules::check_widths(size_t hidden_size) const {
   size_t width = pooling_modes.size() * hidden_size;
   for (const Dense& layer : dense) {
@@ -266,6 +287,24 @@ void SentenceModules::check_length(const std::string& directory, size_t special_
   throw Error(Error::Kind::data, directory + "/sentence_bert_config.json",
               fmt::format("max_seq_length is {}, wants more than the {} special tokens of a text",
                           *max_seq_length, special_tokens));
+}
+
+std::optional<std::string> SentenceModules::find_static_folder(const std::string& directory) {
+  std::optional<std::string> folder;
+  try {
+    const std::string path = directory + "/modules.json";
+    if (!file_exists(path)) return std::nullopt;
+    const JsonDocument document = JsonDocument::open(path);
+    bool first = true;
+    document.root().for_each_element([&](Json module) {
+      if (first && stage_of(module.at("type").as_string()) == Stage::static_embedding) {
+        folder = module_directory(directory, module.at("path"));
+      }
+      first = false;
+    });
+  } catch (const Error&) {  // told by those who need the modules
+  }
+  return folder;
 }
 
 SentenceModules SentenceModules::open(const std::string& directory) {

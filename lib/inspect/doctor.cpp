@@ -19,6 +19,7 @@
 #include "heads/question_answering.h"
 #include "heads/token_classification.h"
 #include "inspect/bert_info.h"
+#include "inspect/static_info.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/names.h"
@@ -27,6 +28,15 @@
 
 namespace bert {
 namespace {
+
+/// A config.json with a fault is told by the checks of other models.
+std::optional<StaticFiles> static_files_or_none(const std::string& directory) {
+  try {
+    return StaticFiles::find(directory);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 /// Checks one directory and writes what it finds. Each check stands alone: if one fails, the others
 /// still run, without what it would have given them.
@@ -383,6 +393,9 @@ void Doctor::look_at_modules() {
 }  // namespace
 
 size_t check_model(const std::string& directory, Rows& rows, std::string_view name) {
+  if (const auto files = static_files_or_none(directory)) {
+    return check_static_model(directory, *files, rows, name);
+  }
   return Doctor(directory, rows, name).run();
 }
 

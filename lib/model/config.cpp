@@ -13,6 +13,7 @@
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/config_keys.h"
+#include "model/static_config.h"
 
 namespace bert {
 namespace {
@@ -317,6 +318,7 @@ bool is_head_name(std::string_view name) {
 }
 
 Config Config::open(const std::string& directory) {
+  refuse_static_vectors(directory);
   const std::string path = directory + "/config.json";
   Config config = parse(MappedFile::open(path, 16u << 20).text(), path);
   read_score_file(directory, config);

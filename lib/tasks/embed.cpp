@@ -7,82 +7,10 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/parse.h"
 #include "io/json.h"
 #include "ops/kernels.h"
 
 namespace bert {
-namespace {
-
-/// modules.json without a Pooling is of a model that gives a vector for each token, or none.
-/// ColBERT's own directories have no modules.json: a layer over each token's state, which this tool
-/// lacks, makes the vectors that the model was trained for.
-void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
-  if (modules.pooling_modes.empty()) {
-    throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
-                "names no Pooling, so the model gives no vector for a text; a pooling that is "
-                "asked for (`pool`) is of its bare encoder");
-  }
-  const Config& config = model.config();
-  for (const std::string& name : config.architectures) {
-    if (!name.ends_with("ColBERT")) continue;
-    throw Error(Error::Kind::unsupported, config.path,
-                fmt::format("{} gives a vector for each token, which is not supported; a pooling "
-                            "that is asked for is of its bare encoder",
-                            printable(name)));
-  }
-}
-
-}  // namespace
-
-EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
-                          const std::string& pool, const std::string& layer_text) {
-  EmbedPlan plan;
-  plan.layers = LayerExpression::parse(layer_text.empty() ? "-1" : layer_text,
-                                       model.config().num_hidden_layers);
-  if (pool == "none") {
-    plan.per_token = true;
-  } else if (pool == "pooler") {
-    plan.pooler = true;
-    if (!layer_text.empty()) {
-      throw Error::of_field("layers", "not with `pool` pooler, which reads the last");
-    }
-    if (!model.has_pooler()) {
-      throw Error(Error::Kind::data, model.weights().path(),
-                  "no pooler in this model; `pool` cls, mean, max and sum work with it");
-    }
-  } else if (pool.empty()) {
-    refuse_token_vectors(model, modules);
-    for (const std::string& mode : modules.pooling_modes) {
-      plan.poolings.push_back(pooling_from_name(mode));
-    }
-  } else {
-    for (const std::string_view mode : split(pool, ','))
-      plan.poolings.push_back(pooling_from_name(mode));
-  }
-  plan.prompt_is_pooled = modules.include_prompt;
-  // What follows the pooling was trained for the model's own vectors only.
-  if (pool.empty() && layer_text.empty()) {
-    modules.check_widths(model.config().hidden_size);
-    plan.dense = modules.dense;
-    plan.normalize = modules.normalize;
-    plan.truncate_dim = modules.truncate_dim.value_or(0);
-  }
-  return plan;
-}
-
-size_t EmbedPlan::full_width(const Model& model) const {
-  if (!dense.empty()) return dense.back().out_features;
-  const size_t features = layers.width(model.config());
-  return poolings.empty() ? features : poolings.size() * features;
-}
-
-size_t EmbedPlan::width(const Model& model) const {
-  const size_t limit = dims > 0 ? dims : truncate_dim;
-  const size_t width = full_width(model);
-  return limit > 0 ? std::min(limit, width) : width;
-}
-
 DenseModules::DenseModules(const std::vector<SentenceModules::Dense>& modules) {
   for (const SentenceModules::Dense& module : modules) {
     layers_.push_back({module.load(), module.activation});
@@ -111,15 +39,23 @@ void EmbedWorker::encode_all(std::span<const Record> records) {
   };
   for (size_t i = 0; i < records.size(); ++i) {
     Record record = records[i];
-    record.text = with_prompt(record.text);
+    record.text = cut(record, with_prompt(record.text));
     if (plan_.compare) {
       encode(record, false, 2 * i, plan_.prompt.size());
-      record.text = with_prompt(record.text_pair);
+      record.text = cut(record, with_prompt(record.text_pair));
       encode(record, false, 2 * i + 1, plan_.prompt.size());
     } else {
       encode(record, false, i, plan_.prompt.size());
     }
   }
+}
+
+/// What is read of a text, by model2vec's rule.
+std::string_view EmbedWorker::cut(const Record& record, std::string_view text) {
+  if (text_ == nullptr) return text;
+  const std::string_view kept = text_->cut(text, options_.encode.max_length);
+  if (kept.size() < text.size()) note_too_long(record);
+  return kept;
 }
 
 void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
@@ -153,7 +89,7 @@ void EmbedWorker::add_layer(size_t layer, ConstMatrix hidden) {
   const bool concat = e.combine == LayerExpression::Combine::concat;
   const bool mean = e.combine == LayerExpression::Combine::mean;
   const float weight = mean ? 1.0f / static_cast<float>(e.layers.size()) : 1.0f;
-  const Matrix features = features_.matrix(hidden.rows, e.width(model_->config()));
+  const Matrix features = features_.matrix(hidden.rows, plan_.features);
   const bool first = layer == *std::min_element(e.layers.begin(), e.layers.end());
   if (first) std::fill_n(features.data, features.rows * features.cols, 0.0f);
   for (size_t position = 0; position < e.layers.size(); ++position) {
@@ -169,7 +105,7 @@ void EmbedWorker::add_layer(size_t layer, ConstMatrix hidden) {
 /// What no layer is needed for: the static word vectors, or one-hot rows. features_ [T, W]
 void EmbedWorker::fill_static(const PackedBatch& batch) {
   const bool one_hot = plan_.layers.combine == LayerExpression::Combine::one_hot;
-  const Matrix features = features_.matrix(batch.tokens(), plan_.layers.width(model_->config()));
+  const Matrix features = features_.matrix(batch.tokens(), plan_.features);
   for (size_t t = 0; t < batch.tokens(); ++t) {
     const std::span<float> row(features.row(t), features.cols);
     if (one_hot) {
@@ -181,9 +117,24 @@ void EmbedWorker::fill_static(const PackedBatch& batch) {
   }
 }
 
+/// for_each_features of static vectors.
+template <typename Use>
+void EmbedWorker::for_each_static(Use use) {
+  for (size_t first = 0; first < encodings().size();) {
+    const size_t last = pack(first);
+    const Matrix features = features_.matrix(batch_.tokens(), plan_.features);
+    for (size_t t = 0; t < features.rows; ++t) {
+      text_->vectors.vector(batch_.input_ids[t], {features.row(t), features.cols});
+    }
+    use(first, batch_, Matrix(), features);
+    first = last;
+  }
+}
+
 /// Calls use(first, batch, hidden, features) for each batch of the encodings; features [T, W].
 template <typename Use>
 void EmbedWorker::for_each_features(Use use) {
+  if (text_ != nullptr) return for_each_static(use);
   ForwardOptions options;
   options.last_layer = plan_.layers.last_layer();
   if (!plan_.layers.is_static()) {
@@ -194,8 +145,7 @@ void EmbedWorker::for_each_features(Use use) {
   for_each_batch(
       [&](size_t first, const PackedBatch& batch, Matrix hidden) {
         if (plan_.layers.is_static()) fill_static(batch);
-        use(first, batch, hidden,
-            Matrix(features_.data(), batch.tokens(), plan_.layers.width(model_->config())));
+        use(first, batch, hidden, Matrix(features_.data(), batch.tokens(), plan_.features));
       },
       options);
 }
@@ -207,23 +157,31 @@ void EmbedWorker::pool_sequence(ConstMatrix tokens, std::span<float> out) const 
   }
 }
 
-/// vectors_ [count, width] of the encoded texts; the windows of a long text are averaged by their
-/// tokens.
+/// vectors_ [count, width] of the encoded texts.
 void EmbedWorker::compute_vectors(size_t count) {
-  const size_t features = plan_.layers.width(model_->config());
-  const size_t width = plan_.pooler ? features : plan_.poolings.size() * features;
+  const size_t width = plan_.pooler ? plan_.features : plan_.poolings.size() * plan_.features;
   const Matrix pooled = pooled_.matrix(count, width);  // [texts, W]
-  std::fill_n(pooled.data, count * width, 0.0f);
-  std::vector<size_t> tokens_of(count, 0);
+  if (text_ != nullptr) {
+    pool_static(pooled);
+  } else {
+    pool_windows(pooled);
+  }
+  vectors_ = finish(dense_.apply(pooled, dense_first_, dense_second_, workspace_.linear));
+}
+
+/// The windows of a long text are averaged by their tokens.
+void EmbedWorker::pool_windows(Matrix pooled) {
+  std::fill_n(pooled.data, pooled.rows * pooled.cols, 0.0f);
+  std::vector<size_t> tokens_of(pooled.rows, 0);
   for (size_t i = 0; i < owners_.size(); ++i) tokens_of[owners_[i]] += encodings()[i].size();
 
-  std::vector<float> one(width);
+  std::vector<float> one(pooled.cols);
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix hidden, ConstMatrix states) {
     const Matrix pooler =
         plan_.pooler ? model_->pooled_output(batch, hidden, workspace_) : Matrix();
     for (size_t s = 0; s < batch.sequences(); ++s) {
       if (plan_.pooler) {
-        std::copy_n(pooler.row(s), width, one.data());
+        std::copy_n(pooler.row(s), pooled.cols, one.data());
       } else {
         pool_sequence(states.slice(batch.begin(s), batch.length(s)), one);
       }
@@ -232,11 +190,17 @@ void EmbedWorker::compute_vectors(size_t count) {
       const float weight =
           static_cast<float>(batch.length(s)) / static_cast<float>(tokens_of[owner]);
       float* out = pooled.row(owner);
-      for (size_t i = 0; i < width; ++i) out[i] += weight * one[i];
+      for (size_t i = 0; i < pooled.cols; ++i) out[i] += weight * one[i];
     }
   });
+}
 
-  vectors_ = finish(dense_.apply(pooled, dense_first_, dense_second_, workspace_.linear));
+/// Static vectors need no layers, and no batches.
+void EmbedWorker::pool_static(Matrix pooled) {
+  for (size_t i = 0; i < owners_.size(); ++i) {
+    text_->vectors.mean(encodings()[i].input_ids, text_->left_out,
+                        {pooled.row(owners_[i]), pooled.cols}, row_);
+  }
 }
 
 /// Cuts and scales vectors as asked for, in place.
@@ -340,6 +304,7 @@ void EmbedWorker::write_tokens(const Record& record, size_t sequence, ConstMatri
   const Encoding& encoding = encodings()[sequence];
   const size_t window = sequence - tokens_of_.begin, front = tokenizer_.frame().before.size();
   for (size_t t = 0; t < tokens.rows; ++t) {
+    if (is_left_out(encoding.input_ids[t])) continue;
     const size_t index = encoding.index(t);
     if (encoding.is_added(t)) {  // once: [CLS] of the first window, [SEP] of the last
       if (t < front ? window > 0 : sequence + 1 < tokens_of_.end) continue;
@@ -359,8 +324,10 @@ void EmbedWorker::add_pieces(const Record& record, const Encoding& encoding, Con
   for (size_t t = 0; t < tokens.rows; ++t) {
     const int32_t word = encoding.word_ids[t];
     const Offset bytes = encoding.offsets[t];
-    if (word < 0 || word < word_.id || (word == word_.id && bytes.begin < word_.bytes.end))
+    if (word < 0 || word < word_.id || (word == word_.id && bytes.begin < word_.bytes.end) ||
+        is_left_out(encoding.input_ids[t])) {
       continue;
+    }
     if (word != word_.id) {
       write_word(record, rows);
       word_.id = word;
@@ -378,7 +345,7 @@ void EmbedWorker::end_words(const Record& record, Rows& rows) {
 
 /// The word whose pieces are all there, if there is one.
 void EmbedWorker::write_word(const Record& record, Rows& rows) {
-  const size_t width = plan_.layers.width(model_->config());
+  const size_t width = plan_.features;
   // Offsets are those of the prompt and the text; words of the prompt have no row.
   const size_t prompt = plan_.prompt.size();
   if (!word_.pieces.empty() && word_.bytes.end > prompt) {

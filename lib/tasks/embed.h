@@ -6,6 +6,7 @@
 #include "checkpoint/model_dir.h"
 #include "heads/pooling.h"
 #include "tasks/layers.h"
+#include "tasks/static_text.h"
 #include "tasks/task.h"
 #include "tokenizer/windows.h"
 
@@ -20,6 +21,7 @@ enum class VectorFormat { tsv, npy, f32 };
 ///   .. -> dense modules -> L2 norm -> first `truncate_dim` numbers -> L2 norm if asked for
 struct BERT_API EmbedPlan {
   LayerExpression layers;
+  size_t features = 0;            ///< length of a token's vector
   std::vector<Pooling> poolings;  ///< empty with `pooler` or `per_token`
   bool pooler = false;            ///< tanh(W h_cls + b)
   bool per_token = false;         ///< one row per token
@@ -38,10 +40,16 @@ struct BERT_API EmbedPlan {
   /// Throws Error(usage) for an unknown pooling or layer, Error(data) if `pooler` is missing.
   static EmbedPlan make(const Model& model, const SentenceModules& modules, const std::string& pool,
                         const std::string& layer_text);
+  /// The same of static vectors: `pool` is mean or none, and there are no layers.
+  static EmbedPlan make(const StaticText& text, const SentenceModules& modules,
+                        const std::string& pool, const std::string& layer_text);
   /// Length of a vector before it is cut.
-  size_t full_width(const Model& model) const;
+  size_t full_width() const;
   /// Length of a row's vector.
-  size_t width(const Model& model) const;
+  size_t width() const;
+
+ private:
+  void take_modules(const SentenceModules& modules, size_t hidden_size);
 };
 
 /// The sentence module's dense layers, with their weights.
@@ -67,16 +75,25 @@ class BERT_API EmbedWorker : public TaskWorker {
   EmbedWorker(const Tokenizer& tokenizer, const Model& model, const DenseModules& dense,
               const EmbedPlan& plan, const TaskOptions& options)
       : TaskWorker(tokenizer, &model, options), dense_(dense), plan_(plan) {}
+  EmbedWorker(const Tokenizer& tokenizer, const StaticText& text, const DenseModules& dense,
+              const EmbedPlan& plan, const TaskOptions& options)
+      : TaskWorker(tokenizer, nullptr, options), text_(&text), dense_(dense), plan_(plan) {}
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
   void encode_all(std::span<const Record> records);
+  std::string_view cut(const Record& record, std::string_view text);
   void compute_vectors(size_t count);
+  void pool_windows(Matrix pooled);
+  void pool_static(Matrix pooled);
   void compute_tokens(std::span<const Record> records, Rows& rows);
   void add_layer(size_t layer, ConstMatrix hidden);
   void fill_static(const PackedBatch& batch);
   template <typename Use>
   void for_each_features(Use use);
+  template <typename Use>
+  void for_each_static(Use use);
+  bool is_left_out(int32_t id) const { return text_ != nullptr && id == text_->left_out; }
   void pool_sequence(ConstMatrix tokens, std::span<float> out) const;
   Matrix finish(Matrix vectors) const;
   void note_vector(const Record& record, std::span<const float> vector);
@@ -91,6 +108,7 @@ class BERT_API EmbedWorker : public TaskWorker {
                    std::span<const float> vector, Rows& rows);
   void write_numbers(std::span<const float> vector, Rows& rows) const;
 
+  const StaticText* text_ = nullptr;  ///< what the vectors are of, if not of a model's layers
   const DenseModules& dense_;
   const EmbedPlan plan_;
   /// The word whose pieces come in.
@@ -111,7 +129,8 @@ class BERT_API EmbedWorker : public TaskWorker {
   std::vector<std::string> prompted_;  ///< texts with the prompt before them
   Buffer features_;                    ///< [T, W] the combined layers of a batch
   Buffer pooled_, dense_first_, dense_second_;
-  Matrix vectors_;  ///< [texts, width] of the chunk
+  std::vector<float> row_;  ///< [W]
+  Matrix vectors_;          ///< [texts, width] of the chunk
 };
 
 }  // namespace bert

@@ -88,13 +88,7 @@ void TaskWorker::note(const Record& record, const Encoding& encoding, Offset own
       counts_.first_invalid_utf8 = record.number;
     }
   }
-  if (encoding.dropped > 0 && options_.overflow != Overflow::window) {
-    if (options_.strict || options_.overflow == Overflow::error) {
-      record.fail(Error::Kind::data,
-                  fmt::format("is too long, wants at most {} tokens", options_.encode.max_length));
-    }
-    note_cut(record);
-  }
+  if (encoding.dropped > 0 && options_.overflow != Overflow::window) note_too_long(record);
   size_t tokens[2] = {}, unknown[2] = {};  // of each text, special tokens around it left out
   for (size_t i = 0; i < encoding.size(); ++i) {
     if (encoding.is_added(i)) continue;
@@ -116,6 +110,14 @@ void TaskWorker::note_unknown(const Record& record, size_t unknown, size_t token
   if (is_new(last_unknown_, record) && counts_.unknown++ == 0) {
     counts_.first_unknown = record.number;
   }
+}
+
+void TaskWorker::note_too_long(const Record& record) {
+  if (options_.strict || options_.overflow == Overflow::error) {
+    record.fail(Error::Kind::data,
+                fmt::format("is too long, wants at most {} tokens", options_.encode.max_length));
+  }
+  note_cut(record);
 }
 
 void TaskWorker::note_cut(const Record& record) {

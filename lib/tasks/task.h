@@ -77,6 +77,8 @@ class TaskWorker : public Worker {
   /// Counts, or with strict refuses, what encode() found. Bytes `own` of the text are the record's;
   /// those of a prompt around them make no text known.
   void note(const Record& record, const Encoding& encoding, Offset own = {0, UINT32_MAX});
+  /// Counts, or with strict or Overflow::error refuses, a text that is cut.
+  void note_too_long(const Record& record);
   void note_cut(const Record& record);
   /// Counts, or with strict refuses, a text of which more than half of the tokens are unknown.
   void note_unknown(const Record& record, size_t unknown, size_t tokens);

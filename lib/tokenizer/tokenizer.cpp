@@ -194,6 +194,12 @@ Tokenizer Tokenizer::open(const std::string& directory) {
   return tokenizer;
 }
 
+Tokenizer Tokenizer::open_alone(const std::string& directory) {
+  Tokenizer tokenizer;
+  tokenizer.state_ = std::make_unique<const State>(read_tokenizer_alone(directory));
+  return tokenizer;
+}
+
 /// The scratch's buffers, made for this tokenizer on first use.
 Tokenizer::Scratch::State& Tokenizer::prepare(Scratch& scratch) const {
   if (!scratch.state_ || scratch.state_->owner != state_->serial) {

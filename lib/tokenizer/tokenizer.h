@@ -51,6 +51,9 @@ class BERT_API Tokenizer {
   /// tokenizer_config.json and special_tokens_map.json. Throws Error (no_input, data, unsupported)
   /// naming the file.
   static Tokenizer open(const std::string& directory);
+  /// Reads tokenizer.json and no other file, as the library tokenizers does: no special tokens
+  /// stand around a text. model_max_length() is where the file truncates.
+  static Tokenizer open_alone(const std::string& directory);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();

@@ -31,7 +31,7 @@ constexpr const char* kSentencePieceFiles[] = {"sentencepiece.bpe.model", "spiec
 /// Reads the files of one directory; the order of its steps is that of the reference.
 class Reader {
  public:
-  explicit Reader(const std::string& directory) : directory_(directory) {}
+  Reader(const std::string& directory, bool alone) : directory_(directory), alone_(alone) {}
   TokenizerFiles read();
 
  private:
@@ -65,6 +65,7 @@ class Reader {
   void check_case();
 
   std::string directory_;
+  const bool alone_;    ///< tokenizer.json says all, whatever stands beside it
   std::string source_;  ///< the file that the vocabulary came from
   TokenizerFiles files_;
   struct Wanted {
@@ -105,6 +106,9 @@ std::optional<JsonDocument> Reader::open_json(std::string_view name) const {
 
 TokenizerFiles Reader::read() {
   const bool json = file_exists(path("tokenizer.json"));
+  if (!json && alone_) {
+    throw Error(Error::Kind::no_input, directory_, "has no tokenizer.json");
+  }
   const bool merges = file_exists(path("vocab.json")) && file_exists(path("merges.txt"));
   const bool words = file_exists(path("vocab.txt"));
   const auto* model = std::find_if(std::begin(kSentencePieceFiles), std::end(kSentencePieceFiles),
@@ -115,9 +119,10 @@ TokenizerFiles Reader::read() {
                 "has no tokenizer.json, no vocab.json with merges.txt, no vocab.txt and no model "
                 "of sentencepiece");
   }
-  bare_ = json && !file_exists(path("tokenizer_config.json")) && !file_exists(path("config.json"));
+  bare_ = alone_ || (json && !file_exists(path("tokenizer_config.json")) &&
+                     !file_exists(path("config.json")));
   if (bare_) class_ = Class::as_written;
-  read_config();
+  if (!alone_) read_config();
   if (json) {
     use_tokenizer_json();
   } else if (merges) {
@@ -401,7 +406,7 @@ void Reader::use_sentencepiece(const std::string& name) {
 
 void Reader::use_tokenizer_json() {
   source_ = path("tokenizer.json");
-  TokenizerJson json = read_tokenizer_json(source_);
+  TokenizerJson json = read_tokenizer_json(source_, !alone_);
   files_.vocab = std::move(json.vocab);
   settle_class(json);
   if (class_ == Class::roberta || class_ == Class::as_written) use_frame(json);
@@ -418,7 +423,7 @@ void Reader::use_tokenizer_json() {
   // added_tokens_decoder of the configuration comes first, where there is one.
   wanted_.insert(config_names_tokens_ ? wanted_.end() : wanted_.begin(), tokens.begin(),
                  tokens.end());
-  if (!file_exists(path("vocab.txt"))) return;
+  if (alone_ || !file_exists(path("vocab.txt"))) return;
   if (const size_t line = first_difference(path("vocab.txt"), files_.vocab); line > 0) {
     files_.warnings.push_back(fmt::format(
         "{}: differs from vocab.txt from line {} on; tokenizer.json is used", source_, line));
@@ -465,7 +470,7 @@ void Reader::use_parts(TokenizerParts parts) {
   }
   // transformers cleans up no text of BPE, whatever the configuration says.
   if (parts.model.kind == SubwordPart::Kind::bpe) files_.text_cleanup = false;
-  take_known_names();
+  if (!alone_) take_known_names();
   files_.parts = std::move(parts);
 }
 
@@ -487,9 +492,19 @@ void Reader::take_known_names() {
 
 /// The special tokens of tokenizer.json, which count where no class has its own.
 void Reader::use_frame(TokenizerJson& json) {
+  // A model without one has none, whatever the vocabulary holds.
+  if (alone_ && !json.of_bert) files_.unk_token.clear();
   files_.unk_token = json.parts.model.unk_token.value_or(files_.unk_token);
   files_.trim_offsets = json.trim_offsets;
   files_.add_prefix_space = json.add_prefix_space;
+  if (alone_) {
+    if (json.truncates_left) {
+      throw Error(Error::Kind::unsupported, source_,
+                  "truncation from the left is not supported, wants the direction Right");
+    }
+    files_.model_max_length = json.truncation;
+    return;
+  }
   if (!json.of_bert && !json.frames) return;
   if (json.frames && json.of_bert &&
       (json.frames->single.added() == 0 || json.frames->pair.added() == 0)) {
@@ -564,7 +579,7 @@ void Reader::settle_special_tokens() {
   if (class_ == Class::mpnet) {
     files_.frames = Frames::of_roberta(files_.cls_token, files_.sep_token);
     files_.trim_offsets = true;
-  } else if (!files_.parts && files_.frames.pair.added() == 0) {
+  } else if (!alone_ && !files_.parts && files_.frames.pair.added() == 0) {
     files_.frames = Frames::of_bert(files_.cls_token, files_.sep_token);
   }
   const bool needs_unk = !files_.parts || files_.parts->model.kind == SubwordPart::Kind::wordpiece;
@@ -575,6 +590,7 @@ void Reader::settle_special_tokens() {
       if (name == &files_.unk_token && needs_unk) no_token(*name);
       continue;
     }
+    if (alone_) continue;
     if (files_.parts && (bare_ || any_class_) && !named_.contains(name)) continue;
     AddedToken token;
     token.content = *name;
@@ -637,7 +653,11 @@ void Reader::check_case() {
 }  // namespace
 
 TokenizerFiles read_tokenizer_files(const std::string& directory) {
-  return Reader(directory).read();
+  return Reader(directory, false).read();
+}
+
+TokenizerFiles read_tokenizer_alone(const std::string& directory) {
+  return Reader(directory, true).read();
 }
 
 }  // namespace bert

@@ -43,4 +43,7 @@ struct TokenizerFiles {
 /// data, unsupported) naming the file.
 TokenizerFiles read_tokenizer_files(const std::string& directory);
 
+/// Reads tokenizer.json and no other file; see Tokenizer::open_alone.
+TokenizerFiles read_tokenizer_alone(const std::string& directory);
+
 }  // namespace bert

@@ -317,7 +317,7 @@ void read_post_processor(Json root, TokenizerJson& out) {
   });
 }
 
-void check_truncation(Json root) {
+void read_truncation(Json root, TokenizerJson& out) {
   const auto truncation = root.find("truncation");
   if (!truncation || truncation->is_null()) return;
   const int64_t length = truncation->at("max_length").as_int();
@@ -325,6 +325,9 @@ void check_truncation(Json root) {
   if (stride && stride->as_int() >= length) {
     bad(stride->where(), fmt::format("{} is not below max_length {}", stride->as_int(), length));
   }
+  if (length > 0) out.truncation = static_cast<size_t>(length);
+  const auto side = truncation->find("direction");
+  out.truncates_left = side && side->is_string() && side->as_string() == "Left";
 }
 
 void read_added_tokens(Json root, TokenizerJson& out) {
@@ -370,7 +373,7 @@ AddedToken read_added_token(Json value, bool special) {
   return token;
 }
 
-TokenizerJson read_tokenizer_json(const std::string& path) {
+TokenizerJson read_tokenizer_json(const std::string& path, bool framed) {
   const JsonDocument document = JsonDocument::open(path, kLargestVocabulary, kManyKeys);
   const Json root = document.root();
   TokenizerJson out;
@@ -381,9 +384,9 @@ TokenizerJson read_tokenizer_json(const std::string& path) {
   const auto decoder = root.find("decoder");
   out.parts.has_decoder = decoder && !decoder->is_null();
   out.of_bert = is_of_bert(out.parts);
-  check_truncation(root);
+  read_truncation(root, out);
   read_added_tokens(root, out);
-  read_post_processor(root, out);
+  if (framed) read_post_processor(root, out);
   return out;
 }
 

@@ -29,12 +29,14 @@ struct TokenizerJson {
   bool of_roberta = false;       ///< the post-processor is RobertaProcessing
   bool trim_offsets = false;     ///< of RobertaProcessing or ByteLevel, as is the next
   bool add_prefix_space = false;
+  std::optional<size_t> truncation;  ///< tokens; transformers sets its own limit instead
+  bool truncates_left = false;       ///< the beginning of a text is what is dropped
   std::vector<Added> added_tokens;
 };
 
 /// Throws Error (no_input, data, unsupported) naming the file and what in it is wrong or not
-/// supported.
-TokenizerJson read_tokenizer_json(const std::string& path);
+/// supported. Not `framed`: the special tokens around a text are not wanted, and not read.
+TokenizerJson read_tokenizer_json(const std::string& path, bool framed = true);
 
 /// The member `vocab` of a model, or a vocab.json, as a copy of `empty` with its tokens, closed.
 Vocab read_vocabulary(Json vocab, const Vocab& empty);

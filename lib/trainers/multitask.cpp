@@ -12,6 +12,7 @@
 #include "encoder/model.h"
 #include "heads/pooling.h"
 #include "metrics/metrics.h"
+#include "model/static_config.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
 #include "trainers/pretrain.h"
@@ -246,10 +247,15 @@ class Task {
   Workspace workspace_;
 };
 
+Tokenizer open_tokenizer(const std::string& directory) {
+  refuse_static_vectors(directory);
+  return Tokenizer::open(directory);
+}
+
 class Multitask {
  public:
   explicit Multitask(const MultitaskOptions& options)
-      : options_(options), tokenizer_(Tokenizer::open(options.model)) {
+      : options_(options), tokenizer_(open_tokenizer(options.model)) {
     if (options.on_notice) {
       for (const std::string& warning : tokenizer_.warnings()) options.on_notice(warning);
     }

@@ -12,6 +12,7 @@ import json
 import shutil
 from pathlib import Path
 
+import model2vec
 import numpy as np
 import sentence_transformers
 import tokenizers
@@ -22,7 +23,8 @@ from transformers import BertConfig, DistilBertConfig, ElectraConfig, MPNetConfi
 
 from vocabulary import PIECES
 
-PINNED = {torch: "2.15.0", transformers: "5.23.0", tokenizers: "0.23.3", sentence_transformers: "6.2.0"}
+PINNED = {torch: "2.15.0", transformers: "5.23.0", tokenizers: "0.23.3", sentence_transformers: "6.2.0",
+          model2vec: "0.10.0"}
 HERE = Path(__file__).resolve().parent
 EXPECTED = HERE / "expected"
 LENGTHS = (1, 2, 7, 16, 17, 64)  # 64 fills the position table of most
@@ -442,6 +444,61 @@ def make_sentence_transformers():
     shutil.rmtree(base)
 
 
+def static_tokenizer():
+    """tokenizer.json as model2vec's distill leaves it: no special tokens around a text, none added."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece({p: i for i, p in enumerate(PIECES)}, unk_token="[UNK]"))
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    return tokenizer
+
+
+def write_vectors(name, vectors):
+    lines = ["\t".join(f"{float(x):.9g}" for x in vector) for vector in vectors]
+    (EXPECTED / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+
+
+def make_static():
+    """Static vectors: model2vec's, plain and with few rows for many tokens, and a StaticEmbedding."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers.processors import TemplateProcessing
+
+    rng = np.random.default_rng(12)
+    table = rng.normal(size=(len(PIECES), 6)).astype(np.float32)
+    kind = {"model_type": "model2vec", "architectures": ["StaticModel"], "hidden_dim": 6, "seq_length": 1000000}
+    models = {
+        # So short that the characters are cut too, before the tokens are.
+        "static-model2vec": model2vec.StaticModel(table, static_tokenizer(), config=kind, normalize=True, max_length=9),
+        # Without model_type: StaticModel does not write it of itself.
+        "static-shared": model2vec.StaticModel(
+            rng.integers(-127, 128, (20, 5)).astype(np.int8), static_tokenizer(), max_length=None,
+            weights=rng.random(len(PIECES)), token_mapping=rng.integers(0, 20, len(PIECES))),
+    }
+    for name, model in models.items():
+        shutil.rmtree(HERE / name, ignore_errors=True)
+        model.save_pretrained(HERE / name)
+        (HERE / name / "README.md").unlink()
+        write_vectors(name, model2vec.StaticModel.from_pretrained(HERE / name).encode(SENTENCES))
+
+    # The layout of most of the hub: a folder of its own. This tokenizer has special tokens, and cuts.
+    directory = HERE / "static-embedding"
+    shutil.rmtree(directory, ignore_errors=True)
+    (directory / "0_StaticEmbedding").mkdir(parents=True)
+    tokenizer = static_tokenizer()
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    tokenizer.enable_truncation(12)
+    tokenizer.enable_padding(length=16)
+    tokenizer.save(str(directory / "0_StaticEmbedding" / "tokenizer.json"), pretty=False)
+    save_file({"embedding.weight": torch.tensor(table)}, directory / "0_StaticEmbedding" / "model.safetensors")
+    write_json(directory / "modules.json", [
+        {"idx": i, "name": str(i), "path": f"{i}_{module}", "type": f"sentence_transformers.models.{module}"}
+        for i, module in enumerate(("StaticEmbedding", "Normalize"))])
+    write_json(directory / "config_sentence_transformers.json", {"prompts": {"query": "the cat: "}, "truncate_dim": 4})
+    st = SentenceTransformer(str(directory), device="cpu")
+    write_vectors("static-embedding", [*st.encode(SENTENCES), *st.encode(SENTENCES, prompt_name="query")])
+
+
 def check_versions():
     for module, version in PINNED.items():
         if module.__version__.split("+")[0] != version:
@@ -461,6 +518,7 @@ def main():
     make_entities()
     make_shapes()
     make_sentence_transformers()
+    make_static()
 
 
 if __name__ == "__main__":

@@ -477,6 +477,63 @@ def module_cases():
         tokenizer_config_json={"do_lower_case": False}, sentence_bert_config_json={"do_lower_case": True}))
 
 
+def static_cases():
+    """Models of static vectors: a table, and for each token its row and its factor."""
+    tokenizer = {"normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+                 "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {t: i for i, t in enumerate(VOCAB)}}}
+    count = len(VOCAB)
+
+    def tensor(dtype, shape, numbers=None):
+        return dtype, shape, pack(numbers or [0] * product(shape), dtype)
+
+    table = {"embeddings": tensor("F32", [count, 4])}
+
+    def static(tensors=table, tokenizer=tokenizer, **config):
+        return {"config.json": {"model_type": "model2vec", **config}, "tokenizer.json": tokenizer,
+                "model.safetensors": safetensors(tensors)}
+
+    def mapped(*last, dtype="I64", more=0):
+        return {"embeddings": tensor("F32", [3, 4]),
+                "mapping": tensor(dtype, [count + more], [2] * (count + more - len(last)) + list(last))}
+
+    def embedding(*modules, tensors={"embedding.weight": tensor("F16", [count, 4])}, folder="0_StaticEmbedding"):
+        folders = {"StaticEmbedding": folder, "Transformer": ""}
+        return {"modules.json": [{"path": folders.get(kind, f"{i}_{kind}"),
+                                  "type": f"sentence_transformers.models.{kind}"} for i, kind in enumerate(modules)],
+                "0_StaticEmbedding/tokenizer.json": tokenizer,
+                "0_StaticEmbedding/model.safetensors": safetensors(tensors)}
+
+    for label, files in [("plain", static()), ("mapping", static(mapped())), ("longer", static(mapped(more=1))),
+                         ("factors", static(table | {"weights": tensor("F64", [count])})),
+                         ("no-limit", static(max_length=None)), ("no-type", static(model_type=None)),
+                         ("folder", embedding("StaticEmbedding")), ("chain", embedding("StaticEmbedding", "Normalize")),
+                         ("table-in-folder", embedding("StaticEmbedding", tensors=table))]:
+        good(f"L47-{label}", same=False, files=files)
+        bad(f"L47-{label}-classify", "static vectors", 78, tool="classify", files=files)
+    for label, tensors, says in [
+            ("no-table", {"weights": table["embeddings"]}, "embeddings"),
+            ("list", {"embeddings": tensor("F32", [count])}, "rows of vectors"),
+            ("empty", {"embeddings": tensor("F32", [count, 0])}, "rows of vectors"),
+            ("integers", {"embeddings": tensor("I64", [count, 4])}, "I64"),
+            ("few", {"embeddings": tensor("F32", [count - 1, 4])}, "12 rows"),
+            ("mapping-short", mapped(more=-1), "mapping"), ("mapping-past", mapped(3), "row 3"),
+            ("mapping-negative", mapped(-1), "row -1"), ("mapping-2^62", mapped(2**62), "row 4611686018427387904"),
+            ("mapping-float", mapped(dtype="F32"), "F32"),
+            ("factors-short", table | {"weights": tensor("F32", [count - 1])}, "weights"),
+            ("factors-integers", table | {"weights": tensor("I64", [count])}, "weights")]:
+        bad(f"L47-{label}", ["model.safetensors", says], files=static(tensors))
+    for label, changes in [("length-0", {"max_length": 0}), ("length-text", {"max_length": "9"}),
+                           ("length-2^40", {"max_length": 2**40}), ("normalize", {"normalize": "yes"})]:
+        bad(f"L47-{label}", ["config.json", next(iter(changes))], 78, files=static(**changes))
+    bad("L47-no-tokenizer", "tokenizer.json", 66, files=static(tokenizer=None))
+    bad("L47-from-the-left", ["tokenizer.json", "left"], 78, files=static(tokenizer=tokenizer | {
+        "truncation": {"direction": "Left", "max_length": 4, "strategy": "LongestFirst", "stride": 0}}))
+    bad("L47-elsewhere", ["modules.json", "../x"], files=embedding("StaticEmbedding", folder="../x"))
+    bad("L47-second", ["modules.json", "first"], 78, files=embedding("StaticEmbedding", "StaticEmbedding"))
+    bad("L47-behind", ["modules.json", "StaticEmbedding"], 78, files=model_files() | embedding("Transformer", "StaticEmbedding"))
+    bad("L47-pooling", ["modules.json", "order"], 78, files=embedding("StaticEmbedding", "Pooling"))
+
+
 def vocabulary_cases():
     def vocab(content, **rest):
         return model_files(vocab_txt=content, **rest)
@@ -761,6 +818,7 @@ def collect():
     index_cases()
     config_cases()
     module_cases()
+    static_cases()
     vocabulary_cases()
     tokenizer_cases()
     pickle_cases()

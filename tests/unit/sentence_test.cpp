@@ -22,19 +22,8 @@ std::vector<std::string> lines_of(const std::string& name) {
   return lines;
 }
 
-/// The vectors of `sentences`, end to end.
-std::vector<float> embed(const std::string& directory, const std::vector<std::string>& sentences,
-                         const std::string& prompt) {
-  const SentenceModules modules = SentenceModules::open(directory);
-  const Tokenizer tokenizer = Tokenizer::open(directory);
-  const Model model = Model::open(directory);
-  EmbedPlan plan = EmbedPlan::make(model, modules, "", "");
-  plan.format = VectorFormat::f32;
-  plan.prompt = prompt;
-  const DenseModules dense(plan.dense);
-  TaskOptions options;
-  options.encode.max_length = modules.max_seq_length.value_or(*tokenizer.model_max_length());
-  EmbedWorker worker(tokenizer, model, dense, plan, options);
+/// The vectors that `worker` makes of `sentences`, end to end.
+std::vector<float> run(EmbedWorker worker, const std::vector<std::string>& sentences) {
   std::vector<Record> records;
   for (size_t i = 0; i < sentences.size(); ++i) {
     Record& record = records.emplace_back();
@@ -46,6 +35,53 @@ std::vector<float> embed(const std::string& directory, const std::vector<std::st
   std::vector<float> values(rows.raw().size() / sizeof(float));
   std::memcpy(values.data(), rows.raw().data(), rows.raw().size());
   return values;
+}
+
+std::vector<float> embed(const std::string& directory, const std::vector<std::string>& sentences,
+                         const std::string& prompt) {
+  const SentenceModules modules = SentenceModules::open(directory);
+  const Tokenizer tokenizer = Tokenizer::open(directory);
+  const Model model = Model::open(directory);
+  EmbedPlan plan = EmbedPlan::make(model, modules, "", "");
+  plan.format = VectorFormat::f32;
+  plan.prompt = prompt;
+  const DenseModules dense(plan.dense);
+  TaskOptions options;
+  options.encode.max_length = modules.max_seq_length.value_or(*tokenizer.model_max_length());
+  return run(EmbedWorker(tokenizer, model, dense, plan, options), sentences);
+}
+
+std::vector<float> embed_static(const std::string& directory,
+                                const std::vector<std::string>& sentences,
+                                const std::string& prompt) {
+  const SentenceModules modules = SentenceModules::open(directory);
+  const auto files = StaticFiles::find(directory);
+  REQUIRE(files);
+  const Tokenizer tokenizer = open_any_tokenizer(directory);
+  const StaticText text = StaticText::open(*files, tokenizer);
+  EmbedPlan plan = EmbedPlan::make(text, modules, "", "");
+  plan.format = VectorFormat::f32;
+  plan.prompt = prompt;
+  const DenseModules dense(plan.dense);
+  TaskOptions options;
+  options.encode.max_length = text.max_length;
+  options.encode.add_special_tokens = false;
+  return run(EmbedWorker(tokenizer, text, dense, plan, options), sentences);
+}
+
+/// The largest difference from expected/NAME, whose count must be the same.
+double error_of(const std::vector<float>& vectors, const std::string& name) {
+  size_t i = 0;
+  double error = 0;
+  for (const std::string& line : lines_of(name)) {
+    std::istringstream fields(line);
+    for (double expected; fields >> expected; ++i) {
+      REQUIRE(i < vectors.size());
+      error = std::max(error, std::abs(vectors[i] - expected));
+    }
+  }
+  CHECK(i == vectors.size());
+  return error;
 }
 
 }  // namespace
@@ -63,18 +99,38 @@ TEST_CASE("sentence-transformers directories give the reference's vectors") {
       const std::vector<float> prompted = embed(directory, sentences, prompt);
       vectors.insert(vectors.end(), prompted.begin(), prompted.end());
     }
-    size_t i = 0;
-    double error = 0;
-    for (const std::string& line : lines_of("st-" + name + ".tsv")) {
-      std::istringstream fields(line);
-      for (double expected; fields >> expected; ++i) {
-        REQUIRE(i < vectors.size());
-        error = std::max(error, std::abs(vectors[i] - expected));
-      }
-    }
-    CHECK(i == vectors.size());
-    CHECK(error < 1e-5);
+    CHECK(error_of(vectors, "st-" + name + ".tsv") < 1e-5);
   }
+}
+
+TEST_CASE("static vectors are those of model2vec and of sentence-transformers") {
+  const std::vector<std::string> sentences = lines_of("sentences.txt");
+  for (const std::string name : {"model2vec", "shared", "embedding"}) {
+    CAPTURE(name);
+    const std::string directory = golden_model("static-" + name);
+    std::vector<float> vectors = embed_static(directory, sentences, "");
+    if (name == "embedding") {
+      const std::string prompt = SentenceModules::open(directory).prompt("query");
+      const std::vector<float> prompted = embed_static(directory, sentences, prompt);
+      vectors.insert(vectors.end(), prompted.begin(), prompted.end());
+    }
+    CHECK(error_of(vectors, "static-" + name + ".tsv") < 1e-5);
+  }
+}
+
+TEST_CASE("model2vec's cut counts characters, not bytes") {
+  const std::string directory = golden_model("static-model2vec");
+  const Tokenizer tokenizer = open_any_tokenizer(directory);
+  StaticText text = StaticText::open(*StaticFiles::find(directory), tokenizer);
+  CHECK(text.token_length == 2);  // half of the pieces have one or two
+  CHECK(text.max_length == 9);
+  CHECK(text.cut("\u00e9\u00e9\u00e9\u00e9\u00e9", 2) == "\u00e9\u00e9\u00e9\u00e9");
+  CHECK(text.cut("ab\xFF\xFF"
+                 "c",
+                 2) == "ab\xFF\xFF");
+  CHECK(text.cut("abcd", 2) == "abcd");
+  CHECK(text.cut("abcde", 0) == "abcde");
+  CHECK_FALSE(StaticFiles::find(golden_model("st-mean")));
 }
 
 }  // namespace bert

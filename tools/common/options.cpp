@@ -12,6 +12,7 @@
 #include "common/progress.h"
 #include "common/run.h"
 #include "io/json.h"
+#include "model/static_config.h"
 #include "ops/arithmetic.h"
 
 namespace bert::tools {
@@ -31,6 +32,15 @@ std::string quoted(const std::string& value) {
     }
   }
   return out + "'";
+}
+
+/// Results that are no numbers are told with the weights that are none.
+void explain_non_finite_of(const Weights& weights) {
+  explain_non_finite([&weights] {
+    for (const NonFinite& tensor : weights.non_finite()) {
+      notice(weights.path() + ": " + tensor.text());
+    }
+  });
 }
 
 }  // namespace
@@ -79,21 +89,36 @@ const std::string& ModelOptions::directory() const {
   return directory_;
 }
 
-Tokenizer ModelOptions::open_tokenizer() const {
-  Tokenizer tokenizer = Tokenizer::open(directory());
+Tokenizer ModelOptions::open_tokenizer(bool any) const {
+  if (!any && StaticFiles::find(directory())) throw_static_vectors(directory());
+  Tokenizer tokenizer = open_any_tokenizer(directory());
   for (const std::string& warning : tokenizer.warnings()) notice(warning);
   return tokenizer;
 }
 
 Model ModelOptions::open_model(std::optional<HeadKind> kind, bool many_rows) const {
   Model model = Model::open(directory(), precision_, {head_, kind}, many_rows);
-  settle(model.weights());
-  if (strict_) {
-    for (const NonFinite& tensor : model.weights().non_finite()) {
-      throw Error(Error::Kind::data, model.weights().path(), tensor.text());
-    }
-  }
+  watch(model.weights());
   return model;
+}
+
+StaticText ModelOptions::open_static(const StaticFiles& files, const Tokenizer& tokenizer) const {
+  if (!head_.empty()) throw Error(Error::Kind::usage, "--head", "this model has no heads");
+  if (precision_.value_or(Precision::f32) != Precision::f32) {
+    throw Error(Error::Kind::usage, "--dtype", "static vectors go through no matrix products");
+  }
+  StaticText text = StaticText::open(files, tokenizer);
+  watch(text.vectors.weights());
+  return text;
+}
+
+/// Weights whose faults --strict refuses.
+void ModelOptions::watch(const Weights& weights) const {
+  settle(weights);
+  if (!strict_) return;
+  for (const NonFinite& tensor : weights.non_finite()) {
+    throw Error(Error::Kind::data, weights.path(), tensor.text());
+  }
 }
 
 void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
@@ -105,11 +130,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
                     "the rows of the embeddings",
                     tokenizer.vocab_size(), model.config().vocab_size));
   }
-  explain_non_finite([&model] {
-    for (const NonFinite& tensor : model.weights().non_finite()) {
-      notice(model.weights().path() + ": " + tensor.text());
-    }
-  });
+  explain_non_finite_of(model.weights());
   size_t limit = model.config().max_tokens();
   if (max_seq_length_ > limit) {
     throw Error(
@@ -119,11 +140,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   limit = std::min(limit, tokenizer.model_max_length().value_or(limit));
   limit = std::min(limit, module_limit.value_or(limit));
   options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
-  options.encode.literal = literal_;
-  options.overflow = overflow_;
-  options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
-  options.strict = strict_;
-  options.max_batch_tokens = max_batch_tokens_;
+  fill_text_options(options);
   options.precision = model.precision();
   const size_t added = texts > 1 ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
   if (options.encode.max_length > added) return;
@@ -137,15 +154,31 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
       fmt::format("the model takes {} tokens, wants more than the {} special ones", limit, added));
 }
 
+void ModelOptions::fill(TaskOptions& options, const StaticText& text) const {
+  explain_non_finite_of(text.vectors.weights());
+  options.encode.add_special_tokens = false;
+  // A text of any length goes through in one piece, which is the window that covers all of it.
+  const size_t limit = overflow_ == Overflow::window ? 0 : text.max_length;
+  options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
+  fill_text_options(options);
+  options.precision = Precision::f32;
+}
+
+/// What does not depend on the model; max_length is set.
+void ModelOptions::fill_text_options(TaskOptions& options) const {
+  options.encode.literal = literal_;
+  options.overflow = overflow_;
+  options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
+  options.strict = strict_;
+  options.max_batch_tokens = max_batch_tokens_;
+}
+
 void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special,
                                bool pair) const {
   const size_t added = pair ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
   options.encode.add_special_tokens = special;
   options.encode.max_length = max_seq_length_;
-  options.encode.literal = literal_;
-  options.overflow = overflow_;
-  options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
-  options.strict = strict_;
+  fill_text_options(options);
   if (special && max_seq_length_ > 0 && max_seq_length_ <= added) {
     throw Error(
         Error::Kind::usage, "--max-seq-length",

@@ -10,6 +10,7 @@
 #include "common/command.h"
 #include "encoder/model.h"
 #include "pipeline/stream.h"
+#include "tasks/static_text.h"
 #include "tasks/task.h"
 #include "tokenizer/tokenizer.h"
 
@@ -29,10 +30,14 @@ class ModelOptions {
 
   /// The model directory that -m, $BERT_MODEL or the default names.
   const std::string& directory() const;
-  Tokenizer open_tokenizer() const;
+  /// `any`: also that of static vectors, which are refused else.
+  Tokenizer open_tokenizer(bool any = false) const;
   /// Opens the model with the head that --head names, else with its head of this kind
   /// (HeadChoice::kind).
   Model open_model(std::optional<HeadKind> kind = {}, bool many_rows = false) const;
+  /// The table of a directory of static vectors. Throws Error(usage) for options that are of models
+  /// with layers.
+  StaticText open_static(const StaticFiles& files, const Tokenizer& tokenizer) const;
   /// Applies --no-mmap to weights. Call it for all weights that a tool opens.
   void settle(const Weights& weights) const {
     if (no_mmap_) weights.hold();
@@ -43,11 +48,17 @@ class ModelOptions {
   void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model, size_t texts = 1,
             std::optional<size_t> module_limit = {}) const;
 
+  /// The same for static vectors, where only the user and the model's files limit max_length.
+  void fill(TaskOptions& options, const StaticText& text) const;
+
   /// Sets the options of a task that only tokenizes; only the user limits max_length. `special`:
   /// whether special tokens are added.
   void fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special, bool pair) const;
 
  private:
+  void fill_text_options(TaskOptions& options) const;
+  void watch(const Weights& weights) const;
+
   std::string model_;
   std::string head_;
   mutable std::string directory_;

@@ -1,0 +1,130 @@
+#include "inspect/static_info.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/error.h"
+#include "checkpoint/model_dir.h"
+#include "tasks/embed.h"
+#include "tasks/static_text.h"
+
+namespace bert {
+namespace {
+
+std::string_view kind_name(const StaticFiles& files) {
+  return files.kind == StaticFiles::Kind::model2vec ? "model2vec" : "StaticEmbedding";
+}
+
+/// "mean, dense, normalize"
+std::string steps_of(const EmbedPlan& plan) {
+  return fmt::format("mean{}{}", plan.dense.empty() ? "" : ", dense",
+                     plan.normalize ? ", normalize" : "");
+}
+
+}  // namespace
+
+void write_static_summary(const std::string& directory, const StaticFiles& files, Rows& rows) {
+  const Tokenizer tokenizer = Tokenizer::open_alone(files.folder);
+  const StaticText text = StaticText::open(files, tokenizer);
+  const EmbedPlan plan = EmbedPlan::make(text, SentenceModules::open(directory), "", "");
+  const StaticVectors& vectors = text.vectors;
+  const auto row = [&](std::string_view key, const std::string& value) {
+    rows.field(key).field(printable(value, 0));
+    rows.end();
+  };
+  row("model", directory);
+  row("static_vectors", std::string(kind_name(files)));
+  row("hidden_size", fmt::format("{}", vectors.width()));
+  row("rows", fmt::format("{}", vectors.rows()));
+  row("parameters", fmt::format("{}", vectors.parameters()));
+  row("weights", vectors.weights().path());
+  row("dtype", std::string(dtype_name(vectors.dtype())));
+  row("tokens", fmt::format("{}", tokenizer.vocab_size()));
+  row("do_lower_case", tokenizer.lowercase() ? "true" : "false");
+  if (text.max_length > 0) row("max_seq_length", fmt::format("{}", text.max_length));
+  row("sentence_modules", steps_of(plan));
+}
+
+namespace {
+
+/// As Doctor (doctor.cpp): each check stands alone as far as it can.
+class StaticDoctor {
+ public:
+  StaticDoctor(const std::string& directory, const StaticFiles& files, Rows& rows,
+               std::string_view name)
+      : directory_(directory), files_(files), rows_(rows), name_(name) {}
+
+  size_t run() {
+    say("ok", "config", fmt::format("static vectors, {}", kind_name(files_)));
+    look("tokenizer", [&] { look_at_tokenizer(); });
+    if (tokenizer_) look("weights", [&] { look_at_weights(); });
+    if (!text_) return errors_;
+    look_at_rows();
+    say("ok", "length",
+        text_->max_length > 0 ? fmt::format("at most {} tokens", text_->max_length) : "no limit");
+    look("pooling", [&] {
+      const SentenceModules modules = SentenceModules::open(directory_);
+      say("ok", "pooling", steps_of(EmbedPlan::make(*text_, modules, "", "")));
+    });
+    return errors_;
+  }
+
+ private:
+  template <typename Look>
+  void look(std::string_view subject, Look look) {
+    try {
+      look();
+    } catch (const Error& error) {
+      say("error", subject, error.what());
+    }
+  }
+  void say(std::string_view level, std::string_view subject, std::string_view what) {
+    errors_ += level == "error";
+    if (!name_.empty()) rows_.field(printable(name_, 0));
+    rows_.field(level).field(subject).field(what);
+    rows_.end();
+  }
+
+  void look_at_tokenizer() {
+    tokenizer_ = Tokenizer::open_alone(files_.folder);
+    for (const std::string& warning : tokenizer_->warnings()) say("warning", "tokenizer", warning);
+  }
+  void look_at_weights() {
+    text_ = StaticText::open(files_, *tokenizer_);
+    const Weights& weights = text_->vectors.weights();
+    say("ok", "weights",
+        fmt::format("{} vectors of {} numbers in {}", text_->vectors.rows(), text_->vectors.width(),
+                    printable(weights.path(), 0)));
+    for (const NonFinite& tensor : weights.non_finite()) say("warning", "weights", tensor.text());
+  }
+  void look_at_rows() {
+    const size_t tokens = tokenizer_->vocab_size(), vectors = text_->vectors.rows();
+    if (text_->vectors.shared_rows()) {
+      say("ok", "vocabulary", fmt::format("{} tokens share {} vectors", tokens, vectors));
+    } else if (tokens == vectors) {
+      say("ok", "vocabulary", fmt::format("{} tokens, as many as vectors", tokens));
+    } else {
+      say("warning", "vocabulary",
+          fmt::format("{} tokens for {} vectors; {} are never used", tokens, vectors,
+                      vectors - tokens));
+    }
+  }
+
+  const std::string& directory_;
+  const StaticFiles& files_;
+  Rows& rows_;
+  const std::string_view name_;
+  size_t errors_ = 0;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<StaticText> text_;
+};
+
+}  // namespace
+
+size_t check_static_model(const std::string& directory, const StaticFiles& files, Rows& rows,
+                          std::string_view name) {
+  return StaticDoctor(directory, files, rows, name).run();
+}
+
+}  // namespace bert

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "tasks/embed.h"
+
+namespace bert {
+namespace {
+
+/// modules.json without a Pooling is of a model that gives a vector for each token, or none.
+/// ColBERT's own directories have no modules.json: a layer over each token's state, which this tool
+/// lacks, makes the vectors that the model was trained for.
+void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
+  if (modules.pooling_modes.empty()) {
+    throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
+                "names no Pooling, so the model gives no vector for a text; a pooling that is "
+                "asked for (`pool`) is of its bare encoder");
+  }
+  const Config& config = model.config();
+  for (const std::string& name : config.architectures) {
+    if (!name.ends_with("ColBERT")) continue;
+    throw Error(Error::Kind::unsupported, config.path,
+                fmt::format("{} gives a vector for each token, which is not supported; a pooling "
+                            "that is asked for is of its bare encoder",
+                            printable(name)));
+  }
+}
+
+}  // namespace
+
+EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
+                          const std::string& pool, const std::string& layer_text) {
+  EmbedPlan plan;
+  plan.layers = LayerExpression::parse(layer_text.empty() ? "-1" : layer_text,
+                                       model.config().num_hidden_layers);
+  plan.features = plan.layers.width(model.config());
+  if (pool == "none") {
+    plan.per_token = true;
+  } else if (pool == "pooler") {
+    plan.pooler = true;
+    if (!layer_text.empty()) {
+      throw Error::of_field("layers", "not with `pool` pooler, which reads the last");
+    }
+    if (!model.has_pooler()) {
+      throw Error(Error::Kind::data, model.weights().path(),
+                  "no pooler in this model; `pool` cls, mean, max and sum work with it");
+    }
+  } else if (pool.empty()) {
+    refuse_token_vectors(model, modules);
+    for (const std::string& mode : modules.pooling_modes) {
+      plan.poolings.push_back(pooling_from_name(mode));
+    }
+  } else {
+    for (const std::string_view mode : split(pool, ','))
+      plan.poolings.push_back(pooling_from_name(mode));
+  }
+  plan.prompt_is_pooled = modules.include_prompt;
+  // What follows the pooling was trained for the model's own vectors only.
+  if (pool.empty() && layer_text.empty()) plan.take_modules(modules, model.config().hidden_size);
+  return plan;
+}
+
+EmbedPlan EmbedPlan::make(const StaticText& text, const SentenceModules& modules,
+                          const std::string& pool, const std::string& layer_text) {
+  EmbedPlan plan;
+  if (!layer_text.empty()) {
+    throw Error::of_field("layers", "this model has none: its vectors are static");
+  }
+  if (!pool.empty() && pool != "mean" && pool != "none") {
+    throw Error::of_field("pool", fmt::format("found '{}', wants mean or none: this model has "
+                                              "static vectors",
+                                              printable(pool)));
+  }
+  plan.features = text.vectors.width();
+  plan.per_token = pool == "none";
+  if (!plan.per_token) plan.poolings.push_back(Pooling::mean);
+  if (!pool.empty()) return plan;
+  plan.take_modules(modules, plan.features);
+  plan.normalize |= text.normalize;
+  return plan;
+}
+
+void EmbedPlan::take_modules(const SentenceModules& modules, size_t hidden_size) {
+  modules.check_widths(hidden_size);
+  dense = modules.dense;
+  normalize = modules.normalize;
+  truncate_dim = modules.truncate_dim.value_or(0);
+}
+
+size_t EmbedPlan::full_width() const {
+  if (!dense.empty()) return dense.back().out_features;
+  return poolings.empty() ? features : poolings.size() * features;
+}
+
+size_t EmbedPlan::width() const {
+  const size_t limit = dims > 0 ? dims : truncate_dim;
+  return limit > 0 ? std::min(limit, full_width()) : full_width();
+}
+
+}  // namespace bert
