@@ -39,9 +39,13 @@ float initializer_range(const Config& config) {
 
 void require_trainable(const Config& config) {
   if (config.family->trainable) return;
+  std::string known;
+  for (const Family& family : families()) {
+    if (family.trainable) known.append(known.empty() ? "" : ", ").append(family.model_type);
+  }
   throw Error(Error::Kind::unsupported, config.path,
-              fmt::format("models of type {} are not trained yet, only computed with",
-                          config.family->model_type));
+              fmt::format("model_type is {}, which can be run but not trained yet, wants one of {}",
+                          config.family->model_type, known));
 }
 
 void Layout::add(TensorSpec spec) {
