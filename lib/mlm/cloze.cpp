@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "ops/kernels.h"
+#include "tokenizer/words.h"
 
 namespace bert {
 namespace {
@@ -15,13 +16,18 @@ namespace {
   throw Error::of_field(field, what);
 }
 
-/// The pieces of a text, no token being added; [MASK] in it is the mask.
-std::vector<int32_t> pieces_of(const std::string& text, const Tokenizer& tokenizer) {
+/// The pieces of a text, no token being added; a mask token in it is the mask.
+std::vector<int32_t> pieces_of(const std::string& text, const Tokenizer& tokenizer,
+                               bool behind_blank) {
   Tokenizer::Scratch scratch;
   EncodeOptions encode;
   encode.add_special_tokens = false;
   Encoding encoding;
-  tokenizer.encode(text, encode, encoding, scratch);
+  if (behind_blank) {
+    encode_behind_blank(tokenizer, text, encode, encoding, scratch);
+  } else {
+    tokenizer.encode(text, encode, encoding, scratch);
+  }
   return encoding.input_ids;
 }
 
@@ -45,15 +51,18 @@ ClozePlan ClozePlan::make(const LabelChoice& choice, const Tokenizer& tokenizer,
   ClozePlan plan;
   plan.calibrate = choice.calibrate;
   const std::string mask(tokenizer.token(tokenizer.mask_id()));
-  const std::vector<int32_t> all = pieces_of(choice.hypothesis(mask), tokenizer);
+  const std::string hypothesis = choice.hypothesis(mask);
+  const std::vector<int32_t> all = pieces_of(hypothesis, tokenizer, true);
   if (std::count(all.begin(), all.end(), tokenizer.mask_id()) != 1) {
     refuse("hypothesis_template", "wants no mask but {}, where the label goes");
   }
   const auto hole = std::find(all.begin(), all.end(), tokenizer.mask_id());
   plan.before.assign(all.begin(), hole);
   plan.after.assign(hole + 1, all.end());
+  const size_t at = hypothesis.find(mask);
+  const bool behind_blank = at == 0 || hypothesis[at - 1] == ' ';
   for (const std::string& label : choice.candidates) {
-    plan.labels.push_back(pieces_of(label, tokenizer));
+    plan.labels.push_back(pieces_of(label, tokenizer, behind_blank));
     if (plan.labels.back().empty()) {
       refuse("candidates", fmt::format("'{}' has no token", printable(label)));
     }

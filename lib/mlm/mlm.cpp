@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -161,7 +162,7 @@ void MlmWorker::tokenize(const Record& record, std::string_view text, TokenizedT
   note(record, out.encoding, own);
 }
 
-void MlmWorker::split_tokens(const Record& record, std::string_view text, Encoding& out) const {
+void MlmWorker::split_tokens(const Record& record, std::string_view text, Encoding& out) {
   const bool cut = options_.overflow != Overflow::window && options_.encode.max_length > 0;
   const size_t room =
       cut ? options_.encode.max_length - tokenizer_.added_tokens_single() : SIZE_MAX;
@@ -189,6 +190,29 @@ void MlmWorker::split_tokens(const Record& record, std::string_view text, Encodi
     begin = end + 1;
   }
   framed.finish();
+  if (tokenizer_.marks_beginnings()) find_words(out);
+}
+
+/// The words of tokens whose marks tell only blanks: those of the text that the tokens spell.
+void MlmWorker::find_words(Encoding& out) {
+  const Encoding::Range range = out.range(0);
+  std::string text;
+  std::vector<size_t> ends;
+  for (size_t i = range.begin; i < range.end; ++i) {
+    const int32_t id = out.input_ids[i];
+    const bool special = tokenizer_.is_special(id);
+    if (!text.empty() && !special && !tokenizer_.continues_word(id)) text += ' ';
+    text += special ? tokenizer_.token(id) : tokenizer_.piece_text(id);
+    ends.push_back(text.size());
+  }
+  EncodeOptions plain;
+  plain.add_special_tokens = false;
+  words_.clear();
+  tokenizer_.encode(text, plain, words_, scratch_);
+  for (size_t i = 0, k = 0; i < ends.size() && words_.size() > 0; ++i) {
+    while (k + 1 < words_.size() && words_.offsets[k].end < ends[i]) ++k;
+    out.word_ids[range.begin + i] = words_.word_ids[k];
+  }
 }
 
 std::vector<TokenWindow> MlmWorker::windows_of(const TokenizedText& text) const {
@@ -226,16 +250,35 @@ size_t mask_window(std::span<const TokenWindow> windows, size_t token) {
   return owning_window(windows, near, token, ContextRule::open_ends);
 }
 
-void append_piece(std::string& out, std::string_view piece, bool continues, bool beside) {
-  if (continues) {
+void append_piece(std::string& out, std::string_view piece, PieceJoin join, size_t least) {
+  if (join == PieceJoin::glued) {
     size_t end = out.size();
-    while (end > 0 && is_blank(out[end - 1])) --end;
+    while (end > least && is_blank(out[end - 1])) --end;
     if (end > 0) out.resize(end);
-    out += piece;
-    return;
   }
-  if (beside && words_meet(out, piece)) out += ' ';
+  const bool wants_blank = join == PieceJoin::beside   ? words_meet(out, piece)
+                           : join == PieceJoin::spaced ? !out.empty() && !is_blank(out.back())
+                                                       : false;
+  if (wants_blank) out += ' ';
   out += piece;
+}
+
+void mend_pieces(std::string& out, size_t begin) {
+  constexpr std::string_view kUnknown = "\xEF\xBF\xBD";
+  const auto is_control = [](char c) { return c == 0 || c == 0x09 || c == 0x0A || c == 0x0D; };
+  std::string mended;
+  for (size_t i = begin; i < out.size();) {
+    const Utf8Step step = utf8_step(out, i);
+    if (!step.valid) {
+      mended += kUnknown;
+    } else if (is_control(out[i])) {
+      mended += ' ';
+    } else {
+      mended.append(out, i, step.length);
+    }
+    i += step.length;
+  }
+  out.replace(begin, out.npos, mended);
 }
 
 std::string score_text(double value) {

@@ -125,7 +125,10 @@ class MlmWorker : public TaskWorker {
   const bool tokens_;
 
  private:
-  void split_tokens(const Record& record, std::string_view text, Encoding& out) const;
+  void split_tokens(const Record& record, std::string_view text, Encoding& out);
+  void find_words(Encoding& out);
+
+  Encoding words_;
 };
 
 /// Whether the last character of `left` and the first of `right` would run two words into one:
@@ -135,10 +138,20 @@ BERT_API bool words_meet(std::string_view left, std::string_view right);
 /// The window where a mask in token `token` is filled.
 size_t mask_window(std::span<const TokenWindow> windows, size_t token);
 
-/// Appends a piece, Tokenizer::piece_text(), to text that is being filled. One that continues a
-/// word takes the place of the blanks before it; `beside`: the byte before comes from a piece too,
-/// so that two words want a blank between them, which Chinese does not.
-BERT_API void append_piece(std::string& out, std::string_view piece, bool continues, bool beside);
+/// How a piece meets the text before it.
+///   as_is    as it stands there           glued   it goes on with the word before the blanks
+///   beside   behind another piece: two words want a blank between them, which Chinese does not
+///   spaced   it has the mark of a blank
+enum class PieceJoin { as_is, beside, glued, spaced };
+
+/// Appends a piece, Tokenizer::piece_text(), to text that is being filled. A glued one takes the
+/// place of the blanks before it, of which those in the first `least` bytes of `out` stay.
+BERT_API void append_piece(std::string& out, std::string_view piece, PieceJoin join,
+                           size_t least = 0);
+
+/// Makes what pieces left from byte `begin` on a part of a row: bytes that are no UTF-8, as those
+/// of a half character, become U+FFFD, and line feeds, tabs and the like blanks.
+BERT_API void mend_pieces(std::string& out, size_t begin);
 
 /// A log probability with nine significant digits.
 BERT_API std::string score_text(double value);

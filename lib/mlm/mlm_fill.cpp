@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/kernels.h"
+#include "tokenizer/words.h"
 
 namespace bert {
 namespace {
@@ -22,13 +23,15 @@ FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer
   encode.add_special_tokens = false;
   Encoding encoding;
   tokenizer.encode(text, encode, encoding, scratch);
+  Encoding behind_blank;
+  encode_behind_blank(tokenizer, text, encode, behind_blank, scratch);
   const size_t room = max_length - tokenizer.added_tokens_single();
-  if (encoding.size() == 0 || encoding.size() > room) {
+  if (encoding.size() == 0 || std::max(encoding.size(), behind_blank.size()) > room) {
     throw Error(
         Error::Kind::usage, "target",
         fmt::format("'{}' is {} tokens, wants 1 to {}", printable(text), encoding.size(), room));
   }
-  return {text, encoding.input_ids};
+  return {text, encoding.input_ids, behind_blank.input_ids};
 }
 
 void check(const MlmFillOptions& o) {
@@ -158,8 +161,12 @@ void MlmFillWorker::find_gaps(Item& item, size_t index) {
     gap.item = index;
     gap.token = t;
     gap.bytes = item.tokens.offset(t);
+    gap.before = t > 0 ? std::min(item.tokens.offset(t - 1).end, gap.bytes.begin) : 0;
+    const size_t mask = without_blank(item.text, gap.bytes).begin;
+    gap.behind_blank = item.text.substr(gap.before, mask - gap.before).find(' ') != item.text.npos;
     for (size_t i = 0; i < plan_.targets.size(); ++i) {
-      gap.candidates.push_back({plan_.targets[i].pieces, 0, i});
+      const FillPlan::Target& target = plan_.targets[i];
+      gap.candidates.push_back({gap.behind_blank ? target.behind_blank : target.pieces, 0, i});
     }
     gaps_.push_back(std::move(gap));
   }
@@ -179,7 +186,11 @@ void MlmFillWorker::read_truth(const Item& item) {
     EncodeOptions encode;
     encode.add_special_tokens = false;
     Encoding truth;
-    tokenizer_.encode(record.extra[0], encode, truth, scratch_);
+    if (gaps[0].behind_blank) {
+      encode_behind_blank(tokenizer_, record.extra[0], encode, truth, scratch_);
+    } else {
+      tokenizer_.encode(record.extra[0], encode, truth, scratch_);
+    }
     const size_t room = options_.encode.max_length - tokenizer_.added_tokens_single();
     if (gaps.size() == 1 && truth.size() > 0 && truth.size() <= room) {
       gaps[0].candidates.push_back({truth.input_ids, 0, kNoTarget});

@@ -40,7 +40,8 @@ struct MlmFillOptions {
 struct BERT_API FillPlan {
   struct Target {
     std::string text;
-    std::vector<int32_t> pieces;
+    std::vector<int32_t> pieces;        ///< where no blank stands before it
+    std::vector<int32_t> behind_blank;  ///< and where one does
   };
   MlmFillOptions options;
   std::vector<Target> targets;
@@ -89,6 +90,8 @@ class BERT_API MlmFillWorker : public MlmWorker {
     size_t item = 0;
     size_t token = 0;                   ///< in the text
     Offset bytes;                       ///< in the text
+    size_t before = 0;                  ///< where the token before ends, or the text begins
+    bool behind_blank = false;          ///< that no other token stands for
     size_t puzzle = 0;                  ///< the window in which it is filled ...
     size_t slot = 0;                    ///< ... and which of its masks it is
     std::vector<Candidate> candidates;  ///< best first; with a truth: only that
@@ -143,7 +146,9 @@ class BERT_API MlmFillWorker : public MlmWorker {
   void add_candidates(const Gap& gap, JsonRow& json) const;
   std::string filled(const Item& item, size_t only, size_t rank) const;
   std::string token_text(const Candidate& candidate) const;
-  void append_filling(std::string& out, const Candidate& candidate, bool beside) const;
+  void append_filling(std::string& out, const Candidate& candidate, bool beside,
+                      size_t least) const;
+  PieceJoin join_of(int32_t piece, bool beside) const;
   std::vector<std::pair<std::string_view, double>> label_scores(const Item& item) const;
   std::span<Gap> gaps_of(const Item& item) { return {gaps_.data() + item.first_gap, item.gaps}; }
   std::span<const Gap> gaps_of(const Item& item) const {

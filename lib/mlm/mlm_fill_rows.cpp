@@ -79,36 +79,54 @@ void MlmFillWorker::write(const Item& item, Rows& rows) {
 std::string MlmFillWorker::filled(const Item& item, size_t only, size_t rank) const {
   std::string out;
   const std::span<const Gap> gaps = gaps_of(item);
-  size_t done = 0;
+  size_t done = 0, pieces = 0;  // where the pieces begin that stand last
   bool beside = false;
+  const auto end_pieces = [&] {
+    if (beside && !tokens_) mend_pieces(out, pieces);
+    beside = false;
+  };
   for (size_t g = 0; g < gaps.size(); ++g) {
     const bool left = (only != kNoTarget && only != g) || rank >= gaps[g].candidates.size();
     if (left) continue;
     if (gaps[g].bytes.begin > done) {
+      end_pieces();
       out += item.text.substr(done, gaps[g].bytes.begin - done);
-      beside = false;
     }
-    append_filling(out, gaps[g].candidates[rank], beside);
+    const size_t blanks = gaps[g].bytes.begin - std::max(gaps[g].before, done);
+    const size_t least = out.size() - blanks;
+    if (!beside) pieces = least;
+    append_filling(out, gaps[g].candidates[rank], beside, least);
     done = gaps[g].bytes.end;
     beside = true;
   }
+  end_pieces();
   out += item.text.substr(done);
   return out;
 }
 
-void MlmFillWorker::append_filling(std::string& out, const Candidate& candidate,
-                                   bool beside) const {
+PieceJoin MlmFillWorker::join_of(int32_t piece, bool beside) const {
+  if (tokenizer_.continues_word(piece)) return PieceJoin::glued;
+  if (tokenizer_.marks_beginnings()) return PieceJoin::spaced;
+  return beside ? PieceJoin::beside : PieceJoin::as_is;
+}
+
+void MlmFillWorker::append_filling(std::string& out, const Candidate& candidate, bool beside,
+                                   size_t least) const {
+  const std::vector<int32_t>& pieces = candidate.pieces;
   if (tokens_) {
-    for (size_t i = 0; i < candidate.pieces.size(); ++i) {
+    for (size_t i = 0; i < pieces.size(); ++i) {
       if (i > 0) out += ' ';
-      out += tokenizer_.token(candidate.pieces[i]);
+      out += tokenizer_.token(pieces[i]);
     }
   } else if (candidate.target != kNoTarget) {
-    append_piece(out, plan_.targets[candidate.target].text, false, beside);
+    const PieceJoin join = join_of(pieces.front(), beside);
+    append_piece(out, plan_.targets[candidate.target].text,
+                 join == PieceJoin::glued ? PieceJoin::as_is : join, least);
   } else {
-    for (const int32_t piece : candidate.pieces) {
-      append_piece(out, tokenizer_.piece_text(piece), tokenizer_.continues_word(piece), beside);
+    for (const int32_t piece : pieces) {
+      append_piece(out, tokenizer_.piece_text(piece), join_of(piece, beside), least);
       beside = true;
+      least = out.size();
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/parse.h"
 #include "io/json.h"
+#include "tokenizer/words.h"
 
 namespace bert {
 namespace {
@@ -29,6 +30,11 @@ std::optional<std::pair<size_t, size_t>> parse_span(std::string_view item) {
 MlmMaskWorker::MlmMaskWorker(const Tokenizer& tokenizer, const Masking& masking,
                              const MlmMaskOptions& mask, const TaskOptions& options)
     : MlmWorker(tokenizer, nullptr, options, mask.tokens), masking_(masking), mask_(mask) {
+  const std::string mask_token(tokenizer.mask_token());
+  Encoding glued, apart;
+  tokenizer.encode("a" + mask_token, {}, glued, scratch_);
+  tokenizer.encode("a " + mask_token, {}, apart, scratch_);
+  blank_is_free_ = apart.size() <= glued.size();
   if (mask.choice != MaskChoice::match) return;
   try {
     regex_.emplace(mask.pattern);
@@ -68,15 +74,27 @@ void MlmMaskWorker::hide_token(size_t position) {
       {position, MaskKind::mask, text_.encoding.input_ids[position], tokenizer_.mask_id()});
 }
 
+/// Where a token stands that something else is to stand for. The blank that its offset may include
+/// stays, unless the vocabulary would make a token of it.
+Offset MlmMaskWorker::place_of(std::string_view text, size_t token) const {
+  Offset bytes = text_.encoding.offsets[token];
+  if (tokens_ || bytes.begin == bytes.end) return bytes;
+  if (blank_is_free_) return without_blank(text, bytes);
+  const int32_t id = text_.encoding.input_ids[token];
+  const bool marked = !tokenizer_.is_special(id) && !tokenizer_.continues_word(id);
+  if (marked && bytes.begin > 0 && text[bytes.begin - 1] == ' ') --bytes.begin;
+  return bytes;
+}
+
 /// Hides the tokens that share a byte with [begin, end). `from`: the first token to look at, which
 /// moves on to the first that may share one with a later span.
-void MlmMaskWorker::hide(size_t begin, size_t end, size_t& from) {
+void MlmMaskWorker::hide(std::string_view text, size_t begin, size_t end, size_t& from) {
   if (begin == end) return;
   const size_t last = text_.encoding.size() - text_.back;
   const std::vector<Offset>& offsets = text_.encoding.offsets;
   while (from < last && offsets[from].end <= begin) ++from;
   for (size_t i = from; i < last && offsets[i].begin < end; ++i) {
-    if (begin < offsets[i].end) hide_token(i);
+    if (begin < offsets[i].end && without_blank(text, offsets[i]).begin < end) hide_token(i);
   }
 }
 
@@ -88,7 +106,7 @@ void MlmMaskWorker::choose_match(const Record& record) {
     for (size_t from = 0; from < text.size();) {
       const auto match = regex_->find(text, from, matching_, kMostSteps);
       if (!match) return;
-      hide(match->first, match->second, token);
+      hide(text, match->first, match->second, token);
       from = std::max(match->second, match->first + 1);
     }
   } catch (const Error& error) {
@@ -109,7 +127,7 @@ void MlmMaskWorker::choose_spans(const Record& record) {
   }
   std::sort(spans.begin(), spans.end());
   size_t token = text_.front;
-  for (const auto& [begin, end] : spans) hide(begin, end, token);
+  for (const auto& [begin, end] : spans) hide(record.text, begin, end, token);
 }
 
 void MlmMaskWorker::write_each(const Record& record, Rows& rows) {
@@ -129,7 +147,7 @@ MlmMaskWorker::Row MlmMaskWorker::append_masked(const Record& record, std::strin
   const size_t first = out.size();
   size_t done = 0;
   for (const MaskedToken& token : chosen_) {
-    const Offset& bytes = text_.encoding.offsets[token.position];
+    const Offset bytes = place_of(record.text, token.position);
     const size_t begin = std::max<size_t>(bytes.begin, done),
                  end = std::max<size_t>(bytes.end, begin);
     out += record.text.substr(done, begin - done);
@@ -161,6 +179,7 @@ size_t MlmMaskWorker::append_random(std::string& text, const MaskedToken& token,
   if (!goes_on(i) && words_meet(text, piece)) text += ' ';
   const size_t start = text.size();
   text += piece;
+  mend_pieces(text, start);
   if (!goes_on(i + 1) && words_meet(text, rest)) text += ' ';
   return start;
 }

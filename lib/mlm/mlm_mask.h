@@ -46,7 +46,7 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   void choose(const Record& record);
   void choose_match(const Record& record);
   void choose_spans(const Record& record);
-  void hide(size_t begin, size_t end, size_t& from);
+  void hide(std::string_view text, size_t begin, size_t end, size_t& from);
   void hide_token(size_t position);
   void write_each(const Record& record, Rows& rows);
   void write(const Record& record, Rows& rows);
@@ -55,11 +55,14 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   Row append_masked(const Record& record, std::string& out);
   size_t append_random(std::string& text, const MaskedToken& token, std::string_view rest) const;
   void find_indices(Row& row);
+  Offset place_of(std::string_view text, size_t token) const;
 
   const Masking& masking_;
   const MlmMaskOptions mask_;
   std::optional<Regex> regex_;
   Regex::Scratch matching_;
+  /// Whether a blank before a mask is part of no token.
+  bool blank_is_free_ = true;
   TokenizedText text_;
   std::vector<MaskedToken> chosen_;
 };

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "ops/kernels.h"
+#include "tokenizer/words.h"
 
 namespace bert {
 namespace {
@@ -123,12 +124,18 @@ void MlmScoreWorker::prepare(const Record& record, std::string_view text, Item& 
   list_tokens(item);
 }
 
+/// Whether a token is of the context. That of the first word may begin with the blank before it.
+bool MlmScoreWorker::is_context(const Item& item, size_t token) {
+  const Offset& bytes = item.tokens.offset(token);
+  return bytes.begin < item.text_begin && bytes.end <= item.text_begin;
+}
+
 void MlmScoreWorker::list_tokens(Item& item) {
   item.first_score = scores_.size();
   for (size_t t = 0; t < item.tokens.count(); ++t) {
     const int32_t id = item.tokens.id(t);
     const bool special = tokenizer_.is_special(id) && id != tokenizer_.unk_id();
-    if (!special && item.tokens.offset(t).begin >= item.text_begin) scores_.push_back({t, id, 0});
+    if (!special && !is_context(item, t)) scores_.push_back({t, id, 0});
   }
   item.scores = scores_.size() - item.first_score;
 }
@@ -246,9 +253,7 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
 /// Tokens of a context: it has no rows, and does not count in an index.
 size_t MlmScoreWorker::context_tokens(const Item& item) {
   size_t before = 0;
-  while (before < item.tokens.count() && item.tokens.offset(before).begin < item.text_begin) {
-    ++before;
-  }
+  while (before < item.tokens.count() && is_context(item, before)) ++before;
   return before;
 }
 
@@ -273,10 +278,10 @@ void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& r
     do {
       sum += scores[s++].logprob;
     } while (word >= 0 && s < scores.size() && item.tokens.word(scores[s].token) == word);
-    const size_t begin = item.tokens.offset(scores[first].token).begin;
-    const size_t end = item.tokens.offset(scores[s - 1].token).end;
+    const Offset bytes = without_blank(item.text, {item.tokens.offset(scores[first].token).begin,
+                                                   item.tokens.offset(scores[s - 1].token).end});
     begin_row(rows, record);
-    rows.field(word - words).field(item.text.substr(begin, end - begin));
+    rows.field(word - words).field(item.text.substr(bytes.begin, bytes.end - bytes.begin));
     rows.field(score_text(sum));
     end_row(rows, record);
   }
@@ -288,7 +293,8 @@ void MlmScoreWorker::add_scores(const Item& item, JsonRow& json) const {
     const Offset& bytes = item.tokens.offset(score.token);
     json.object().text("token", tokenizer_.token(score.id)).count("id", score.id);
     json.count("word", item.tokens.word(score.token));
-    json.count("start", bytes.begin - item.text_begin).count("end", bytes.end - item.text_begin);
+    json.count("start", std::max<size_t>(bytes.begin, item.text_begin) - item.text_begin)
+        .count("end", bytes.end - item.text_begin);
     json.raw("logprob", json_score(score.logprob)).end_object();
   }
   json.end_list();

@@ -88,6 +88,7 @@ class BERT_API MlmScoreWorker : public MlmWorker {
   void prepare(const Record& record, std::string_view text, Item& item);
   void list_tokens(Item& item);
   void ask(const Item& item);
+  static bool is_context(const Item& item, size_t token);
   static size_t context_tokens(const Item& item);
   Result result_of(const Item& item) const;
   size_t words_in(const Item& item) const;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "ops/kernels.h"
+#include "tokenizer/words.h"
 
 namespace bert {
 DenseModules::DenseModules(const std::vector<SentenceModules::Dense>& modules) {
@@ -260,6 +261,7 @@ void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
   const Record* last = nullptr;
   tokens_of_.end = 0;
   word_.id = word_.first = -1;  // an error may have left a word
+  word_.next = 0;
   word_.pieces.clear();
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
     if (!plan_.words) states = finish(states);
@@ -324,10 +326,8 @@ void EmbedWorker::add_pieces(const Record& record, const Encoding& encoding, Con
   for (size_t t = 0; t < tokens.rows; ++t) {
     const int32_t word = encoding.word_ids[t];
     const Offset bytes = encoding.offsets[t];
-    if (word < 0 || word < word_.id || (word == word_.id && bytes.begin < word_.bytes.end) ||
-        is_left_out(encoding.input_ids[t])) {
-      continue;
-    }
+    if (word < 0 || encoding.index(t) < word_.next) continue;
+    word_.next = encoding.index(t) + 1;
     if (word != word_.id) {
       write_word(record, rows);
       word_.id = word;
@@ -341,6 +341,7 @@ void EmbedWorker::add_pieces(const Record& record, const Encoding& encoding, Con
 void EmbedWorker::end_words(const Record& record, Rows& rows) {
   write_word(record, rows);
   word_.id = word_.first = -1;
+  word_.next = 0;
 }
 
 /// The word whose pieces are all there, if there is one.
@@ -352,12 +353,14 @@ void EmbedWorker::write_word(const Record& record, Rows& rows) {
     word_.mean.resize(width);
     pool(Pooling::mean, {word_.pieces.data(), word_.pieces.size() / width, width}, word_.mean);
     const Matrix vector = finish({word_.mean.data(), 1, width});
-    const size_t begin = std::max<size_t>(word_.bytes.begin, prompt) - prompt;
+    const size_t from = std::max<size_t>(word_.bytes.begin, prompt) - prompt;
+    const size_t end = word_.bytes.end - prompt;
+    const size_t begin =
+        without_blank(record.text, {static_cast<uint32_t>(from), static_cast<uint32_t>(end)}).begin;
     // The prompt's last word may be the text's first too, so only the rows tell which is word 0.
     if (word_.first < 0) word_.first = prompt > 0 ? word_.id : 0;
     write_token(record, static_cast<size_t>(word_.id - word_.first),
-                record.text.substr(begin, word_.bytes.end - prompt - begin),
-                {vector.data, vector.cols}, rows);
+                record.text.substr(begin, end - begin), {vector.data, vector.cols}, rows);
   }
   word_.pieces.clear();
 }

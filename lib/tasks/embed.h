@@ -115,6 +115,7 @@ class BERT_API EmbedWorker : public TaskWorker {
   struct {
     int32_t id = -1;
     int32_t first = -1;  ///< id of the record's first word; -1: none had a row yet
+    size_t next = 0;     ///< index of the first token that is not in yet
     Offset bytes;
     std::vector<float> pieces;  ///< [pieces, W]
     std::vector<float> mean;    ///< [W]

@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "ops/kernels.h"
 #include "text/unicode.h"
+#include "tokenizer/words.h"
 
 namespace bert {
 
@@ -91,7 +92,12 @@ void NerWorker::encode_words(Sentence& s) {
   FramedText words(tokenizer_.frame(), s.tokens, false);
   for (size_t w = 0; w < s.words.size(); ++w) {
     const Offset at = s.words[w];
-    tokenizer_.encode(s.text.substr(at.begin, at.end - at.begin), alone, word_, scratch_);
+    const std::string_view word = s.text.substr(at.begin, at.end - at.begin);
+    if (w == 0) {
+      tokenizer_.encode(word, alone, word_, scratch_);
+    } else {
+      encode_behind_blank(tokenizer_, word, alone, word_, scratch_);
+    }
     s.tokens.replaced_bytes += word_.replaced_bytes;
     for (size_t t = 0; t < word_.size(); ++t) {
       if (encode_.max_length > 0 && s.tokens.size() == encode_.max_length) {
@@ -141,7 +147,10 @@ void NerWorker::compute_scores() {
 void NerWorker::choose_labels(const Record& record, Sentence& s) {
   s.labels.clear();
   if (std::all_of(s.scores.begin(), s.scores.end(), [](float v) { return std::isfinite(v); })) {
-    s.labels = aggregate(ner_.aggregation, s.tokens.word_ids,
+    const bool given = ner_.input != NerInput::text;
+    const std::vector<int32_t> words =
+        given ? s.tokens.word_ids : pipeline_words(tokenizer_, s.text, s.tokens);
+    s.labels = aggregate(ner_.aggregation, words,
                          Matrix(s.scores.data(), s.tokens.size(), head_.labels().size()));
   } else {
     note_non_finite(record);
@@ -175,10 +184,12 @@ std::vector<NerWorker::Entity> NerWorker::entities(const Sentence& s) const {
   } else {
     spans = entities_of(tags);
   }
+  // Pieces of a word are as they are, unless the tokenizer took marks away.
+  const bool keep_marks = by_word(ner_.aggregation) || tokenizer_.marks_continuations();
   std::vector<Entity> found;
   for (const EntitySpan& span : spans) {
     Entity e{bytes(s, span.begin).begin, bytes(s, span.end - 1).end, span.type, 0};
-    include_marks(s.text, e.begin, e.end);
+    if (keep_marks) include_marks(s.text, e.begin, e.end);
     for (size_t i = span.begin; i < span.end; ++i) e.score += s.labels[i].score;
     e.score /= static_cast<double>(span.end - span.begin);
     if (e.score >= ner_.threshold) found.push_back(e);
@@ -228,7 +239,10 @@ void NerWorker::write_marked(const Record& record, const Sentence& s, Rows& rows
   std::string marked;
   size_t written = 0;
   for (const Entity& e : entities(s)) {
-    const size_t begin = std::max(e.begin, written);  // two may share a letter with its marks
+    // Two may share a letter with its marks.
+    const size_t begin = std::max<size_t>(
+        without_blank(s.text, {static_cast<uint32_t>(e.begin), static_cast<uint32_t>(e.end)}).begin,
+        written);
     if (begin >= e.end) continue;
     marked += s.text.substr(written, begin - written);
     marked += fmt::format("<{0}>{1}</{0}>", e.type, s.text.substr(begin, e.end - begin));
@@ -248,7 +262,7 @@ void NerWorker::write_columns(const Sentence& s, Rows& rows) const {
       rows.raw() += s.lines[i].separator;
       rows.raw() += tag(s.labels[i]);
     } else {
-      const Offset at = bytes(s, i);
+      const Offset at = without_blank(s.text, bytes(s, i));
       size_t begin = at.begin, end = at.end;
       include_marks(s.text, begin, end);
       rows.field(s.text.substr(begin, end - begin)).field(tag(s.labels[i]));

@@ -392,6 +392,8 @@ std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
 
 bool Tokenizer::marks_beginnings() const { return state_->marks.marks_beginnings(); }
 
+bool Tokenizer::marks_continuations() const { return state_->marks.marks_continuations(); }
+
 bool Tokenizer::continues_word(int32_t id) const {
   return !is_special(id) && state_->marks.continues_word(token(id));
 }

@@ -95,6 +95,8 @@ class BERT_API Tokenizer {
   /// Whether tokens that begin a word behind a blank are marked (U+0120 in byte-level vocabularies,
   /// U+2581 in those of sentencepiece), and not those that go on with one ("##" in BERT).
   bool marks_beginnings() const;
+  /// Whether pieces that go on with a word are marked ("##").
+  bool marks_continuations() const;
   /// Whether the token is a piece that goes on with a word, as "##ing" in BERT, or one without the
   /// mark of a beginning.
   bool continues_word(int32_t id) const;

@@ -18,6 +18,7 @@ class WordMarks {
   explicit WordMarks(const TokenizerFiles& files);
 
   bool marks_beginnings() const { return beginnings_; }
+  bool marks_continuations() const { return !beginnings_ && !mark_.empty(); }
   bool continues_word(std::string_view token) const {
     return token.starts_with(mark_) != beginnings_ && !(mark_.empty() && !beginnings_);
   }

@@ -21,6 +21,7 @@
 #include "pipeline/columns.h"
 #include "tasks/qa.h"
 #include "tokenizer/windows.h"
+#include "tokenizer/words.h"
 
 namespace bert {
 namespace {
@@ -323,7 +324,11 @@ class SentenceBuilder {
     stride_ = window_stride(room_, options.stride);
   }
   void add(std::string_view word, int32_t label) {
-    tokenizer_.encode(word, encode_, encoding_, scratch_);
+    if (labels_.empty()) {
+      tokenizer_.encode(word, encode_, encoding_, scratch_);
+    } else {
+      encode_behind_blank(tokenizer_, word, encode_, encoding_, scratch_);
+    }
     set_.counts.add(encoding_, tokenizer_.unk_id());
     for (size_t i = 0; i < encoding_.size(); ++i) {
       ids_.push_back(encoding_.input_ids[i]);

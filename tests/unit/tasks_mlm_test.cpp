@@ -240,21 +240,34 @@ TEST_CASE("sums are the same in every order") {
 }
 
 TEST_CASE("pieces join the text as people write it") {
-  const auto appended = [](std::string text, std::string_view piece, bool continuation,
-                           bool beside) {
-    append_piece(text, piece, continuation, beside);
+  const auto appended = [](std::string text, std::string_view piece, PieceJoin join,
+                           size_t least = 0) {
+    append_piece(text, piece, join, least);
     return text;
   };
-  CHECK(appended("play ", "ing", true, false) == "playing");
-  CHECK(appended("play", "ing", true, true) == "playing");
-  CHECK(appended("  ", "ing", true, false) == "  ing");
-  CHECK(appended("new", "york", false, true) == "new york");
-  CHECK(appended("new", "york", false, false) == "newyork");
-  CHECK(appended("new", ",", false, true) == "new,");
-  CHECK(appended("北", "京", false, true) == "北京");
-  CHECK(appended("", "york", false, true) == "york");
-  CHECK(appended("caf\xc3\xa9", "\xc3\xa9t\xc3\xa9", false, true) ==
+  CHECK(appended("play ", "ing", PieceJoin::glued) == "playing");
+  CHECK(appended("play", "ing", PieceJoin::glued) == "playing");
+  CHECK(appended("play  ", "ing", PieceJoin::glued, 5) == "play ing");
+  CHECK(appended("  ", "ing", PieceJoin::glued) == "  ing");
+  CHECK(appended("new", "york", PieceJoin::beside) == "new york");
+  CHECK(appended("new", "york", PieceJoin::as_is) == "newyork");
+  CHECK(appended("new", ",", PieceJoin::beside) == "new,");
+  CHECK(appended("北", "京", PieceJoin::beside) == "北京");
+  CHECK(appended("", "york", PieceJoin::beside) == "york");
+  CHECK(appended("caf\xc3\xa9", "\xc3\xa9t\xc3\xa9", PieceJoin::beside) ==
         "caf\xc3\xa9 \xc3\xa9t\xc3\xa9");
+  CHECK(appended("new", ",", PieceJoin::spaced) == "new ,");
+  CHECK(appended("new ", "york", PieceJoin::spaced) == "new york");
+  CHECK(appended("", "york", PieceJoin::spaced) == "york");
+}
+
+TEST_CASE("pieces that are bytes become text of one row") {
+  std::string text = "a\nb";
+  mend_pieces(text, 2);
+  CHECK(text == "a\nb");
+  text += "\n\xF0\x9F\x98\x80\xE2\x82\t";
+  mend_pieces(text, 3);
+  CHECK(text == "a\nb \xF0\x9F\x98\x80\xEF\xBF\xBD ");
 }
 
 TEST_CASE("forward_rows is forward, bit for bit") {

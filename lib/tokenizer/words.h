@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+#include "tokenizer/encoding.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+
+/// Words and blanks, however the vocabulary spells them: tokens may have a mark of the blank before
+/// them ("▁the"), and their offsets may include it.
+
+/// `bytes` of `text` without the white space that they begin with; white space alone stays.
+BERT_API Offset without_blank(std::string_view text, Offset bytes);
+
+/// Tokenizer::encode of a text that stands behind a blank: where words that do are marked, its
+/// first token is one. Offsets are those of `text`.
+BERT_API void encode_behind_blank(const Tokenizer& tokenizer, std::string_view text,
+                                  const EncodeOptions& options, Encoding& out,
+                                  Tokenizer::Scratch& scratch);
+
+/// For each token of an encoding of `text` without special tokens around it: the number of its word
+/// as transformers' token-classification pipeline sees it. Where pieces that go on with a word have
+/// a prefix, the tokenizer's own words; else a word reaches from blank to blank, and unknown tokens
+/// begin one too.
+BERT_API std::vector<int32_t> pipeline_words(const Tokenizer& tokenizer, std::string_view text,
+                                             const Encoding& encoding);
+
+}  // namespace bert
