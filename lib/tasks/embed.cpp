@@ -326,7 +326,8 @@ void EmbedWorker::add_pieces(const Record& record, const Encoding& encoding, Con
   for (size_t t = 0; t < tokens.rows; ++t) {
     const int32_t word = encoding.word_ids[t];
     const Offset bytes = encoding.offsets[t];
-    if (word < 0 || encoding.index(t) < word_.next) continue;
+    const bool seen = encoding.index(t) < word_.next;
+    if (word < 0 || seen || is_left_out(encoding.input_ids[t])) continue;
     word_.next = encoding.index(t) + 1;
     if (word != word_.id) {
       write_word(record, rows);
