@@ -193,6 +193,8 @@ class Quantizer {
       members.emplace_back("bertutils_heads", "");
       members.emplace_back("num_labels", "");
     }
+    const std::string_view other_names = config().family->other_names_key;
+    if (!other_names.empty()) members.emplace_back(other_names, "");
     members.emplace_back("torch_dtype", "");
     members.emplace_back("dtype", "\"float32\"");
     const bool plain = options_.precision == Precision::f32;

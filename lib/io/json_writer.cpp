@@ -35,9 +35,13 @@ void append_json(std::string& out, Json value, const std::string& indent) {
         append_number(out, value.as_double());
       }
       return;
-    case Json::Type::number:
+    case Json::Type::number: {
+      const size_t begin = out.size();
       append_number(out, value.as_double());
+      // 2.0 stays what it is: transformers refuses an integer where it wants such a number.
+      if (out.find_first_not_of("-0123456789", begin) == out.npos) out += ".0";
       return;
+    }
     case Json::Type::string:
       append_json_string(out, value.as_string());
       return;

@@ -102,6 +102,8 @@ struct Family {
   std::string_view in_group = {};
   std::span<const Renaming> layer_names = {};  ///< behind a layer's number
   std::span<const Renaming> names = {};        ///< all others
+  /// A member of config.json that asks for other names than those that are written.
+  std::string_view other_names_key = {};
 
   // How the models compute.
   Positions positions = Positions::table;
