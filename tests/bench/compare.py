@@ -29,8 +29,10 @@ import peers
 HERE = Path(__file__).resolve().parent
 
 
-def make_sets(model_dir, text, folder, tokens):
-    """Sets of ids: sentences (mean about 25 tokens), paragraphs (about 150), 3 and 500 in turn, one of 12."""
+def make_sets(model_dir, text, folder, tokens, lengths=()):
+    """Sets of ids: sentences (mean about 25 tokens), paragraphs (about 150), 3 and 500 in turn, one of 12.
+
+    With `lengths`, instead of these a set of each length."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(Path(model_dir) / "tokenizer.json"))
@@ -62,6 +64,8 @@ def make_sets(model_dir, text, folder, tokens):
         "3 and 500": cut([3, 500] * max(1, tokens // 503)),
         "one of 12": cut([12]),
     }
+    if lengths:
+        sets = {f"{n} tokens": cut([n] * max(1, tokens // n)) for n in lengths}
     paths = []
     for name, sequences in sets.items():
         paths.append(folder / (name.replace(" ", "-") + ".ids"))
@@ -96,8 +100,10 @@ class Contender:
 
 
 def flops(model_dir, sequences):
-    """Multiply-adds of the encoder's products, two operations each, as an exact runtime must do them."""
+    """Multiply-adds of BERT's products, two operations each, as an exact runtime must do them; None of other layers."""
     config = json.loads((Path(model_dir) / "config.json").read_text())
+    if config["model_type"] in ("albert", "deberta-v2", "modernbert", "nomic_bert", "gte"):
+        return None
     h, i, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
     return sum(layers * (2 * n * (4 * h * h + 2 * h * i) + 4 * n * n * h) for n in map(len, sequences))
 
@@ -175,7 +181,7 @@ def report(arguments, precision, sets, times, contenders, peak):
             speed = f"{median * 1e3:.2f} ms" if len(sets[name]) == 1 else f"{tokens / median:.0f} tokens/s"
             notes = f"{contender.peak_megabytes():.0f} MB"
             if contender.name == "ours":
-                if peak:
+                if peak and flops(arguments.model, sets[name]):
                     notes += f", {flops(arguments.model, sets[name]) / median / peak:.1%} of the peak"
                 ratio = ""
             else:
@@ -196,6 +202,7 @@ def main():
     parser.add_argument("--cpus", default="", help="cores to run on, as taskset -c has it")
     parser.add_argument("--tokens", type=int, default=20000, help="size of each set")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--lengths", default="", help="sets of texts of these many tokens: 1000,4096")
     arguments = parser.parse_args()
     for variable in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
         if variable in os.environ:
@@ -203,7 +210,8 @@ def main():
 
     arguments.build, arguments.model = (os.path.abspath(p) for p in (arguments.build, arguments.model))
     folder = peers.cache_for(arguments.model, arguments.cache)
-    sets, paths = make_sets(arguments.model, arguments.text, folder, arguments.tokens)
+    sets, paths = make_sets(arguments.model, arguments.text, folder, arguments.tokens,
+                            [int(n) for n in arguments.lengths.split(",") if n])
     print(f"# {arguments.model}, {arguments.threads} threads, {arguments.rounds} rounds")
     for name, sequences in sets.items():
         print(f"# {name}: {len(sequences)} sequences, {np.mean([len(s) for s in sequences]):.1f} tokens on average")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A model of a known size with random weights and a masked LM head, for measuring speed where no weights are at hand.
 
-    make_model.py tiny|minilm|base|large VOCAB_TXT DIR [bert|mpnet|roberta|xlm-roberta]
+    make_model.py tiny|minilm|base|large VOCAB_TXT DIR [bert|mpnet|roberta|xlm-roberta|modernbert|deberta-v3]
 
 Whatever the family, the tokenizer is BERT's: for speed only the number of tokens counts.
 """
@@ -23,10 +23,18 @@ def main():
     torch.manual_seed(1)
     pieces = Path(vocab).read_text(encoding="utf-8").splitlines()
     # Families whose positions begin behind the padding token's have two rows more for 512 tokens.
-    changes = {} if family == "bert" else {"max_position_embeddings": 514, "pad_token_id": 1}
+    changes = {"intermediate_size": 4 * hidden, "max_position_embeddings": 514, "pad_token_id": 1}
+    if family == "bert":
+        changes = {"intermediate_size": 4 * hidden}
+    elif family == "modernbert":  # of base size: 22 layers, gated nets
+        layers, changes = layers * 22 // 12, {"intermediate_size": 3 * hidden // 2, "pad_token_id": 0}
+    elif family == "deberta-v3":
+        changes = {"intermediate_size": 4 * hidden, "type_vocab_size": 0, "relative_attention": True,
+                   "position_biased_input": False, "pos_att_type": "p2c|c2p", "position_buckets": 256,
+                   "norm_rel_ebd": "layer_norm", "share_att_key": True}
     config = AutoConfig.for_model(
-        family, vocab_size=len(pieces), hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
-        intermediate_size=4 * hidden, **changes,
+        {"deberta-v3": "deberta-v2"}.get(family, family), vocab_size=len(pieces), hidden_size=hidden,
+        num_hidden_layers=layers, num_attention_heads=heads, **changes,
     )
     AutoModelForMaskedLM.from_config(config).save_pretrained(directory)
     BertTokenizer(vocab={piece: i for i, piece in enumerate(pieces)}).save_pretrained(directory)
