@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -195,62 +194,6 @@ void write_parameters(const ModelFiles& model, Rows& rows) {
     rows.end();
   }
   rows.field("total").field("-").field(total(parameters));
-  rows.end();
-}
-
-void write_shapes(const Config& config, size_t tokens, Rows& rows) {
-  const size_t n = tokens, H = config.hidden_size, E = config.embedding_size;
-  const size_t A = config.num_attention_heads, D = config.head_size(), I = config.intermediate_size;
-  if (n < 1 || n > config.max_tokens()) {
-    throw Error::of_field("tokens", fmt::format("found {}, wants 1 to {}, the model's positions", n,
-                                                config.max_tokens()));
-  }
-  const auto step = [&](std::string_view name, std::vector<size_t> shape, uint64_t parameters) {
-    uint64_t elements = 0;
-    checked_elements(shape, elements);
-    rows.field(name).field(shape_text(shape)).field(elements).field(parameters);
-    rows.end();
-  };
-  const auto count = [&](Role role) { return count_parameters(module_tensors(config, role)); };
-  const auto module = [&](const std::string& before, Role role, std::vector<size_t> shape) {
-    step(fmt::format("{}{}", before, module_word(role)), std::move(shape), count(role));
-  };
-  rows.field("step").field("shape").field("elements").field("parameters");
-  rows.end();
-  step("input_ids", {n}, 0);
-  module("", Role::word_embeddings, {n, E});
-  module("+ ", Role::position_embeddings, {n, E});
-  if (has_module(config, Role::token_type_embeddings)) {
-    module("+ ", Role::token_type_embeddings, {n, E});
-  }
-  module("", Role::embedding_norm, {n, E});
-  if (has_module(config, Role::embedding_projection)) {
-    module("", Role::embedding_projection, {n, H});
-  }
-  constexpr char kLetters[] = {'Q', 'K', 'V'};
-  for (size_t i = 0; i < std::size(kLetters); ++i) {
-    const Role role = kQueryKeyValue[i];
-    step(fmt::format("{} {}", module_word(role), kLetters[i]), {n, H}, count(role));
-  }
-  step(fmt::format("Q split into {} heads", A), {A, n, D}, 0);
-  step(fmt::format("Q K^T / {:g}, softmax", std::sqrt(static_cast<double>(D))), {A, n, n}, 0);
-  if (has_module(config, Role::relative_attention_bias)) {
-    module("+ ", Role::relative_attention_bias, {A, n, n});
-  }
-  step("probabilities V", {A, n, D}, 0);
-  step("heads side by side", {n, H}, 0);
-  step("attention output", {n, H}, count(Role::attention_output));
-  module("add, ", Role::attention_norm, {n, H});
-  step(fmt::format("intermediate, {}", config.hidden_act_name), {n, I}, count(Role::intermediate));
-  step("output", {n, H}, count(Role::output));
-  module("add, ", Role::output_norm, {n, H});
-  uint64_t layer = 0;
-  for (const Role role : kLayerRoles) layer += count(role);
-  step("one layer", {n, H}, layer);
-  step(fmt::format("{} layers", config.num_hidden_layers), {n, H},
-       config.num_hidden_layers * layer);
-  if (has_module(config, Role::pooler)) step("pooler", {1, H}, count(Role::pooler));
-  rows.field("total").field("-").field("-").field(count_parameters(encoder_tensors(config)));
   rows.end();
 }
 
