@@ -77,44 +77,6 @@ bool only_byte_level(const std::vector<PreTokenizerPart>& parts) {
          parts[1].kind == Kind::byte_level && !parts[1].use_regex && !parts[1].add_prefix_space;
 }
 
-/// Pieces that stand end to end from `base` on can be told by where they end.
-void remember(AsciiWord& entry, const AsciiWord::Key& key, uint32_t base,
-              std::span<const Piece> pieces) {
-  if (pieces.size() > AsciiWord::kMostPieces) return;
-  entry = {key, {}, {}, static_cast<uint8_t>(pieces.size())};
-  for (size_t k = 0; k < pieces.size(); ++k) {
-    entry.ids[k] = pieces[k].id;
-    entry.end[k] = static_cast<uint8_t>(pieces[k].offset.end - base);
-  }
-}
-
-/// What chunk [begin, begin + length) became, whose first word had the number `word`.
-void remember(Chunk& entry, const Chunk::Key& key, size_t length, uint32_t begin, int32_t word,
-              int32_t next_word, std::span<const Piece> pieces) {
-  if (pieces.size() > Chunk::kMostPieces) return;
-  entry.key = key;
-  entry.length = static_cast<uint8_t>(length);
-  entry.pieces = static_cast<uint8_t>(pieces.size());
-  entry.words = static_cast<uint8_t>(next_word - word);
-  for (size_t k = 0; k < pieces.size(); ++k) {
-    entry.ids[k] = pieces[k].id;
-    entry.begin[k] = static_cast<uint8_t>(pieces[k].offset.begin - begin);
-    entry.end[k] = static_cast<uint8_t>(pieces[k].offset.end - begin);
-    entry.word[k] = static_cast<uint8_t>(pieces[k].word - word);
-  }
-}
-
-/// Writes again what was remembered.
-void recall(const Chunk& entry, uint32_t begin, int32_t& next_word, PieceBuffer& out) {
-  Piece* pieces = out.room(Chunk::kMostPieces);
-  for (size_t k = 0; k < entry.pieces; ++k) {
-    pieces[k] = {
-        entry.ids[k], {begin + entry.begin[k], begin + entry.end[k]}, next_word + entry.word[k]};
-  }
-  out.added(entry.pieces);
-  next_word += entry.words;
-}
-
 }  // namespace
 
 Composed::Composed(const TokenizerParts& parts, const Vocab& vocab, int32_t unk_id)
@@ -209,12 +171,12 @@ void Composed::part(std::string_view text, Part part, bool literal, Scratch& scr
   const Chunk::Key key = Chunk::Key::read(bytes.data(), length, text.size() - part.begin);
   Chunk& entry = scratch.chunks.place(key);
   if (entry.key == key && entry.length == length) {
-    recall(entry, base, scratch.next_word, out);
+    entry.recall(base, scratch.next_word, out);
     return;
   }
   const size_t mark = out.size();
   const int32_t word = scratch.next_word;
-  if (work()) remember(entry, key, length, base, word, scratch.next_word, out.since(mark));
+  if (work()) entry.remember(key, length, base, word, scratch.next_word, out.since(mark));
 }
 
 /// Splits scratch.text, in which added tokens are found first.
@@ -319,16 +281,10 @@ void Composed::ascii_word(std::string_view text, size_t begin, size_t length, Sc
   if (entry.key != key) {
     const size_t mark = out.size();
     uncached_word(text, begin, begin + length, false, scratch, out);
-    remember(entry, key, base, out.since(mark));
+    entry.remember(key, base, out.since(mark));
     return;
   }
-  // All three places are written, whatever their number: no branch to guess.
-  Piece* pieces = out.room(AsciiWord::kMostPieces);
-  const int32_t word = scratch.next_word++;
-  pieces[0] = {entry.ids[0], {base, base + entry.end[0]}, word};
-  pieces[1] = {entry.ids[1], {base + entry.end[0], base + entry.end[1]}, word};
-  pieces[2] = {entry.ids[2], {base + entry.end[1], base + entry.end[2]}, word};
-  out.added(entry.pieces);
+  entry.recall(base, scratch.next_word, out);
 }
 
 void Composed::byte_word(std::string_view text, size_t begin, size_t end, Scratch& scratch,
@@ -342,14 +298,14 @@ void Composed::byte_word(std::string_view text, size_t begin, size_t end, Scratc
   Chunk& entry = scratch.chunks.place(key);
   const auto base = static_cast<uint32_t>(begin);
   if (entry.key == key && entry.length == length) {
-    recall(entry, base, scratch.next_word, out);
+    entry.recall(base, scratch.next_word, out);
     return;
   }
   const size_t mark = out.size(), replaced = scratch.replaced;
   const int32_t word = scratch.next_word;
   uncached_word(text, begin, end, false, scratch, out);
   if (scratch.replaced > replaced) return;
-  remember(entry, key, length, base, word, scratch.next_word, out.since(mark));
+  entry.remember(key, length, base, word, scratch.next_word, out.since(mark));
 }
 
 /// The pieces of text[begin, end), a word, before which a blank is put that is not in the text.

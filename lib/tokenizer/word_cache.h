@@ -3,8 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "base/lazy_zeros.h"
+#include "tokenizer/piece.h"
 
 namespace bert {
 
@@ -61,6 +63,27 @@ struct alignas(32) AsciiWord {
   int32_t ids[kMostPieces];
   uint8_t end[kMostPieces];  ///< relative to the word; the first begins at 0
   uint8_t pieces;
+
+  /// Notes the pieces of the word of this key, which begins at `base`. Those that stand end to end
+  /// can be told by where they end.
+  void remember(const Key& word_key, uint32_t base, std::span<const Piece> found) {
+    if (found.size() > kMostPieces) return;
+    *this = {word_key, {}, {}, static_cast<uint8_t>(found.size())};
+    for (size_t k = 0; k < found.size(); ++k) {
+      ids[k] = found[k].id;
+      end[k] = static_cast<uint8_t>(found[k].offset.end - base);
+    }
+  }
+  /// Writes them for the same word at `base`. All three places are written, whatever their number:
+  /// no branch to guess.
+  void recall(uint32_t base, int32_t& next_word, PieceBuffer& out) const {
+    Piece* to = out.room(kMostPieces);
+    const int32_t word = next_word++;
+    to[0] = {ids[0], {base, base + end[0]}, word};
+    to[1] = {ids[1], {base + end[0], base + end[1]}, word};
+    to[2] = {ids[2], {base + end[1], base + end[2]}, word};
+    out.added(pieces);
+  }
 };
 static_assert(sizeof(AsciiWord) == 32);
 
@@ -78,6 +101,32 @@ struct alignas(64) Chunk {
   uint8_t length;             ///< 0: an empty entry
   uint8_t pieces;
   uint8_t words;
+
+  /// Notes what the text of this key and length, which begins at `base`, became: pieces whose first
+  /// word has the number `first_word`.
+  void remember(const Key& text_key, size_t bytes, uint32_t base, int32_t first_word,
+                int32_t next_word, std::span<const Piece> found) {
+    if (found.size() > kMostPieces) return;
+    key = text_key;
+    length = static_cast<uint8_t>(bytes);
+    pieces = static_cast<uint8_t>(found.size());
+    words = static_cast<uint8_t>(next_word - first_word);
+    for (size_t k = 0; k < found.size(); ++k) {
+      ids[k] = found[k].id;
+      begin[k] = static_cast<uint8_t>(found[k].offset.begin - base);
+      end[k] = static_cast<uint8_t>(found[k].offset.end - base);
+      word[k] = static_cast<uint8_t>(found[k].word - first_word);
+    }
+  }
+  /// Writes it for the same text at `base`.
+  void recall(uint32_t base, int32_t& next_word, PieceBuffer& out) const {
+    Piece* to = out.room(kMostPieces);
+    for (size_t k = 0; k < pieces; ++k) {
+      to[k] = {ids[k], {base + begin[k], base + end[k]}, next_word + word[k]};
+    }
+    out.added(pieces);
+    next_word += words;
+  }
 };
 static_assert(sizeof(Chunk) == 64);
 

@@ -36,32 +36,6 @@ size_t alphanumeric_run(const char* p) {
 #endif
 }
 
-/// Pieces that stand end to end from `base` on can be told by where they end.
-void remember(AsciiWord& entry, const AsciiWord::Key& key, uint32_t base,
-              std::span<const Piece> pieces) {
-  if (pieces.size() > AsciiWord::kMostPieces) return;
-  entry = {key, {}, {}, static_cast<uint8_t>(pieces.size())};
-  for (size_t k = 0; k < pieces.size(); ++k) {
-    entry.ids[k] = pieces[k].id;
-    entry.end[k] = static_cast<uint8_t>(pieces[k].offset.end - base);
-  }
-}
-
-void remember(Chunk& entry, const Chunk::Key& key, size_t length, uint32_t base, int32_t first_word,
-              int32_t next_word, std::span<const Piece> pieces) {
-  if (pieces.size() > Chunk::kMostPieces) return;
-  entry.key = key;
-  entry.length = static_cast<uint8_t>(length);
-  entry.pieces = static_cast<uint8_t>(pieces.size());
-  entry.words = static_cast<uint8_t>(next_word - first_word);
-  for (size_t k = 0; k < pieces.size(); ++k) {
-    entry.ids[k] = pieces[k].id;
-    entry.begin[k] = static_cast<uint8_t>(pieces[k].offset.begin - base);
-    entry.end[k] = static_cast<uint8_t>(pieces[k].offset.end - base);
-    entry.word[k] = static_cast<uint8_t>(pieces[k].word - first_word);
-  }
-}
-
 }  // namespace
 
 WordPiece::Scratch::Scratch(const WordPiece& model) : normalizer(model.options_.normalizer) {}
@@ -188,16 +162,10 @@ void WordPiece::ascii_word(std::string_view text, size_t begin, size_t length, S
   if (entry.key != key) {
     const size_t mark = out.size();
     split_ascii(text.substr(begin, length), base, scratch, out);
-    remember(entry, key, base, out.since(mark));
+    entry.remember(key, base, out.since(mark));
     return;
   }
-  // All three places are written, whatever their number: no branch to guess.
-  Piece* pieces = out.room(AsciiWord::kMostPieces);
-  const int32_t word = scratch.next_word++;
-  pieces[0] = {entry.ids[0], {base, base + entry.end[0]}, word};
-  pieces[1] = {entry.ids[1], {base + entry.end[0], base + entry.end[1]}, word};
-  pieces[2] = {entry.ids[2], {base + entry.end[1], base + entry.end[2]}, word};
-  out.added(entry.pieces);
+  entry.recall(base, scratch.next_word, out);
 }
 
 void WordPiece::chunk(std::string_view text, size_t begin, size_t length, Scratch& scratch,
@@ -216,16 +184,11 @@ void WordPiece::chunk(std::string_view text, size_t begin, size_t length, Scratc
     const size_t replaced = scratch.replaced;
     normalize(bytes, base, scratch, out);
     if (scratch.replaced == replaced) {
-      remember(entry, key, length, base, word, scratch.next_word, out.since(mark));
+      entry.remember(key, length, base, word, scratch.next_word, out.since(mark));
     }
     return;
   }
-  Piece* pieces = out.room(Chunk::kMostPieces);
-  for (size_t k = 0; k < entry.pieces; ++k) {
-    pieces[k] = {entry.ids[k], {base + entry.begin[k], base + entry.end[k]}, word + entry.word[k]};
-  }
-  out.added(entry.pieces);
-  scratch.next_word += entry.words;
+  entry.recall(base, scratch.next_word, out);
 }
 
 void WordPiece::split_ascii(std::string_view chunk, uint32_t base, Scratch& scratch,
