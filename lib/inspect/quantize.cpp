@@ -114,7 +114,8 @@ class Quantizer {
     // A decoder of its own has its own bias, which transformers reads instead.
     if (name == tensor_name(Role::mlm_bias, Part::bias) && config().family->saves_decoder_bias &&
         weights().find(Role::mlm_decoder) && !weights().find(Role::mlm_decoder, Part::bias)) {
-      writer_.add(tensor_name(Role::mlm_decoder, Part::bias), tensor.shape, values);
+      writer_.add(file_name(tensor_name(Role::mlm_decoder, Part::bias), config()), tensor.shape,
+                  values);
     }
   }
 
