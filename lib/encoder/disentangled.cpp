@@ -50,35 +50,48 @@ DisentangledBias::DisentangledBias(const Config& config, const Weights& weights,
       panels_((2 * config.disentangled.span() + kVectorsOfPanel - 1) / kVectorsOfPanel),
       scale_(scale) {
   const Disentangled& d = config.disentangled;
-  const auto packed = [&](Role own, size_t column) {
+  const auto packed = [&](size_t column) {
     auto made = std::make_unique<Packed>();
-    // The projections of content, which a quantized file has as one.
-    made->projection = d.shared ? weights.linear(config, kQueryKeyValue, precision, layer)
-                                : weights.linear(config, own, precision, layer);
-    made->column = d.shared ? column : 0;
     made->panels.reserve(heads_ * panels_ * head_size_ * kVectorsOfPanel);
+    made->column = column;
     return made;
   };
-  if (d.content_to_position) keys_ = packed(Role::position_key, config.hidden_size);
-  if (d.position_to_content) queries_ = packed(Role::position_query, 0);
+  if (d.content_to_position) keys_ = packed(d.shared ? config.hidden_size : 0);
+  if (d.position_to_content) queries_ = packed(0);
+  if (d.shared) {
+    // The projections of content, which a quantized file has as one.
+    Source& source = sources_.emplace_back();
+    source.projection = weights.linear(config, kQueryKeyValue, precision, layer);
+    for (Packed* part : {keys_.get(), queries_.get()}) {
+      if (part) source.packed.push_back(part);
+    }
+    return;
+  }
+  const auto add = [&](Packed* part, Role role) {
+    if (part) sources_.push_back({weights.linear(config, role, precision, layer), {part}});
+  };
+  add(keys_.get(), Role::position_key);
+  add(queries_.get(), Role::position_query);
 }
 
-/// Computes panels [first, last) of one of the two.
-void DisentangledBias::make(Packed& packed, size_t first, size_t last) const {
+/// Computes panels [first, last) of one projection.
+void DisentangledBias::make(const Source& source, size_t first, size_t last) const {
   const size_t width = heads_ * head_size_, rows = positions_.vectors.size() / width;
   const size_t begin = first * kVectorsOfPanel, end = std::min(last * kVectorsOfPanel, rows);
   const ConstMatrix vectors(positions_.vectors.data() + begin * width, end - begin, width);
   LinearScratch scratch;
   Buffer buffer;
-  const Matrix projected = buffer.matrix(vectors.rows, packed.projection.out_features());
-  packed.projection(vectors, projected, Activation::none, scratch);
+  const Matrix projected = buffer.matrix(vectors.rows, source.projection.out_features());
+  source.projection(vectors, projected, Activation::none, scratch);
   for (size_t p = first; p < last; ++p) {
     const size_t row = (p - first) * kVectorsOfPanel;
     const size_t count = std::min(kVectorsOfPanel, vectors.rows - row);
-    for (size_t head = 0; head < heads_; ++head) {
-      const float* from = projected.row(row) + packed.column + head * head_size_;
-      float* to = packed.panels.data() + (head * panels_ + p) * head_size_ * kVectorsOfPanel;
-      pack_panel(ConstMatrix(from, count, head_size_, projected.stride), to);
+    for (Packed* packed : source.packed) {
+      for (size_t head = 0; head < heads_; ++head) {
+        const float* from = projected.row(row) + packed->column + head * head_size_;
+        float* to = packed->panels.data() + (head * panels_ + p) * head_size_ * kVectorsOfPanel;
+        pack_panel(ConstMatrix(from, count, head_size_, projected.stride), to);
+      }
     }
   }
 }
@@ -93,14 +106,13 @@ void DisentangledBias::need(size_t first, size_t last) const {
   const uint64_t ready = ready_.load(std::memory_order_relaxed);
   if (is_there(ready)) return;
   const size_t have_first = ready >> 32, have_last = ready & UINT32_MAX;
-  for (Packed* packed : {keys_.get(), queries_.get()}) {
-    if (!packed) continue;
+  for (const Source& source : sources_) {
     if (have_first == have_last) {
-      make(*packed, first, last);
+      make(source, first, last);
       continue;
     }
-    if (first < have_first) make(*packed, first, have_first);
-    if (last > have_last) make(*packed, have_last, last);
+    if (first < have_first) make(source, first, have_first);
+    if (last > have_last) make(source, have_last, last);
   }
   if (have_first < have_last) {
     first = std::min(first, have_first);

@@ -53,22 +53,27 @@ class DisentangledBias : public AttentionBias {
  private:
   /// Panels of vectors, of all heads.
   struct Packed {
-    Buffer panels;  ///< [A][panels][D][16]
+    Buffer panels;      ///< [A][panels][D][16]
+    size_t column = 0;  ///< where their projection has it
+  };
+  /// A projection of the vectors, and what is packed from it.
+  struct Source {
     Linear projection;
-    size_t column = 0;  ///< where the projection has it
+    std::vector<Packed*> packed;
   };
   const float* panel(const Packed& packed, size_t head, size_t index) const {
     return packed.panels.data() + (head * panels_ + index) * head_size_ * 16;
   }
   void need(size_t first, size_t last) const;
-  void make(Packed& packed, size_t first, size_t last) const;
+  void make(const Source& source, size_t first, size_t last) const;
 
   const RelativePositions& positions_;
   size_t heads_, head_size_, panels_;
   float scale_;
   mutable std::mutex mutex_;
-  mutable std::unique_ptr<Packed> keys_, queries_;  ///< nullptr: not a part of the bias
-  mutable std::atomic<uint64_t> ready_ = 0;         ///< panels [first, last): first << 32 | last
+  std::unique_ptr<Packed> keys_, queries_;   ///< nullptr: not a part of the bias
+  std::vector<Source> sources_;              ///< one if content and positions share projections
+  mutable std::atomic<uint64_t> ready_ = 0;  ///< panels [first, last): first << 32 | last
 };
 
 }  // namespace bert
