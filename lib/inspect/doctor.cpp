@@ -19,6 +19,7 @@
 #include "heads/question_answering.h"
 #include "heads/token_classification.h"
 #include "inspect/bert_info.h"
+#include "inspect/findings.h"
 #include "inspect/static_info.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
@@ -38,12 +39,12 @@ std::optional<StaticFiles> static_files_or_none(const std::string& directory) {
   }
 }
 
-/// Checks one directory and writes what it finds. Each check stands alone: if one fails, the others
-/// still run, without what it would have given them.
-class Doctor {
+/// Checks one directory and writes what it finds. If a check fails, the others run without what it
+/// would have given them.
+class Doctor : Findings {
  public:
   Doctor(std::string directory, Rows& rows, std::string_view name)
-      : directory_(std::move(directory)), rows_(rows), name_(name) {}
+      : Findings(rows, name), directory_(std::move(directory)) {}
 
   size_t run() {
     look("config", [&] { look_at_config(); });
@@ -51,25 +52,10 @@ class Doctor {
     look("vocabulary", [&] { look_at_vocabulary_file(); });
     look("tokenizer", [&] { look_at_tokenizer(); });
     look("pooling", [&] { look_at_modules(); });
-    return errors_;
+    return errors();
   }
 
  private:
-  template <typename Look>
-  void look(std::string_view subject, Look look) {
-    try {
-      look();
-    } catch (const Error& error) {
-      say("error", subject, error.what());
-    }
-  }
-  void say(std::string_view level, std::string_view subject, std::string_view text) {
-    errors_ += level == "error";
-    if (!name_.empty()) rows_.field(printable(name_, 0));
-    rows_.field(level).field(subject).field(text);
-    rows_.end();
-  }
-
   void look_at_config();
   void look_at_architectures();
   void look_at_labels();
@@ -87,9 +73,6 @@ class Doctor {
   void look_at_modules();
 
   std::string directory_;
-  Rows& rows_;
-  const std::string_view name_;  ///< first in each row, unless empty
-  size_t errors_ = 0;
   bool trunk_opens_ = false;  ///< else no head would, for the same reason
   std::optional<Config> config_;
   std::optional<Weights> weights_;
@@ -177,7 +160,7 @@ void Doctor::look_at_weights() {
   }
   const auto non_finite = weights_->non_finite();
   for (const NonFinite& tensor : non_finite) say("error", "weights", tensor.text());
-  if (errors_ == 0) {
+  if (errors() == 0) {
     say("ok", "weights",
         fmt::format("{} tensors in {}", weights_->tensors().size(), weights_->path()));
   }
@@ -208,7 +191,7 @@ void Doctor::look_at_heads() {
     }
   }
   look_at_outputs(*config_, "");
-  trunk_opens_ = errors_ == 0 && opens({});
+  trunk_opens_ = errors() == 0 && opens({});
   for (const HeadSpec& head : head_specs()) {
     if (head.tools.empty() || !trunk_opens_) continue;
     if (has_plain_head(*config_, *weights_, head.kind)) opens({"", head.kind});

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "checkpoint/model_dir.h"
+#include "inspect/findings.h"
 #include "tasks/embed.h"
 #include "tasks/static_text.h"
 
@@ -48,18 +49,18 @@ void write_static_summary(const std::string& directory, const StaticFiles& files
 
 namespace {
 
-/// As Doctor (doctor.cpp): each check stands alone as far as it can.
-class StaticDoctor {
+/// Checks one directory of static vectors.
+class StaticDoctor : Findings {
  public:
   StaticDoctor(const std::string& directory, const StaticFiles& files, Rows& rows,
                std::string_view name)
-      : directory_(directory), files_(files), rows_(rows), name_(name) {}
+      : Findings(rows, name), directory_(directory), files_(files) {}
 
   size_t run() {
     say("ok", "config", fmt::format("static vectors, {}", kind_name(files_)));
     look("tokenizer", [&] { look_at_tokenizer(); });
     if (tokenizer_) look("weights", [&] { look_at_weights(); });
-    if (!text_) return errors_;
+    if (!text_) return errors();
     look_at_rows();
     say("ok", "length",
         text_->max_length > 0 ? fmt::format("at most {} tokens", text_->max_length) : "no limit");
@@ -67,25 +68,10 @@ class StaticDoctor {
       const SentenceModules modules = SentenceModules::open(directory_);
       say("ok", "pooling", steps_of(EmbedPlan::make(*text_, modules, "", "")));
     });
-    return errors_;
+    return errors();
   }
 
  private:
-  template <typename Look>
-  void look(std::string_view subject, Look look) {
-    try {
-      look();
-    } catch (const Error& error) {
-      say("error", subject, error.what());
-    }
-  }
-  void say(std::string_view level, std::string_view subject, std::string_view what) {
-    errors_ += level == "error";
-    if (!name_.empty()) rows_.field(printable(name_, 0));
-    rows_.field(level).field(subject).field(what);
-    rows_.end();
-  }
-
   void look_at_tokenizer() {
     tokenizer_ = Tokenizer::open_alone(files_.folder);
     for (const std::string& warning : tokenizer_->warnings()) say("warning", "tokenizer", warning);
@@ -113,9 +99,6 @@ class StaticDoctor {
 
   const std::string& directory_;
   const StaticFiles& files_;
-  Rows& rows_;
-  const std::string_view name_;
-  size_t errors_ = 0;
   std::optional<Tokenizer> tokenizer_;
   std::optional<StaticText> text_;
 };
