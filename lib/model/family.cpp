@@ -20,11 +20,6 @@ constexpr Family like(Family family, const Naming& naming) {
   return family;
 }
 
-/// A name that is read, and that nothing we write has.
-constexpr Renaming also(std::string_view file, std::string_view canonical) {
-  return {.file = file, .canonical = canonical, .written = false};
-}
-
 constexpr FixedKey kAbsolute[] = {
     {"position_embedding_type", "absolute", "relative positions are not supported"},
     {"is_decoder", "false", "decoders are not supported"},
@@ -276,11 +271,12 @@ constexpr SizeKey kDebertaSizes[] = {
 constexpr Renaming kDebertaLayer[] = {{"attention.self.query_proj.", "attention.self.query."},
                                       {"attention.self.key_proj.", "attention.self.key."},
                                       {"attention.self.value_proj.", "attention.self.value."}};
-constexpr Renaming kDebertaNames[] = {
-    {"embeddings.embed_proj.", "embeddings_project."},
-    also("lm_predictions.lm_head.dense.", "cls.predictions.transform.dense."),
-    also("lm_predictions.lm_head.LayerNorm.", "cls.predictions.transform.LayerNorm."),
-    also("lm_predictions.lm_head.bias", "cls.predictions.bias")};
+constexpr Renaming kDebertaNames[] = {{"embeddings.embed_proj.", "embeddings_project."}};
+/// Of the head of version 3, which `legacy` says.
+constexpr Renaming kDebertaHead[] = {
+    {"lm_predictions.lm_head.dense.", "cls.predictions.transform.dense."},
+    {"lm_predictions.lm_head.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+    {"lm_predictions.lm_head.bias", "cls.predictions.bias"}};
 
 constexpr Family kDeberta = {.model_type = "deberta-v2",
                              .class_prefix = "DebertaV2",
@@ -289,6 +285,7 @@ constexpr Family kDeberta = {.model_type = "deberta-v2",
                              .layer_norm_eps = 1e-7,
                              .layer_names = kDebertaLayer,
                              .names = kDebertaNames,
+                             .other_names = kDebertaHead,
                              .other_names_key = "legacy",
                              .positions = Positions::chosen,
                              .projects_first = true,
@@ -362,6 +359,21 @@ constexpr Family kModernBert = {.model_type = "modernbert",
 // ---- NomicBERT (Nussbaum et al. 2024) and GTE (Zhang et al. 2024): BERT with rotary positions and
 // gated nets. Both have a layout of their own on the hub and one of transformers.
 
+/// What transformers' modules call a layer's tensors, of both; its files have the names of the hub.
+constexpr Renaming kModuleLayer[] = {
+    {"self_attn.q_proj.", "attention.self.query."},
+    {"self_attn.k_proj.", "attention.self.key."},
+    {"self_attn.v_proj.", "attention.self.value."},
+    {"self_attn.o_proj.", "attention.output.dense."},
+    {"attention.q_proj.", "attention.self.query."},  // GTE's without pack_qkv
+    {"attention.k_proj.", "attention.self.key."},
+    {"attention.v_proj.", "attention.self.value."},
+    {"post_attention_layernorm.", "attention.output.LayerNorm."},
+    {"mlp.gate_proj.", "intermediate.dense."},
+    {"mlp.up_proj.", "intermediate.up."},
+    {"mlp.down_proj.", "output.dense."},
+    {"post_mlp_layernorm.", "output.LayerNorm."}};
+
 constexpr SizeKey kNomicSizes[] = {
     {&Config::vocab_size, {"vocab_size"}, 30528, kMaxRows},
     {&Config::max_position_embeddings, {"max_position_embeddings", "n_positions"}, 2048, kMaxRows},
@@ -377,23 +389,13 @@ constexpr FixedKey kNomicFixed[] = {
     {"prenorm", "false"},      {"parallel_block", "false"},  {"causal", "false"},
     {"use_rms_norm", "false"}, {"rotary_emb_fraction", "1"}, {"rotary_emb_interleaved", "false"}};
 
-constexpr Renaming kNomicLayer[] = {
-    {"attn.Wqkv.", "attention.self.query_key_value."},
-    {"attn.out_proj.", "attention.output.dense."},
-    {"norm1.", "attention.output.LayerNorm."},
-    {"mlp.fc12.", "intermediate.dense."},
-    {"mlp.fc11.", "intermediate.up."},
-    {"mlp.fc2.", "output.dense."},
-    {"norm2.", "output.LayerNorm."},
-    also("self_attn.q_proj.", "attention.self.query."),
-    also("self_attn.k_proj.", "attention.self.key."),
-    also("self_attn.v_proj.", "attention.self.value."),
-    also("self_attn.o_proj.", "attention.output.dense."),
-    also("post_attention_layernorm.", "attention.output.LayerNorm."),
-    also("mlp.gate_proj.", "intermediate.dense."),
-    also("mlp.up_proj.", "intermediate.up."),
-    also("mlp.down_proj.", "output.dense."),
-    also("post_mlp_layernorm.", "output.LayerNorm.")};
+constexpr Renaming kNomicLayer[] = {{"attn.Wqkv.", "attention.self.query_key_value."},
+                                    {"attn.out_proj.", "attention.output.dense."},
+                                    {"norm1.", "attention.output.LayerNorm."},
+                                    {"mlp.fc12.", "intermediate.dense."},
+                                    {"mlp.fc11.", "intermediate.up."},
+                                    {"mlp.fc2.", "output.dense."},
+                                    {"norm2.", "output.LayerNorm."}};
 constexpr Renaming kNomicNames[] = {
     {"emb_ln.", "embeddings.LayerNorm."},
     {"cls.predictions.transform.layer_norm.", "cls.predictions.transform.LayerNorm."}};
@@ -411,6 +413,7 @@ constexpr Family kNomicBert = {.model_type = "nomic_bert",
                                .layer_prefixes = {"encoder.layers.", "layers."},
                                .layer_names = kNomicLayer,
                                .names = kNomicNames,
+                               .other_layer_names = kModuleLayer,
                                .positions = Positions::rotary,
                                .rotary_theta = 1000,
                                .rotary_theta_keys = {"rope_theta", "rotary_emb_base"},
@@ -438,24 +441,14 @@ constexpr Renaming kGteLayer[] = {{"attention.qkv_proj.", "attention.self.query_
                                   {"attn_ln.", "attention.output.LayerNorm."},
                                   {"mlp.up_gate_proj.", "intermediate.up_gate."},
                                   {"mlp.down_proj.", "output.dense."},
-                                  {"mlp_ln.", "output.LayerNorm."},
-                                  also("attention.q_proj.", "attention.self.query."),
-                                  also("attention.k_proj.", "attention.self.key."),
-                                  also("attention.v_proj.", "attention.self.value."),
-                                  also("self_attn.q_proj.", "attention.self.query."),
-                                  also("self_attn.k_proj.", "attention.self.key."),
-                                  also("self_attn.v_proj.", "attention.self.value."),
-                                  also("self_attn.o_proj.", "attention.output.dense."),
-                                  also("post_attention_layernorm.", "attention.output.LayerNorm."),
-                                  also("mlp.gate_proj.", "intermediate.dense."),
-                                  also("mlp.up_proj.", "intermediate.up."),
-                                  also("post_mlp_layernorm.", "output.LayerNorm.")};
-constexpr Renaming kGteNames[] = {
-    {"lm_head.dense.", "cls.predictions.transform.dense."},
-    {"lm_head.norm.", "cls.predictions.transform.LayerNorm."},
-    also("lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."),
-    {"lm_head.decoder.bias", "cls.predictions.bias"},
-    {"lm_head.decoder.", "cls.predictions.decoder."}};
+                                  {"mlp_ln.", "output.LayerNorm."}};
+constexpr Renaming kGteNames[] = {{"lm_head.dense.", "cls.predictions.transform.dense."},
+                                  {"lm_head.norm.", "cls.predictions.transform.LayerNorm."},
+                                  {"lm_head.decoder.bias", "cls.predictions.bias"},
+                                  {"lm_head.decoder.", "cls.predictions.decoder."}};
+
+constexpr Renaming kGteModules[] = {
+    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."}};
 
 constexpr Family kGte = {.model_type = "gte",
                          .class_prefix = "Gte",
@@ -468,6 +461,8 @@ constexpr Family kGte = {.model_type = "gte",
                          .layer_prefixes = {"encoder.layer.", "layers."},
                          .layer_names = kGteLayer,
                          .names = kGteNames,
+                         .other_layer_names = kModuleLayer,
+                         .other_names = kGteModules,
                          .positions = Positions::rotary,
                          .rotary_theta = 160000,
                          .gated = true,

@@ -47,7 +47,6 @@ struct Renaming {
   std::string_view beside = {};
   /// Holds only for a model of a class whose name ends so.
   std::string_view of_class = {};
-  bool written = true;  ///< what we write has this name, too
 };
 
 /// How a token knows its place.
@@ -102,6 +101,8 @@ struct Family {
   std::string_view in_group = {};
   std::span<const Renaming> layer_names = {};  ///< behind a layer's number
   std::span<const Renaming> names = {};        ///< all others
+  /// Of other layouts: files may have them, nothing that we write has.
+  std::span<const Renaming> other_layer_names = {}, other_names = {};
   /// A member of config.json that asks for other names than those that are written.
   std::string_view other_names_key = {};
 

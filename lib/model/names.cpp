@@ -66,18 +66,21 @@ std::string renamed(std::string_view name, std::string_view head, const NameRule
   const Family& family = *rules.family;
   if (const auto place = layer_place(name, rules)) {
     const std::string layer = fmt::format("{}{}.", kLayer, place->layer);
-    for (const Renaming& r : family.layer_names) {
-      if (place->rest.starts_with(r.file))
+    for (const auto names : {family.layer_names, family.other_layer_names}) {
+      for (const Renaming& r : names) {
+        if (!place->rest.starts_with(r.file)) continue;
         return layer + replaced(place->rest, r.file, r.canonical);
+      }
     }
     return layer + std::string(place->rest);
   }
-  for (const Renaming& r : family.names) {
-    if (!name.starts_with(r.file) || !rules.class_name.ends_with(r.of_class)) continue;
-    if (!r.beside.empty() && !rules.companions.contains(std::string(head).append(r.beside))) {
-      continue;
+  for (const auto names : {family.names, family.other_names}) {
+    for (const Renaming& r : names) {
+      if (!name.starts_with(r.file) || !rules.class_name.ends_with(r.of_class)) continue;
+      const bool holds =
+          r.beside.empty() || rules.companions.contains(std::string(head).append(r.beside));
+      if (holds) return replaced(name, r.file, r.canonical);
     }
-    return replaced(name, r.file, r.canonical);
   }
   return std::string(name);
 }
@@ -91,7 +94,7 @@ std::string layer_file_name(size_t layer, std::string_view rest, const Config& c
     name += fmt::format("{}{}.", family.in_group, layer % config.inner_group_num);
   }
   for (const Renaming& r : family.layer_names) {
-    if (r.written && rest.starts_with(r.canonical)) {
+    if (rest.starts_with(r.canonical)) {
       return name + replaced(rest, r.canonical, r.file);
     }
   }
@@ -158,7 +161,7 @@ std::string file_name(std::string_view name, const Config& config) {
     if (layer) return prefix + layer_file_name(*layer, rest, config);
   }
   for (const Renaming& r : family.names) {
-    if (r.written && name.starts_with(r.canonical)) {
+    if (name.starts_with(r.canonical)) {
       return prefix + replaced(name, r.canonical, r.file);
     }
   }
@@ -170,10 +173,9 @@ namespace {
 /// The canonical name of what the family's files have as one with the tensor `name`; else empty.
 std::string joined_in_files(std::string_view name, const Config& config) {
   const auto named = [&](std::string_view canonical) {
-    return std::any_of(config.family->layer_names.begin(), config.family->layer_names.end(),
-                       [&](const Renaming& r) {
-                         return r.written && canonical.find(r.canonical) != std::string_view::npos;
-                       });
+    return std::any_of(
+        config.family->layer_names.begin(), config.family->layer_names.end(),
+        [&](const Renaming& r) { return canonical.find(r.canonical) != std::string_view::npos; });
   };
   for (const std::string& whole : joined_wholes(name)) {
     if (named(whole) && !named(name)) return whole;
