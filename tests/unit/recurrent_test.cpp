@@ -1,0 +1,211 @@
+#include "nn/recurrent.h"
+
+#include <doctest/doctest.h>
+
+#include <list>
+
+#include "base/random.h"
+#include "ops/linear.h"
+#include "training_fixture.h"
+
+namespace bert::training {
+namespace {
+
+using test::Data;
+using test::error;
+using test::Fixture;
+
+struct Case {
+  const char* name;
+  RecurrentShape shape;
+};
+
+const Case kCases[] = {
+    {"rnn", {Cell::rnn, 5, 7}},
+    {"rnn_relu", {Cell::rnn_relu, 5, 7}},
+    {"gru", {Cell::gru, 5, 7}},
+    {"lstm", {Cell::lstm, 5, 7}},
+    {"rnn2", {Cell::rnn, 5, 7, 2, true}},
+    {"gru2", {Cell::gru, 5, 7, 2, true}},
+    {"lstm2", {Cell::lstm, 5, 7, 2, true}},
+};
+
+/// The parameters of a case under torch's names, or room for their gradients.
+struct Parameters {
+  std::map<std::string, Data> data;
+  std::vector<CellWeights> cells;
+
+  Parameters(const Fixture& f, const Case& c, bool gradients) {
+    for (size_t i = 0; i < c.shape.cells(); ++i) {
+      const std::string end = "l" + std::to_string(i / c.shape.directions()) +
+                              (i % c.shape.directions() == 1 ? "_reverse" : "");
+      const auto add = [&](const std::string& name) {
+        Data values(f, std::string(c.name) + "." + name + end);
+        if (gradients) std::fill(values.values.begin(), values.values.end(), 0.f);
+        return data.emplace(name + end, std::move(values)).first->second.matrix();
+      };
+      CellWeights w;
+      w.input.weight = add("weight_ih_");
+      w.input.bias = add("bias_ih_").data;
+      w.hidden.weight = add("weight_hh_");
+      w.hidden.bias = add("bias_hh_").data;
+      cells.push_back(w);
+    }
+  }
+  std::vector<CellProducts> products() const {
+    std::vector<CellProducts> all;
+    for (const CellWeights& w : cells) all.push_back(CellProducts::of(w));
+    return all;
+  }
+};
+
+/// States [cells, S, H] as torch has them.
+struct States {
+  std::vector<float> hidden, memory;
+  std::vector<RecurrentState> cells;
+  States(std::vector<float> h, std::vector<float> c, const RecurrentShape& shape, size_t sequences)
+      : hidden(std::move(h)), memory(std::move(c)) {
+    const size_t size = sequences * shape.hidden_size;
+    const auto part = [&](std::vector<float>& v, size_t i) {
+      return v.empty() ? Matrix() : Matrix(v.data() + i * size, sequences, shape.hidden_size);
+    };
+    for (size_t i = 0; i < shape.cells(); ++i) cells.push_back({part(hidden, i), part(memory, i)});
+  }
+  static States of(const Fixture& f, const Case& c, const std::string& prefix,
+                   const std::string& end) {
+    const bool has_memory = c.shape.cell == Cell::lstm;
+    const auto read = [&](const char* name) {
+      return f.floats(std::string(c.name) + "." + prefix + name + end);
+    };
+    return {read("h"), has_memory ? read("c") : std::vector<float>(), c.shape, 4};
+  }
+};
+
+/// Products as inference computes them.
+class LinearProducts {
+ public:
+  explicit LinearProducts(const CellWeights& w) : input_(make(w.input)), hidden_(make(w.hidden)) {}
+  CellProducts products() {
+    return {[this](ConstMatrix x, Matrix y) { input_(x, y, Activation::none, scratch_); },
+            [this](ConstMatrix x, Matrix y) { hidden_(x, y, Activation::none, scratch_); }};
+  }
+
+ private:
+  static Linear make(const LinearWeights& w) {
+    const WeightRef ref{reinterpret_cast<const std::byte*>(w.weight.data), DType::f32,
+                        w.weight.rows, w.weight.cols};
+    return {ref, {w.bias, w.bias + w.weight.rows}};
+  }
+  Linear input_, hidden_;
+  LinearScratch scratch_;
+};
+
+}  // namespace
+
+TEST_CASE("recurrent cells: forward and backward through time equal torch.nn.RNN, GRU and LSTM") {
+  const Fixture f("recurrent");
+  const std::vector<size_t> cu = f.sizes("cu_seq_lens");
+  for (const Case& c : kCases) {
+    CAPTURE(c.name);
+    const std::string name = c.name + std::string(".");
+    const Parameters weights(f, c, false), gradient(f, c, true);
+    Data x(f, name + "x"), dy(f, name + "dy"), y(dy.rows, dy.cols), dx(x.rows, x.cols);
+    const States first = States::of(f, c, "", ""), expected = States::of(f, c, "", "_last"),
+                 d_last = States::of(f, c, "d", "_last"), d_expected = States::of(f, c, "d", "");
+    States found(std::vector<float>(expected.hidden.size()),
+                 std::vector<float>(expected.memory.size()), c.shape, 4);
+    States d_found(std::vector<float>(expected.hidden.size()),
+                   std::vector<float>(expected.memory.size()), c.shape, 4);
+    RecurrentStack stack(c.shape);
+    stack.forward(weights.products(), cu, x.matrix(), first.cells, y.matrix(), found.cells);
+    CHECK(error(y.values, f.floats(name + "y")) < 1e-6);
+    CHECK(error(found.hidden, expected.hidden) < 1e-6);
+    CHECK(error(found.memory, expected.memory) < 1e-6);
+    stack.backward(weights.cells, dy.matrix(), d_last.cells, gradient.cells, dx.matrix(),
+                   d_found.cells);
+    CHECK(error(dx.values, f.floats(name + "dx")) < 1e-5);
+    CHECK(error(d_found.hidden, d_expected.hidden) < 1e-5);
+    CHECK(error(d_found.memory, d_expected.memory) < 1e-5);
+    for (const auto& [parameter, data] : gradient.data) {
+      CAPTURE(parameter);
+      CHECK(error(data.values, f.floats(name + "grad." + parameter)) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("recurrent cells: a sequence has the same bits alone and in company") {
+  const Fixture f("recurrent");
+  const std::vector<size_t> cu = f.sizes("cu_seq_lens");
+  for (const Case& c : kCases) {
+    CAPTURE(c.name);
+    const Parameters weights(f, c, false);
+    std::list<LinearProducts> linears;
+    std::vector<CellProducts> products;
+    for (const CellWeights& w : weights.cells) {
+      products.push_back(linears.emplace_back(w).products());
+    }
+    Data x(f, std::string(c.name) + ".x"), y(x.rows, c.shape.output_size());
+    RecurrentStack stack(c.shape);
+    stack.forward(products, cu, x.matrix(), {}, y.matrix(), {});
+    for (size_t s = 0; s + 1 < cu.size(); ++s) {
+      const size_t alone[] = {0, cu[s + 1] - cu[s]};
+      Data own(alone[1], y.cols);
+      stack.forward(products, alone, x.matrix().slice(cu[s], alone[1]), {}, own.matrix(), {});
+      const auto begin = y.values.begin() + static_cast<ptrdiff_t>(cu[s] * y.cols);
+      CHECK(std::equal(own.values.begin(), own.values.end(), begin));
+    }
+  }
+}
+
+TEST_CASE("recurrent cells: an empty sequence keeps its first state") {
+  const Fixture f("recurrent");
+  const Parameters weights(f, kCases[3], false);
+  Data x(f, "lstm.x"), y(4, 7), h(f, "lstm.h"), c(f, "lstm.c"), last_h(3, 7), last_c(3, 7);
+  const Matrix first_h(h.values.data(), 3, 7), first_c(c.values.data(), 3, 7);
+  const size_t cu[] = {0, 0, 4, 4};
+  RecurrentWalk walk;
+  walk.forward(Cell::lstm, weights.products()[0], cu, false, x.matrix().slice(0, 4),
+               {first_h, first_c}, y.matrix(), {last_h.matrix(), last_c.matrix()});
+  for (const size_t s : {0, 2}) {
+    CHECK(std::equal(first_h.row(s), first_h.row(s) + 7, last_h.matrix().row(s)));
+    CHECK(std::equal(first_c.row(s), first_c.row(s) + 7, last_c.matrix().row(s)));
+  }
+  CHECK(std::equal(y.matrix().row(3), y.matrix().row(3) + 7, last_h.matrix().row(1)));
+}
+
+TEST_CASE("lstm: forget gate 1 and input gate 0 keep the memory for 1,000 steps") {
+  constexpr size_t kSteps = 1000, kWidth = 7, kInputs = 3;
+  Data x(kSteps, kInputs), y(kSteps, kWidth), w(4 * kWidth, kInputs), u(4 * kWidth, kWidth);
+  Data b(1, 4 * kWidth), zero(1, 4 * kWidth), h(1, kWidth), c(1, kWidth), last(2, kWidth);
+  uint64_t key = 0;
+  const auto draw = [&key](Data& data) {
+    for (float& v : data.values) v = static_cast<float>(mix(7, key++) % 2001) / 1000.f - 1.f;
+  };
+  for (Data* data : {&x, &w, &u, &c, &h}) draw(*data);
+  for (size_t i = 0; i < kWidth; ++i) {
+    b.values[i] = -200;          // input gate 0
+    b.values[kWidth + i] = 200;  // forget gate 1
+  }
+  const CellWeights weights{{w.matrix(), b.values.data()}, {u.matrix(), zero.values.data()}};
+  const size_t cu[] = {0, kSteps};
+  RecurrentWalk walk;
+  walk.forward(Cell::lstm, CellProducts::of(weights), cu, false, x.matrix(),
+               {h.matrix(), c.matrix()}, y.matrix(),
+               {last.matrix().slice(0, 1), last.matrix().slice(1, 1)});
+  CHECK(std::equal(c.values.begin(), c.values.end(), last.matrix().row(1)));
+}
+
+TEST_CASE("rnn: the hidden state after three steps of a hand-worked example") {
+  // One unit, W_ih = 1, W_hh = 2, biases 0.5 and 0: h = tanh(x + 0.5 + 2 h).
+  float one = 1, two = 2, half = 0.5f, zero = 0;
+  const CellWeights weights{{{&one, 1, 1}, &half}, {{&two, 1, 1}, &zero}};
+  float x[] = {0, -1, 0.25f}, y[3];
+  const size_t cu[] = {0, 3};
+  RecurrentWalk walk;
+  walk.forward(Cell::rnn, CellProducts::of(weights), cu, false, {x, 3, 1}, {}, {y, 3, 1}, {});
+  CHECK(y[0] == doctest::Approx(0.46211716).epsilon(1e-6));  // tanh(0.5)
+  CHECK(y[1] == doctest::Approx(0.40049161).epsilon(1e-6));  // tanh(-0.5 + 2 0.46211716)
+  CHECK(y[2] == doctest::Approx(0.91394757).epsilon(1e-6));  // tanh(0.75 + 2 0.40049161)
+}
+
+}  // namespace bert::training
