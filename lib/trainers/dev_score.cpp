@@ -17,8 +17,8 @@
 namespace bert {
 namespace {
 
+using training::BertLearner;
 using training::Evaluation;
-using training::Learner;
 using training::Objective;
 using training::Tally;
 using training::TrainingBatch;
@@ -178,7 +178,7 @@ DevScore score_answers(Evaluation& evaluation, const ExampleSet& set, size_t hea
 
 }  // namespace
 
-DevScore score(Learner& learner, const ExampleSet& set, size_t head) {
+DevScore score(BertLearner& learner, const ExampleSet& set, size_t head) {
   Evaluation evaluation(learner, head);
   const Objective objective = learner.heads()[head].objective;
   if (objective == Objective::classify) return score_texts(evaluation, set, head);

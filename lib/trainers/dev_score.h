@@ -3,7 +3,7 @@
 #include <string>
 
 #include "trainers/examples.h"
-#include "training/learner.h"
+#include "training/bert_network.h"
 
 namespace bert {
 
@@ -22,6 +22,6 @@ struct DevScore {
 ///   found where its logit is above the best answer's
 /// Over a quantized trunk the tools compute in whole numbers, this in float: there the two may
 /// differ. `set` was read with ExampleOptions::scored.
-DevScore score(training::Learner& learner, const ExampleSet& set, size_t head = 0);
+DevScore score(training::BertLearner& learner, const ExampleSet& set, size_t head = 0);
 
 }  // namespace bert

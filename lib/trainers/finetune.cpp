@@ -18,7 +18,7 @@
 namespace bert {
 namespace {
 
-using training::Learner;
+using training::BertLearner;
 using training::Run;
 using training::Tally;
 
@@ -55,7 +55,7 @@ bool any_weighs(const ExampleSet& set, std::span<const float> weights) {
   });
 }
 
-void set_rates(const FinetuneOptions& options, Learner& learner) {
+void set_rates(const FinetuneOptions& options, BertLearner& learner) {
   const auto top = static_cast<double>(learner.config().num_hidden_layers + 1);
   const size_t layers = learner.config().num_hidden_layers;
   const size_t usual = options.head.empty() ? 0 : layers;
@@ -207,7 +207,7 @@ class Finetuning {
       files_.add_head(options_.model, options_.head, config, head.objective);
     }
     head.config = std::move(config);
-    learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
+    learner_ = std::make_unique<BertLearner>(std::vector{std::move(head)}, learner);
     const std::vector<std::string> relabelled(relabelled_ ? 1 : 0);
     const auto drawn = training::load_parameters(learner_->layout(), *weights_, learner.seed,
                                                  training::initializer_range(learner_->config()),
@@ -380,7 +380,7 @@ class Finetuning {
   std::optional<ExampleSet> dev_;
   std::optional<Weights> weights_;  ///< until they are loaded
   training::ModelFiles files_;
-  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<BertLearner> learner_;
   FinetunePlan plan_;
   Tally tally_;
   double right_ = 0;

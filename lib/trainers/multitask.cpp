@@ -22,8 +22,8 @@
 namespace bert {
 namespace {
 
+using training::BertLearner;
 using training::HeadPlan;
-using training::Learner;
 using training::Objective;
 using training::Run;
 using training::Tally;
@@ -155,7 +155,7 @@ class Task {
     return line_.name + "_" + metric_of(line_.kind, line_.train.kind);
   }
 
-  std::string score(Learner& learner, size_t index) {
+  std::string score(BertLearner& learner, size_t index) {
     if (line_.dev.empty()) return stream_ ? "-\t-" : "-";
     if (line_.supervised()) return number_text(bert::score(learner, dev_, index).value);
     training::Evaluation evaluation(learner, index);
@@ -273,7 +273,7 @@ class Multitask {
     const training::LearnerOptions learner = options.learner_options(options.steps);
     files_ = training::ModelFiles::make(options.model, heads);
     const Weights weights = Weights::open(options.model, config);
-    learner_ = std::make_unique<Learner>(std::move(heads), learner);
+    learner_ = std::make_unique<BertLearner>(std::move(heads), learner);
     const auto drawn = training::load_parameters(learner_->layout(), weights, learner.seed,
                                                  training::initializer_range(config),
                                                  learner_->values(), relabelled);
@@ -376,7 +376,7 @@ class Multitask {
   Tokenizer tokenizer_;
   std::vector<std::unique_ptr<Task>> tasks_;
   training::ModelFiles files_;
-  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<BertLearner> learner_;
   double loss_ = 0, count_ = 0;
 };
 

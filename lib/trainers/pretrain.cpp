@@ -19,7 +19,7 @@
 
 namespace bert {
 
-using training::Learner;
+using training::BertLearner;
 using training::Objective;
 using training::Run;
 using training::Tally;
@@ -390,7 +390,7 @@ class Pretraining {
     std::optional<Weights> weights;
     if (!options_.model.empty()) weights.emplace(Weights::open(directory_, config));
     head.config = std::move(config);
-    learner_ = std::make_unique<Learner>(std::vector{std::move(head)}, learner);
+    learner_ = std::make_unique<BertLearner>(std::vector{std::move(head)}, learner);
     if (!weights) {
       training::draw_parameters(learner_->layout(), learner.seed, range, learner_->values());
       return;
@@ -469,7 +469,7 @@ class Pretraining {
   std::optional<Tokenizer> tokenizer_;
   PretrainingStream::Options data_;
   training::ModelFiles files_;
-  std::unique_ptr<Learner> learner_;
+  std::unique_ptr<BertLearner> learner_;
   TrainingBatch dev_;
   double loss_ = 0, count_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "training/learner.h"
+#include "training/parameters.h"
 #include "training/run.h"
 
 namespace bert {

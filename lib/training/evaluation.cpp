@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kPartTokens = 512;
 
 /// The learner's parameters under the names of a model file, with this head in use.
-Checkpoint checkpoint_of(Learner& learner, const HeadPlan& head) {
+Checkpoint checkpoint_of(BertLearner& learner, const HeadPlan& head) {
   Config config = head.config;
   static_cast<HeadConfig&>(config) = head_config(head.config, head.objective);
   std::vector<TensorView> tensors;
@@ -73,7 +73,7 @@ struct Evaluation::State {
   };
   std::vector<std::unique_ptr<Thread>> threads;
 
-  State(Learner& learner, const HeadPlan& head)
+  State(BertLearner& learner, const HeadPlan& head)
       : plan(head),
         team(learner.team()),
         model(Model::of(checkpoint_of(learner, head))),
@@ -102,7 +102,7 @@ struct Evaluation::State {
   }
 };
 
-Evaluation::Evaluation(Learner& learner, size_t head)
+Evaluation::Evaluation(BertLearner& learner, size_t head)
     : state_(std::make_unique<State>(learner, learner.heads()[head])) {}
 Evaluation::~Evaluation() = default;
 

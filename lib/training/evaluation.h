@@ -5,7 +5,7 @@
 
 #include "base/export.h"
 #include "encoder/model.h"
-#include "training/learner.h"
+#include "training/bert_network.h"
 
 namespace bert::training {
 
@@ -18,7 +18,7 @@ namespace bert::training {
 /// Thread rule: one owner, between two steps of the learner, whose threads it uses.
 class BERT_API Evaluation {
  public:
-  explicit Evaluation(Learner& learner, size_t head = 0);
+  explicit Evaluation(BertLearner& learner, size_t head = 0);
   ~Evaluation();
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;

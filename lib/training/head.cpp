@@ -26,22 +26,6 @@ void fill(Matrix m, float value) {
 
 }  // namespace
 
-Tally& Tally::operator+=(const Tally& other) {
-  token_loss += other.token_loss;
-  sequence_loss += other.sequence_loss;
-  tokens += other.tokens;
-  sequences += other.sequences;
-  labelled += other.labelled;
-  tokens_right += other.tokens_right;
-  sequences_right += other.sequences_right;
-  input_tokens += other.input_tokens;
-  return *this;
-}
-
-double Tally::loss() const {
-  return (tokens > 0 ? token_loss / tokens : 0) + (sequences > 0 ? sequence_loss / sequences : 0);
-}
-
 Head::Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16)
     : config_(plan.config),
       objective_(plan.objective),

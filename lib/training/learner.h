@@ -7,9 +7,7 @@
 #include "base/export.h"
 #include "base/team.h"
 #include "training/adamw.h"
-#include "training/head.h"
-#include "training/parameters.h"
-#include "training/training_batch.h"
+#include "training/network.h"
 
 namespace bert::training {
 
@@ -22,21 +20,14 @@ struct LearnerOptions {
   bool bf16 = false;              ///< products in bfloat16; weights stay float
 };
 
-/// The size of a step's batch.
-struct StepSize {
-  size_t sequences = 0, tokens = 0;
-  size_t longest = 0;  ///< tokens of the longest sequence
-};
-
 struct StepResult {
   Tally tally;
-  double loss = 0;  ///< the weighted sum of the heads' mean losses, which training minimises
+  double loss = 0;  ///< the weighted sum of the batches' mean losses, which training minimises
   double gradient_norm = 0;
   double learning_rate = 0;
 };
 
-/// A model in training: its parameters, their moments, and the steps that change them. One or
-/// several heads learn over one trunk.
+/// A network in training: its parameters, their moments, and the steps that change them.
 ///
 /// Each thread gets a share of a step's sequences by their cost, and adds their gradients to its
 /// own array. These arrays are then added in the order of the threads. So a step gives the same
@@ -45,14 +36,12 @@ struct StepResult {
 /// Thread rule: one owner; a learner has its own threads.
 class BERT_API Learner {
  public:
-  /// The configs of all heads describe the same trunk.
-  Learner(std::vector<HeadPlan> heads, const LearnerOptions& options);
+  Learner(std::unique_ptr<const Network> network, const LearnerOptions& options);
   ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  const Config& config() const;  ///< the first head's
-  const std::vector<HeadPlan>& heads() const;
+  const Network& network() const;
   Layout& layout();  ///< to freeze tensors or scale their learning rate
   float* values();   ///< layout().floats() floats each
   float* first_moments();
@@ -63,7 +52,7 @@ class BERT_API Learner {
   /// One step of AdamW on the mean loss of `batch`. If the loss or the gradient is not finite,
   /// throws Error(data) that names the step, and changes no parameter.
   StepResult step(const TrainingBatch& batch) { return step({&batch, 1}); }
-  /// The same on a sum of losses: the mean loss of each batch times the weight of its head.
+  /// The same on a sum of losses: the mean loss of each batch times Network::weight().
   StepResult step(std::span<const TrainingBatch> batches);
   /// An estimate of the further memory that steps of this size, and evaluations between them, will
   /// take after the learner was made.
@@ -73,7 +62,7 @@ class BERT_API Learner {
   /// The threads, between two steps.
   Team& team();
   /// The gradient of the last step before clipping, layout().floats() floats, for tests. Rows of
-  /// the word table that the step did not use may be undefined.
+  /// a sparse table that the step did not use may be undefined.
   const float* gradient() const;
 
  private:

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "base/error.h"
-#include "base/random.h"
 
 namespace bert::training {
 
@@ -48,54 +46,34 @@ void require_trainable(const Config& config) {
                           config.family->model_type, known));
 }
 
-void Layout::add(TensorSpec spec) {
-  if (!spec.required || find(spec.name)) return;  // two heads share it
-  Parameter p;
-  static_cast<TensorSpec&>(p) = std::move(spec);
-  p.size = 1;
-  for (const size_t n : p.shape) p.size *= n;
-  p.decays = p.initial == Initial::drawn && p.role != Role::relative_attention_bias;
-  // Query, key and value are one matrix for the product, so there is no gap between them.
-  if (!p.joins) floats_ = (floats_ + 15) / 16 * 16;
-  p.offset = floats_;
-  floats_ += p.size;
-  parameters_.push_back(std::move(p));
-}
+namespace {
 
-void Layout::add_trunk(const Config& config) {
+/// Query, key and value stand next to each other, all weights and then all biases, so that one
+/// product computes them.
+std::vector<TensorSpec> trunk_tensors(const Config& config) {
   std::vector<TensorSpec> specs = encoder_tensors(config);
-  for (auto first = specs.begin(); first != specs.end();) {
+  for (auto first = specs.begin(); first != specs.end(); ++first) {
+    if (first->role != kQueryKeyValue[0]) continue;
     auto end = first + 1;
-    if (first->role == kQueryKeyValue[0]) {
-      // The three are next to each other, all weights and then all biases, so that one product
-      // computes them.
-      while (end != specs.end() && (end->joins || end->role == first->role)) ++end;
-      std::stable_partition(first, end, [](const auto& s) { return s.part == Part::weight; });
-    }
-    for (; first != end; ++first) add(std::move(*first));
+    while (end != specs.end() && (end->joins || end->role == first->role)) ++end;
+    std::stable_partition(first, end, [](const auto& s) { return s.part == Part::weight; });
+    first = end - 1;
   }
+  return specs;
 }
 
-void Layout::add_head(const HeadPlan& head) {
-  for (TensorSpec& spec : head_tensors(head.config, head.objective)) {
-    spec.name = head.prefix() + spec.name;
-    add(std::move(spec));
-  }
-}
+}  // namespace
 
-Layout Layout::make(const Config& config, std::span<const HeadPlan> heads) {
+Layout bert_layout(const Config& config, std::span<const HeadPlan> heads) {
   require_trainable(config);
-  Layout layout;
-  layout.add_trunk(config);
-  for (const HeadPlan& head : heads) layout.add_head(head);
-  return layout;
-}
-
-const Parameter* Layout::find(std::string_view name) const {
-  for (const Parameter& p : parameters_) {
-    if (p.name == name) return &p;
+  std::vector<TensorSpec> specs = trunk_tensors(config);
+  for (const HeadPlan& head : heads) {
+    for (TensorSpec& spec : head_tensors(head.config, head.objective)) {
+      spec.name = head.prefix() + spec.name;
+      specs.push_back(std::move(spec));
+    }
   }
-  return nullptr;
+  return Layout(std::move(specs));
 }
 
 ModelWeights ModelWeights::view(const Layout& layout, const Config& config, float* base,
@@ -155,35 +133,6 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
 
 namespace {
 
-/// Normal random numbers by Box and Muller, two at a time.
-void draw(const Parameter& p, uint64_t seed, float deviation, float* to) {
-  if (p.initial != Initial::drawn) {
-    std::fill_n(to, p.size, p.initial == Initial::ones ? 1.f : 0.f);
-    return;
-  }
-  uint64_t key = seed;
-  for (const char c : p.name) key = mix(key, static_cast<unsigned char>(c));
-  for (size_t i = 0; i < p.size; i += 2) {
-    const auto uniform = [&](uint64_t n) {
-      return (static_cast<double>(mix(key, n) >> 11) + 0.5) * 0x1p-53;
-    };
-    const double radius = deviation * std::sqrt(-2 * std::log(uniform(i)));
-    const double angle = 2 * std::numbers::pi * uniform(i + 1);
-    to[i] = static_cast<float>(radius * std::cos(angle));
-    if (i + 1 < p.size) to[i + 1] = static_cast<float>(radius * std::sin(angle));
-  }
-}
-
-}  // namespace
-
-void draw_parameters(const Layout& layout, uint64_t seed, float initializer_range, float* base) {
-  for (const Parameter& p : layout.parameters()) {
-    draw(p, seed, initializer_range, base + p.offset);
-  }
-}
-
-namespace {
-
 bool is_classifier(Role role) {
   return role == Role::classifier || role == Role::classifier_dense ||
          role == Role::classifier_output;
@@ -220,7 +169,7 @@ std::vector<std::string> load_parameters(const Layout& layout, const Weights& we
     });
     const bool other = tensor && is_classifier(p.role) && (named_anew || tensor->shape != p.shape);
     if (!tensor || other) {
-      draw(p, seed, initializer_range, base + p.offset);
+      draw_parameter(p, seed, initializer_range, base);
       drawn.push_back(p.name);
       continue;
     }

@@ -3,16 +3,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "encoder/model.h"
 #include "model/config.h"
 #include "model/names.h"
-#include "model/schema.h"
-#include "nn/layer_norm.h"
-#include "nn/linear_gradient.h"
-#include "ops/matrix.h"
+#include "training/layout.h"
 
 namespace bert::training {
 
@@ -53,35 +49,9 @@ struct HeadPlan {
   std::string prefix() const { return name.empty() ? "" : prefix_of_head(name); }
 };
 
-/// One tensor among the parameters. The name of a named head's tensor has the head's prefix.
-struct Parameter : TensorSpec {
-  size_t offset = 0;  ///< in floats from the beginning
-  size_t size = 0;
-  bool decays = true;    ///< has weight decay: all but biases, also by position, and norms
-  float rate_scale = 1;  ///< factor of the learning rate; 0: frozen
-};
-
-/// The place of each tensor of a model in one array of floats. Values, gradients and the two
-/// moments are four such arrays, so that an optimiser goes through memory once.
-class Layout {
- public:
-  /// The tensors of the trunk and of all heads.
-  static Layout make(const Config& config, std::span<const HeadPlan> heads);
-
-  const std::vector<Parameter>& parameters() const { return parameters_; }
-  std::vector<Parameter>& parameters() { return parameters_; }
-  size_t floats() const { return floats_; }
-  /// nullptr if there is no such tensor.
-  const Parameter* find(std::string_view name) const;
-
- private:
-  void add(TensorSpec spec);
-  void add_trunk(const Config& config);
-  void add_head(const HeadPlan& head);
-
-  std::vector<Parameter> parameters_;
-  size_t floats_ = 0;
-};
+/// The places of the tensors of the trunk and of all heads. The name of a named head's tensor has
+/// the head's prefix. Throws Error(unsupported) as require_trainable() does.
+Layout bert_layout(const Config& config, std::span<const HeadPlan> heads);
 
 /// The matrices of one layer: parameters or gradients, depending on the array they point into.
 struct LayerWeights {
@@ -121,7 +91,5 @@ struct ModelWeights {
 std::vector<std::string> load_parameters(const Layout& layout, const Weights& weights,
                                          uint64_t seed, float initializer_range, float* base,
                                          std::span<const std::string> relabelled = {});
-/// Draws all tensors.
-void draw_parameters(const Layout& layout, uint64_t seed, float initializer_range, float* base);
 
 }  // namespace bert::training

@@ -168,13 +168,8 @@ ModelFiles ModelFiles::make(const std::string& directory, std::span<const HeadPl
 void save_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
   WeightsWriter writer;
   for (const Parameter& p : learner.layout().parameters()) {
-    const auto values = values_of(learner.values(), p);
-    writer.add(file_name(p.name, learner.config()), p.shape, values);
-    // If the decoder is not tied, transformers reads its own bias instead.
-    if (p.name == tensor_name(Role::mlm_bias, Part::bias) &&
-        learner.config().family->saves_decoder_bias && !learner.config().tie_word_embeddings) {
-      writer.add(file_name(tensor_name(Role::mlm_decoder, Part::bias), learner.config()), p.shape,
-                 values);
+    for (const std::string& name : learner.network().file_names(p)) {
+      writer.add(name, p.shape, values_of(learner.values(), p));
     }
   }
   write_model(files.files, writer, directory);
@@ -268,7 +263,7 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
   const Layout& layout = learner.layout();
   const MappedFile model = MappedFile::open(path + "/model.safetensors");
   const MappedFile moments = MappedFile::open(path + "/optimizer.safetensors");
-  const auto name = [&](const Parameter& p) { return file_name(p.name, learner.config()); };
+  const auto name = [&](const Parameter& p) { return learner.network().file_names(p).front(); };
   read_tensors(layout, model, name, learner.values());
   read_tensors(
       layout, moments, [](const Parameter& p) { return "first." + p.name; },

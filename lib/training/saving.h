@@ -10,6 +10,7 @@
 #include "base/export.h"
 #include "model/config.h"
 #include "training/learner.h"
+#include "training/parameters.h"
 
 namespace bert::training {
 

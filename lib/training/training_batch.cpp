@@ -5,6 +5,15 @@
 namespace bert::training {
 namespace {
 
+/// Copies sequences [first, last).
+void copy_part(const PackedBatch& from, size_t first, size_t last, PackedBatch& to) {
+  if (from.empty()) return;
+  for (size_t s = first; s < last; ++s) {
+    to.append(std::span(from.input_ids).subspan(from.begin(s), from.length(s)),
+              std::span(from.token_type_ids).subspan(from.begin(s), from.length(s)));
+  }
+}
+
 /// Copies items [first, last) of `from`, which has `width` values per item or is empty.
 template <typename T>
 void copy_part(const std::vector<T>& from, size_t width, size_t first, size_t last,
@@ -19,6 +28,7 @@ void copy_part(const std::vector<T>& from, size_t width, size_t first, size_t la
 
 void TrainingBatch::clear() {
   batch.clear();
+  target.clear();
   token_labels.clear();
   sequence_labels.clear();
   values.clear();
@@ -30,10 +40,8 @@ void slice(const TrainingBatch& from, size_t first, size_t last, TrainingBatch& 
   const PackedBatch& batch = from.batch;
   to.clear();
   to.head = from.head;
-  for (size_t s = first; s < last; ++s) {
-    to.batch.append(std::span(batch.input_ids).subspan(batch.begin(s), batch.length(s)),
-                    std::span(batch.token_type_ids).subspan(batch.begin(s), batch.length(s)));
-  }
+  copy_part(batch, first, last, to.batch);
+  copy_part(from.target, first, last, to.target);
   const size_t labels = batch.sequences() > 0 ? from.values.size() / batch.sequences() : 0;
   copy_part(from.token_labels, 1, batch.cu_seq_lens[first], batch.cu_seq_lens[last],
             to.token_labels);

@@ -10,6 +10,8 @@ namespace bert::training {
 /// Sequences with their labels. The objective decides which lists are filled.
 struct TrainingBatch {
   PackedBatch batch;
+  PackedBatch
+      target;  ///< [S] of a decoder: the tokens it is to write, the end token last; else empty
   std::vector<int32_t> token_labels;     ///< [T]: true ids of masked tokens, or token classes
   std::vector<int32_t> sequence_labels;  ///< [S]: classes, or 0 IsNext, 1 NotNext
   std::vector<float> values;             ///< [S, labels] regression or multi-label; [S, H] vectors
@@ -18,6 +20,13 @@ struct TrainingBatch {
 
   void clear();
   size_t tokens() const { return batch.tokens(); }
+  /// Tokens of sources and targets of sequences [first, last).
+  size_t tokens(size_t first, size_t last) const {
+    const auto count = [&](const PackedBatch& b) {
+      return b.empty() ? 0 : b.cu_seq_lens[last] - b.cu_seq_lens[first];
+    };
+    return count(batch) + count(target);
+  }
   size_t sequences() const { return batch.sequences(); }
 };
 

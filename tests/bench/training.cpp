@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "training/learner.h"
+#include "training/bert_network.h"
 
 namespace {
 
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   head.config.labels = {"0", "1"};
   head.dropout = DropoutRates::all(std::strtod(argv[5], nullptr));
   const Weights weights = Weights::open(argv[1], head.config);
-  Learner learner({std::move(head)}, options);
+  BertLearner learner({std::move(head)}, options);
   load_parameters(learner.layout(), weights, 1, 0.02f, learner.values());
 
   rusage usage{};

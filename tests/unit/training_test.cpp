@@ -23,8 +23,8 @@
 #include "ops/dtype.h"
 #include "temporary.h"
 #include "trainers/nsp_pairs.h"
+#include "training/bert_network.h"
 #include "training/evaluation.h"
-#include "training/learner.h"
 #include "training/saving.h"
 #include "training_fixture.h"
 
@@ -43,7 +43,7 @@ constexpr double kLayerTolerance = 2e-6;
 TEST_CASE("a model of a family that is not trained yet is refused by name") {
   std::vector<HeadPlan> heads(1);
   heads[0].config = Config::open(golden_model("albert-classifier"));
-  CHECK_THROWS_WITH_AS(Layout::make(heads[0].config, heads), doctest::Contains("albert"), Error);
+  CHECK_THROWS_WITH_AS(bert_layout(heads[0].config, heads), doctest::Contains("albert"), Error);
 }
 
 TEST_CASE("linear: forward and backward equal autograd") {
@@ -257,13 +257,13 @@ TrainingBatch batch_of(const Fixture& f, Objective objective, const Config& conf
   return part;
 }
 
-std::unique_ptr<Learner> learner_of(const std::string& name, Objective objective,
-                                    LearnerOptions options, float dropout = 0) {
+std::unique_ptr<BertLearner> learner_of(const std::string& name, Objective objective,
+                                        LearnerOptions options, float dropout = 0) {
   const std::string directory = golden_model(name);
   HeadPlan head{objective, Config::open(directory), ""};
   head.dropout = DropoutRates::all(dropout);
   const Weights weights = Weights::open(directory, head.config);
-  auto learner = std::make_unique<Learner>(std::vector{std::move(head)}, std::move(options));
+  auto learner = std::make_unique<BertLearner>(std::vector{std::move(head)}, std::move(options));
   const auto drawn = load_parameters(learner->layout(), weights, 1, 0.02f, learner->values());
   CHECK(drawn.empty());
   return learner;
@@ -375,7 +375,7 @@ TEST_CASE("MPNet's bias by distance: the gradients of all layers add up") {
   const Weights weights = Weights::open(golden_model("mpnet"), head.config);
   LearnerOptions options;
   options.optimizer.learning_rate = 0;
-  Learner learner({head}, options);
+  BertLearner learner({head}, options);
   load_parameters(learner.layout(), weights, 1, 0.3f, learner.values());
   TrainingBatch batch;
   std::vector<int32_t> ids(40);
@@ -569,7 +569,7 @@ TEST_CASE("a step of several heads adds their weighted gradients") {
   options.threads = 2;
   options.optimizer.max_grad_norm = 0;
   const auto gradient = [&](std::vector<TrainingBatch> batches) {
-    Learner learner({pretrain, mood}, options);
+    BertLearner learner({pretrain, mood}, options);
     load_parameters(learner.layout(), weights, 1, 0.02f, learner.values());
     CHECK(learner.layout().find("heads.mood.classifier.weight"));
     CHECK(learner.layout().find("heads.mood.pooler.dense.weight"));
@@ -621,7 +621,7 @@ TEST_CASE("a decoder of its own is saved with its bias under the names of the fa
   HeadPlan head{Objective::masked_lm, Config::open(golden_model("roberta-mlm")), ""};
   head.config.tie_word_embeddings = false;
   const Config config = head.config;
-  Learner learner({std::move(head)}, {});
+  BertLearner learner({std::move(head)}, {});
   draw_parameters(learner.layout(), 1, 0.02f, learner.values());
   const test::TemporaryDirectory directory;
   save_model(learner, {}, directory.path());

@@ -1,0 +1,122 @@
+#include "training/bert_network.h"
+
+#include <algorithm>
+
+#include "encoder/batch_check.h"
+#include "model/names.h"
+
+namespace bert::training {
+namespace {
+
+std::vector<ModelWeights> views(const BertNetwork& network, const Layout& layout, float* base) {
+  std::vector<ModelWeights> all;
+  for (const HeadPlan& head : network.heads()) {
+    all.push_back(ModelWeights::view(layout, network.config(), base, head.prefix()));
+  }
+  return all;
+}
+
+class BertLane : public Lane {
+ public:
+  BertLane(const BertNetwork& network, const Layout& layout, float* values, float* gradient,
+           bool bf16)
+      : plans_(network.heads()),
+        weights_(views(network, layout, values)),
+        gradients_(views(network, layout, gradient)),
+        encoder_(network.config(), weights_[0], bf16) {
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      heads_.push_back(std::make_unique<Head>(plans_[i], weights_[i], bf16));
+    }
+  }
+
+  Tally learn(const TrainingBatch& part, const Pass& pass) override {
+    const DropoutRates& rates = plans_[part.head].dropout;
+    const DropoutPlan dropout{rates.hidden, rates.attention, rates.classifier,
+                              pass.key,     pass.token_0,    pass.sequence_0};
+    const ModelWeights& gradient = gradients_[part.head];
+    const Matrix hidden = encoder_.forward(part.batch, dropout);
+    const Matrix d_hidden = d_hidden_.matrix(hidden.rows, hidden.cols);
+    const Tally tally =
+        heads_[part.head]->learn(part, hidden, pass.scale, dropout, &gradient, d_hidden);
+    encoder_.backward(d_hidden, gradient, pass.lowest);
+    return tally;
+  }
+
+ private:
+  const std::vector<HeadPlan>& plans_;
+  const std::vector<ModelWeights> weights_, gradients_;  // one for each head
+  Encoder encoder_;
+  std::vector<std::unique_ptr<Head>> heads_;
+  Buffer d_hidden_;
+};
+
+}  // namespace
+
+BertNetwork::BertNetwork(std::vector<HeadPlan> heads, bool bf16)
+    : heads_(std::move(heads)), bf16_(bf16) {}
+
+std::unique_ptr<Lane> BertNetwork::lane(const Layout& layout, float* values,
+                                        float* gradient) const {
+  return std::make_unique<BertLane>(*this, layout, values, gradient, bf16_);
+}
+
+void BertNetwork::check(const TrainingBatch& batch) const { check_batch(batch.batch, config()); }
+
+Tally BertNetwork::count(const TrainingBatch& batch) const {
+  const ModelWeights none;
+  return Head(heads_[batch.head], none).count(batch);
+}
+
+/// The work for a sequence of n tokens: products grow with n, attention with n^2.
+double BertNetwork::cost(const TrainingBatch& batch, size_t s) const {
+  const Config& c = config();
+  const auto length = static_cast<double>(batch.batch.length(s));
+  return length * (static_cast<double>(4 * c.hidden_size + 2 * c.intermediate_size) + 2 * length);
+}
+
+size_t BertNetwork::pass_floats(size_t tokens, size_t longest) const {
+  const Config& c = config();
+  const size_t h = c.hidden_size, i = c.intermediate_size;
+  const size_t kept =
+      c.num_hidden_layers * (8 * h + 2 * i + c.num_attention_heads);  // see LayerKept
+  const size_t way_back = 9 * h + i + 3 * c.embedding_size;
+  size_t floats = tokens * (kept + way_back) + 2 * longest * longest;
+  for (const HeadPlan& head : heads_) {
+    if (head.objective != Objective::pretrain && head.objective != Objective::masked_lm) continue;
+    const size_t predicted = tokens / 6;
+    floats += predicted * (2 * h + 5 * c.embedding_size) +
+              std::min(predicted, Head::kDecoderRows) * c.vocab_size;
+  }
+  return floats;
+}
+
+/// Matrices in kernel order, and a workspace for each thread.
+size_t BertNetwork::evaluation_floats(size_t threads, size_t longest) const {
+  const Config& c = config();
+  const size_t h = c.hidden_size, i = c.intermediate_size;
+  return c.num_hidden_layers * (4 * h * h + 2 * h * i) +
+         threads * std::max<size_t>(512, longest) * (8 * h + i);
+}
+
+/// Unless a head's decoder is tied to the word table: then each row has a gradient.
+bool BertNetwork::sparse_table(const Layout& layout) const {
+  return std::none_of(heads_.begin(), heads_.end(), [&](const HeadPlan& head) {
+    const auto has = [&](Role role) {
+      const std::string name = tensor_name(role);
+      return layout.find(head.prefix() + name) || layout.find(name);
+    };
+    return has(Role::mlm_dense) && !has(Role::mlm_decoder);
+  });
+}
+
+std::vector<std::string> BertNetwork::file_names(const Parameter& parameter) const {
+  std::vector<std::string> names{file_name(parameter.name, config())};
+  // If the decoder is not tied, transformers reads its own bias instead.
+  if (parameter.name == tensor_name(Role::mlm_bias, Part::bias) &&
+      config().family->saves_decoder_bias && !config().tie_word_embeddings) {
+    names.push_back(file_name(tensor_name(Role::mlm_decoder, Part::bias), config()));
+  }
+  return names;
+}
+
+}  // namespace bert::training

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "training/head.h"
+#include "training/learner.h"
+#include "training/network.h"
+#include "training/parameters.h"
+
+namespace bert::training {
+
+/// BERT as a Network: one or several heads over one trunk.
+class BERT_API BertNetwork : public Network {
+ public:
+  /// The configs of all heads describe the same trunk. `bf16`: computes products in bfloat16.
+  BertNetwork(std::vector<HeadPlan> heads, bool bf16);
+
+  const Config& config() const { return heads_[0].config; }  ///< the first head's
+  const std::vector<HeadPlan>& heads() const { return heads_; }
+
+  Layout layout() const override { return bert_layout(config(), heads_); }
+  std::unique_ptr<Lane> lane(const Layout& layout, float* values, float* gradient) const override;
+  void check(const TrainingBatch& batch) const override;
+  Tally count(const TrainingBatch& batch) const override;
+  double weight(const TrainingBatch& batch) const override { return heads_[batch.head].weight; }
+  double cost(const TrainingBatch& batch, size_t s) const override;
+  size_t pass_floats(size_t tokens, size_t longest) const override;
+  size_t evaluation_floats(size_t threads, size_t longest) const override;
+  bool sparse_table(const Layout& layout) const override;
+  std::vector<std::string> file_names(const Parameter& parameter) const override;
+
+ private:
+  std::vector<HeadPlan> heads_;
+  bool bf16_;
+};
+
+/// A learner of BERT.
+class BERT_API BertLearner : public Learner {
+ public:
+  BertLearner(std::vector<HeadPlan> heads, const LearnerOptions& options)
+      : Learner(std::make_unique<BertNetwork>(std::move(heads), options.bf16), options) {}
+
+  const BertNetwork& bert() const { return static_cast<const BertNetwork&>(network()); }
+  const Config& config() const { return bert().config(); }
+  const std::vector<HeadPlan>& heads() const { return bert().heads(); }
+};
+
+}  // namespace bert::training

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "training/layout.h"
+#include "training/tally.h"
+#include "training/training_batch.h"
+
+namespace bert::training {
+
+/// The size of a step's batch.
+struct StepSize {
+  size_t sequences = 0, tokens = 0;  ///< tokens of sources and targets
+  size_t longest = 0;                ///< tokens of the longest sequence
+};
+
+/// One pass of a step: some neighbouring sequences of one batch.
+struct Pass {
+  LossScale scale;        ///< turns sums over labels into shares of the step's mean losses
+  uint64_t key = 0;       ///< of dropout and of any other draw: made of seed, step and head
+  size_t sequence_0 = 0;  ///< number of the pass's first sequence in the step's batch
+  size_t token_0 = 0;     ///< number of its first token there
+  size_t target_0 = 0;    ///< number of its first target token there
+  int32_t lowest = 0;     ///< tensors of a lower depth (TensorSpec::depth) need no gradient
+};
+
+/// One thread's memory of a network: computes its passes. Parameters and gradient are those that
+/// Network::lane() was given.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+
+  /// Computes the losses of `part` and adds their gradient, times pass.scale, to the lane's
+  /// gradient. A draw (dropout, scheduled sampling) depends only on pass.key and the number of its
+  /// token in the step, never on how the step was cut into passes.
+  virtual Tally learn(const TrainingBatch& part, const Pass& pass) = 0;
+};
+
+/// What a model is to the Learner: its tensors, and how one thread computes loss and gradient.
+/// Everything else (threads, clipping, AdamW, checkpoints, the curve) is the same for all networks
+/// and knows none of them.
+///
+/// Thread rule: const, so threads may share it. A Lane belongs to one thread.
+class BERT_API Network {
+ public:
+  virtual ~Network() = default;
+
+  /// The tensors that are trained, and those that are saved with them but frozen.
+  virtual Layout layout() const = 0;
+
+  /// A lane over `values` and `gradient`, two arrays in the layout's order that outlive it.
+  virtual std::unique_ptr<Lane> lane(const Layout& layout, float* values,
+                                     float* gradient) const = 0;
+
+  /// Throws Error if the network cannot compute this batch: an id outside its vocabulary, a
+  /// sequence that is too long or empty.
+  virtual void check(const TrainingBatch& batch) const = 0;
+
+  /// The labels of a batch, without losses: the means of a step divide by tokens and sequences.
+  virtual Tally count(const TrainingBatch& batch) const = 0;
+
+  /// The factor of this batch's loss in the loss of the step.
+  virtual double weight(const TrainingBatch& /*batch*/) const { return 1; }
+
+  /// The work for sequence `s`, in any unit: threads get equal shares of it.
+  virtual double cost(const TrainingBatch& batch, size_t s) const = 0;
+
+  /// An estimate of the floats that a lane keeps for a pass of so many tokens, without the
+  /// gradient.
+  virtual size_t pass_floats(size_t tokens, size_t longest) const = 0;
+  /// The same for evaluations between the steps.
+  virtual size_t evaluation_floats(size_t /*threads*/, size_t /*longest*/) const { return 0; }
+
+  /// Whether the layout's first tensor is a table of which a step only changes the rows of the
+  /// batch's input_ids. Large vocabularies then cost no time in the other rows.
+  virtual bool sparse_table(const Layout& /*layout*/) const { return false; }
+
+  /// The names that the tensor has in model.safetensors. It is written under each of them, and read
+  /// from the first.
+  virtual std::vector<std::string> file_names(const Parameter& parameter) const {
+    return {parameter.name};
+  }
+};
+
+}  // namespace bert::training
