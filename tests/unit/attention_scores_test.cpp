@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/positions.h"
 #include "training_fixture.h"
 
 namespace bert::training {
@@ -136,6 +137,27 @@ TEST_CASE("softmax of rows: forward and backward equal autograd, extreme scores 
   std::vector<float> hard{1e4f, -1e4f, 0, -kInfinity, -kInfinity, -kInfinity};
   softmax_rows({hard.data(), 2, 3});
   CHECK(hard == std::vector<float>{1, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("sinusoids are those of transformers, in pairs or in halves") {
+  const Fixture f("positions");
+  for (const size_t size : {4, 24, 7}) {
+    for (const auto& [name, order] : {std::pair("halves.", SinusoidOrder::halves),
+                                      {"interleaved.", SinusoidOrder::interleaved}}) {
+      CAPTURE(name);
+      CAPTURE(size);
+      Data wanted(f, name + std::to_string(size));
+      const Sinusoids sinusoids(size, order);
+      std::vector<float> found(size), added(size, 1.f);
+      for (size_t i = 0; i < wanted.rows; ++i) {
+        sinusoids.row(23 * i, found);
+        const float* row = wanted.matrix().row(i);
+        CHECK(found == std::vector<float>(row, row + size));
+      }
+      sinusoids.add(46, {added.data(), 1, size});
+      for (size_t c = 0; c < size; ++c) CHECK(added[c] == 1 + wanted.matrix().row(2)[c]);
+    }
+  }
 }
 
 }  // namespace bert::training

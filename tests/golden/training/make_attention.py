@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What PyTorch's autograd says of the scores of attention, in fp64: attention-scores.safetensors.
+"""What PyTorch's autograd says of the scores of attention, in fp64: attention-scores.safetensors;
+and the sinusoids of transformers: positions.safetensors.
 
     pip install -r ../requirements.txt && python make_attention.py
 """
 
 import torch
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
 from make_training import leaf, record, write
 
@@ -35,5 +37,20 @@ def make_scores():
     write({k: v.float().contiguous().clone() for k, v in tensors.items()}, "attention-scores")
 
 
+def make_positions():
+    """Marian's table of transformers, and the paper's with the same numbers in pairs; an even and an odd size."""
+    tensors = {}
+    for size in (4, 24, 7):
+        halves = MarianSinusoidalPositionalEmbedding(70, size)
+        with torch.no_grad():
+            halves.weight.copy_(halves.create_weight())
+        sines = (size + 1) // 2
+        pairs = torch.empty(70, size)
+        pairs[:, 0::2], pairs[:, 1::2] = halves.weight[:, :sines], halves.weight[:, sines:]
+        tensors[f"halves.{size}"], tensors[f"interleaved.{size}"] = halves.weight.detach()[::23], pairs.detach()[::23]
+    write({k: v.contiguous().clone() for k, v in tensors.items()}, "positions")
+
+
 if __name__ == "__main__":
+    make_positions()
     make_scores()
