@@ -205,6 +205,10 @@ size_t Charsmap::next_cluster(std::string_view text, size_t i, Writer& writer) c
   return end;
 }
 
+Charsmap::Match Charsmap::longest(std::string_view text) const {
+  return find(text.substr(0, kMostKeyBytes), true);
+}
+
 bool Charsmap::normalize(const NormalText& in, NormalText& out) const {
   const std::string_view text = in.text;
   Writer writer(in, out);
@@ -215,7 +219,7 @@ bool Charsmap::normalize(const NormalText& in, NormalText& out) const {
       ++i;  // a cluster of its own
     } else if (rule_ == Rule::clusters) {
       i = next_cluster(text, i, writer);
-    } else if (const Match match = find(text.substr(i, kMostKeyBytes), true); match.length > 0) {
+    } else if (const Match match = longest(text.substr(i)); match.length > 0) {
       writer.change(i, i + match.length, match.replacement);
       i += match.length;
     } else {

@@ -36,12 +36,14 @@ class Charsmap {
   /// the reference's alignment. `in` and `out` are two objects.
   bool normalize(const NormalText& in, NormalText& out) const;
 
- private:
   /// An entry that a text begins with, by its key's length; 0: there is none.
   struct Match {
     size_t length = 0;
     std::string_view replacement;
   };
+  Match longest(std::string_view text) const;
+
+ private:
   class Writer;
 
   void check(std::string_view where) const;

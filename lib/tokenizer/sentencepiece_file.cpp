@@ -146,6 +146,9 @@ void read_trainer_spec(Message message, SentencePieceFile& file) {
       case 43:
         file.pad_id = message.integer();
         break;
+      case 44:
+        file.unk_surface = message.text();
+        break;
       case 45:
         file.unk_piece = message.text();
         break;
@@ -181,6 +184,12 @@ void read_normalizer_spec(Message message, SentencePieceFile& file) {
   }
 }
 
+void read_denormalizer_spec(Message message, SentencePieceFile& file) {
+  while (message.next()) {
+    if (message.number() == 2) file.has_denormalizer = !message.bytes().empty();
+  }
+}
+
 }  // namespace
 
 SentencePieceFile parse_sentencepiece(std::string_view bytes, std::string_view where) {
@@ -196,6 +205,9 @@ SentencePieceFile parse_sentencepiece(std::string_view bytes, std::string_view w
         break;
       case 3:
         read_normalizer_spec(message.message("NormalizerSpec"), file);
+        break;
+      case 5:
+        read_denormalizer_spec(message.message("denormalizer NormalizerSpec"), file);
         break;
     }
   }

@@ -30,11 +30,13 @@ struct SentencePieceFile {
   std::string bos_piece = "<s>";
   std::string eos_piece = "</s>";
   std::string pad_piece = "<pad>";
+  std::string unk_surface = " \xE2\x81\x87 ";  ///< what an unknown piece is written as
 
   std::string charsmap;  ///< bytes for Charsmap; "": characters stay as they are
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
+  bool has_denormalizer = false;  ///< characters are replaced in decoded text
 };
 
 /// Throws Error (no_input, data) naming the file.

@@ -9,6 +9,7 @@
 #include "tokenizer/clean_up.h"
 #include "tokenizer/composed.h"
 #include "tokenizer/decoder.h"
+#include "tokenizer/named_pieces.h"
 #include "tokenizer/offset_trimmer.h"
 #include "tokenizer/tokenizer_files.h"
 #include "tokenizer/truncation.h"
@@ -32,10 +33,11 @@ struct Tokenizer::State {
 
   const uint64_t serial;  ///< tells tokenizers apart, also those that lived at the same address
   TokenizerFiles files;
-  std::optional<Composed> composed;    ///< either this ..
-  std::optional<WordPiece> wordpiece;  ///< .. or this one
-  AddedTokenMatcher raw;               ///< added tokens of the text as it is
-  AddedTokenMatcher normalized;        ///< of the normalised text
+  std::optional<Composed> composed;  ///< one of these three
+  std::optional<NamedPieces> named;
+  std::optional<WordPiece> wordpiece;
+  AddedTokenMatcher raw;         ///< added tokens of the text as it is
+  AddedTokenMatcher normalized;  ///< of the normalised text
   OffsetTrimmer trimmer;
   Decoder decoder;
   WordMarks marks;
@@ -56,16 +58,22 @@ struct Tokenizer::State {
 };
 
 struct Tokenizer::Scratch::State {
-  State(const std::optional<Composed>& parts, const std::optional<WordPiece>& words) {
-    if (parts) composed.emplace(*parts);
-    if (words) wordpiece.emplace(*words);
+  explicit State(const Tokenizer::State& tokenizer) {
+    if (tokenizer.composed) composed.emplace(*tokenizer.composed);
+    if (tokenizer.named) named.emplace();
+    if (tokenizer.wordpiece) wordpiece.emplace(*tokenizer.wordpiece);
   }
   /// Words so far in the text, and invalid parts of UTF-8.
-  int32_t& next_word() { return composed ? composed->next_word : wordpiece->next_word; }
-  size_t replaced() const { return composed ? composed->replaced : wordpiece->replaced; }
+  int32_t& next_word() {
+    return composed ? composed->next_word : named ? named->next_word : wordpiece->next_word;
+  }
+  size_t replaced() const {
+    return composed ? composed->replaced : named ? named->replaced : wordpiece->replaced;
+  }
 
-  std::optional<Composed::Scratch> composed;    ///< either this ..
-  std::optional<WordPiece::Scratch> wordpiece;  ///< .. or this one
+  std::optional<Composed::Scratch> composed;  ///< one of these three
+  std::optional<NamedPieces::Scratch> named;
+  std::optional<WordPiece::Scratch> wordpiece;
   PieceBuffer buffer;
   std::vector<NormalizedChar> chars;
   std::vector<Piece> first;   ///< pieces of the text
@@ -83,6 +91,8 @@ Tokenizer::State::State(TokenizerFiles read)
   if (files.parts) {
     composed.emplace(*files.parts, files.vocab, files.wordpiece.unk_id);
     *files.parts = {};  // their tables are in the model
+  } else if (files.sentencepiece) {
+    named.emplace(files.sentencepiece, files.vocab, files.wordpiece.unk_id);
   } else {
     wordpiece.emplace(files.vocab, files.wordpiece);
   }
@@ -133,6 +143,10 @@ void Tokenizer::State::segment(std::string_view text, size_t begin, size_t end, 
                                Tokenizer::Scratch::State& buffers, PieceBuffer& out) const {
   if (composed) {
     composed->run(text, begin, end, literal, *buffers.composed, out);
+    return;
+  }
+  if (named) {
+    named->run(text, begin, end, *buffers.named, out);
     return;
   }
   WordPiece::Scratch& scratch = *buffers.wordpiece;
@@ -194,6 +208,12 @@ Tokenizer Tokenizer::open(const std::string& directory) {
   return tokenizer;
 }
 
+Tokenizer Tokenizer::open_target(const std::string& directory) {
+  Tokenizer tokenizer;
+  tokenizer.state_ = std::make_unique<const State>(read_target_files(directory));
+  return tokenizer;
+}
+
 Tokenizer Tokenizer::open_alone(const std::string& directory) {
   Tokenizer tokenizer;
   tokenizer.state_ = std::make_unique<const State>(read_tokenizer_alone(directory));
@@ -203,7 +223,7 @@ Tokenizer Tokenizer::open_alone(const std::string& directory) {
 /// The scratch's buffers, made for this tokenizer on first use.
 Tokenizer::Scratch::State& Tokenizer::prepare(Scratch& scratch) const {
   if (!scratch.state_ || scratch.state_->owner != state_->serial) {
-    scratch.state_ = std::make_unique<Scratch::State>(state_->composed, state_->wordpiece);
+    scratch.state_ = std::make_unique<Scratch::State>(*state_);
     scratch.state_->owner = state_->serial;
   }
   return *scratch.state_;
@@ -230,6 +250,7 @@ size_t Tokenizer::run(std::string_view text, bool literal, size_t portion, Scrat
   }
   out.start(&sink, std::min(portion, kPortion), std::move(trim));
   if (scratch.composed) state_->composed->start(*scratch.composed);
+  if (scratch.named) state_->named->start(*scratch.named);
   if (scratch.wordpiece) state_->wordpiece->start(*scratch.wordpiece);
   size_t begin = 0;
   size_t from = 0;
@@ -354,15 +375,22 @@ void Tokenizer::encode_pair_windows(std::string_view question, std::string_view 
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
-  std::vector<std::string> tokens;
+  std::vector<NamedPieces::Token> tokens;
   for (const int32_t id : ids) {
     const std::string_view piece = token(id);
     if (piece.empty()) continue;
     // A special token that normalising respells is not known as one here, as in the reference.
-    if (skip_special_tokens && is_special(id) && !state_->respelled.contains(id)) continue;
-    tokens.emplace_back(piece);
+    const bool special = is_special(id) && !state_->respelled.contains(id);
+    if (!skip_special_tokens || !special) tokens.push_back({piece, special});
   }
-  std::string text = state_->decoder.decode(std::move(tokens));
+  std::string text;
+  if (state_->named) {
+    text = state_->named->decode(tokens);
+  } else {
+    std::vector<std::string> spellings;
+    for (const auto& [piece, special] : tokens) spellings.emplace_back(piece);
+    text = state_->decoder.decode(std::move(spellings));
+  }
   return state_->files.text_cleanup ? clean_up_text(std::move(text)) : text;
 }
 

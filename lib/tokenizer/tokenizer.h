@@ -47,13 +47,16 @@ class BERT_API Tokenizer {
     std::unique_ptr<State> state_;
   };
 
-  /// Reads tokenizer.json if there is one, else vocab.json and merges.txt, else vocab.txt, with
-  /// tokenizer_config.json and special_tokens_map.json. Throws Error (no_input, data, unsupported)
+  /// Reads source.spm and vocab.json if the former is there (Marian), else tokenizer.json, else
+  /// vocab.json and merges.txt, else vocab.txt, with tokenizer_config.json and
+  /// special_tokens_map.json. Throws Error (no_input, data, unsupported)
   /// naming the file.
   static Tokenizer open(const std::string& directory);
   /// Reads tokenizer.json and no other file, as the library tokenizers does: no special tokens
   /// stand around a text. model_max_length() is where the file truncates.
   static Tokenizer open_alone(const std::string& directory);
+  /// As open(), but of Marian's two tokenizers that of the target; see TranslationTokenizers.
+  static Tokenizer open_target(const std::string& directory);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();

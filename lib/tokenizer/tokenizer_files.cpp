@@ -31,7 +31,8 @@ constexpr const char* kSentencePieceFiles[] = {"sentencepiece.bpe.model", "spiec
 /// Reads the files of one directory; the order of its steps is that of the reference.
 class Reader {
  public:
-  Reader(const std::string& directory, bool alone) : directory_(directory), alone_(alone) {}
+  Reader(const std::string& directory, bool alone, bool target = false)
+      : directory_(directory), alone_(alone), target_(target) {}
   TokenizerFiles read();
 
  private:
@@ -50,6 +51,8 @@ class Reader {
   void use_vocab_txt();
   void use_vocab_json();
   void use_sentencepiece(const std::string& name);
+  void use_marian();
+  void want_named(const std::vector<std::optional<std::string>>& names);
   void use_tokenizer_json();
   void settle_class(const TokenizerJson& json);
   void use_frame(TokenizerJson& json);
@@ -66,6 +69,7 @@ class Reader {
 
   std::string directory_;
   const bool alone_;    ///< tokenizer.json says all, whatever stands beside it
+  const bool target_;   ///< of Marian's two tokenizers that of the target
   std::string source_;  ///< the file that the vocabulary came from
   TokenizerFiles files_;
   struct Wanted {
@@ -83,6 +87,7 @@ class Reader {
     std::optional<bool> split_by_punct;
     std::optional<bool> add_prefix_space;
     std::optional<bool> trim_offsets;
+    std::optional<bool> separate_vocabs;
   } flags_;
   std::optional<SentencePieceClass> sentencepiece_;  ///< what a model of sentencepiece is read as
   std::optional<std::string> bos_token_, eos_token_;
@@ -113,8 +118,10 @@ TokenizerFiles Reader::read() {
   const bool words = file_exists(path("vocab.txt"));
   const auto* model = std::find_if(std::begin(kSentencePieceFiles), std::end(kSentencePieceFiles),
                                    [&](const char* name) { return file_exists(path(name)); });
-  const bool pieces = !json && !merges && !words && model != std::end(kSentencePieceFiles);
-  if (!json && !merges && !words && !pieces) {
+  const bool marian = !alone_ && file_exists(path("source.spm"));
+  const bool pieces =
+      !marian && !json && !merges && !words && model != std::end(kSentencePieceFiles);
+  if (!marian && !json && !merges && !words && !pieces) {
     throw Error(Error::Kind::no_input, directory_,
                 "has no tokenizer.json, no vocab.json with merges.txt, no vocab.txt and no model "
                 "of sentencepiece");
@@ -123,7 +130,9 @@ TokenizerFiles Reader::read() {
                      !file_exists(path("config.json")));
   if (bare_) class_ = Class::as_written;
   if (!alone_) read_config();
-  if (json) {
+  if (marian) {
+    use_marian();
+  } else if (json) {
     use_tokenizer_json();
   } else if (merges) {
     use_vocab_json();
@@ -134,7 +143,7 @@ TokenizerFiles Reader::read() {
   }
   settle_special_tokens();
   settle_frames();
-  if (!files_.parts) check_case();
+  if (!files_.parts && !files_.sentencepiece) check_case();
   return std::move(files_);
 }
 
@@ -171,9 +180,9 @@ void Reader::choose_class(Json config) {
                                          "DPRReaderTokenizer"};
   static constexpr std::array kOfRoberta = {"RobertaTokenizer", "LongformerTokenizer",
                                             "BartTokenizer", "GPT2Tokenizer", "DebertaTokenizer"};
-  static constexpr std::array kAsWritten = {"XLMRobertaTokenizer", "CamembertTokenizer",
-                                            "AlbertTokenizer",     "DebertaV2Tokenizer",
-                                            "BigBirdTokenizer",    "RemBertTokenizer"};
+  static constexpr std::array kAsWritten = {
+      "XLMRobertaTokenizer", "CamembertTokenizer", "AlbertTokenizer", "DebertaV2Tokenizer",
+      "BigBirdTokenizer",    "RemBertTokenizer",   "MarianTokenizer"};
   static constexpr std::array kOfAny = {"PreTrainedTokenizer", "TokenizersBackend",
                                         "RetriBertTokenizer", "NezhaTokenizer", "ErnieTokenizer"};
   const auto name = config.find("tokenizer_class");
@@ -241,6 +250,7 @@ void Reader::read_flags(Json config) {
     flags_.handle_chinese_chars = get("tokenize_chinese_chars");
     flags_.strip_accents = get("strip_accents");
   }
+  flags_.separate_vocabs = get("separate_vocabs");
   files_.text_cleanup = json_flag(config, "clean_up_tokenization_spaces", false);
   if (const auto limit = config.find("model_max_length"); limit && !limit->is_null()) {
     const double value = limit->as_double();
@@ -402,6 +412,59 @@ void Reader::use_sentencepiece(const std::string& name) {
   files_.decoders = made.parts.decoders;
   files_.parts = std::move(made.parts);
   for (AddedToken& token : made.added) wanted_.push_back({std::move(token), {}, source_});
+}
+
+/// Marian's tokenizer of the source or of the target, as MarianTokenizer is composed.
+void Reader::use_marian() {
+  if (class_named_ && class_name_ != "MarianTokenizer" && !any_class_) {
+    throw Error(Error::Kind::unsupported, path("source.spm"),
+                fmt::format("is read for MarianTokenizer, not for {}", printable(class_name_)));
+  }
+  class_ = Class::as_written;
+  const bool own = target_ && flags_.separate_vocabs.value_or(false);
+  source_ = path(own ? "target_vocab.json" : "vocab.json");
+  const JsonDocument document = JsonDocument::open(source_, kLargestVocabulary, kManyKeys);
+  files_.vocab = read_vocabulary(document.root(), Vocab("", 0));
+  const std::string model = path(target_ ? "target.spm" : "source.spm");
+  SentencePieceFile file = read_sentencepiece_file(model);
+  if (file.has_denormalizer) {
+    throw Error(Error::Kind::unsupported, model,
+                "has a denormalizer_spec with replacements, which is not supported");
+  }
+  files_.sentencepiece = std::make_shared<const SentencePiece>(std::move(file), model);
+  if (!named_.contains(&files_.unk_token)) files_.unk_token = "<unk>";
+  if (!named_.contains(&files_.pad_token)) files_.pad_token = "<pad>";
+  if (files_.vocab.find(files_.unk_token) < 0) no_token(files_.unk_token);
+  const std::string eos = eos_token_.value_or("</s>");
+  const auto named = [&](const std::string& name) {
+    return named_.contains(&name) ? std::optional(name) : std::nullopt;
+  };
+  want_named({bos_token_, eos, files_.unk_token, named(files_.sep_token), files_.pad_token,
+              named(files_.cls_token), named(files_.mask_token)});
+  if (files_.vocab.find(eos) < 0) no_token(eos);
+  files_.frames.single.after = files_.frames.pair.after = {{eos, 0, -1}};
+  if (!named(files_.sep_token)) files_.sep_token = eos;
+}
+
+/// Special tokens with a name, which get ids in this order where the vocabulary has none for them,
+/// before others without an id.
+void Reader::want_named(const std::vector<std::optional<std::string>>& names) {
+  auto place = std::find_if(wanted_.begin(), wanted_.end(), [](const Wanted& w) { return !w.id; });
+  for (const std::optional<std::string>& name : names) {
+    if (!name) continue;
+    const auto known = std::find_if(place, wanted_.end(),
+                                    [&](const Wanted& w) { return w.token.content == *name; });
+    if (known == wanted_.end()) {
+      AddedToken token;
+      token.content = *name;
+      token.special = true;
+      place = wanted_.insert(place, {std::move(token), std::nullopt, source_});
+    } else {
+      std::rotate(place, known, known + 1);
+    }
+    ++place;
+  }
+  for (Wanted& wanted : wanted_) wanted.token.normalized = false;
 }
 
 void Reader::use_tokenizer_json() {
@@ -590,7 +653,7 @@ void Reader::settle_special_tokens() {
       if (name == &files_.unk_token && needs_unk) no_token(*name);
       continue;
     }
-    if (alone_) continue;
+    if (alone_ || (files_.sentencepiece && !named_.contains(name))) continue;
     if (files_.parts && (bare_ || any_class_) && !named_.contains(name)) continue;
     AddedToken token;
     token.content = *name;
@@ -654,6 +717,10 @@ void Reader::check_case() {
 
 TokenizerFiles read_tokenizer_files(const std::string& directory) {
   return Reader(directory, false).read();
+}
+
+TokenizerFiles read_target_files(const std::string& directory) {
+  return Reader(directory, false, true).read();
 }
 
 TokenizerFiles read_tokenizer_alone(const std::string& directory) {

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/frame.h"
+#include "tokenizer/sentencepiece.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/vocab.h"
 #include "tokenizer/wordpiece.h"
@@ -18,6 +20,8 @@ struct TokenizerFiles {
   Vocab vocab{"##", 0};
   /// What the tokenizer is composed of; without it, it is BERT's (WordPiece), as `wordpiece` says.
   std::optional<TokenizerParts> parts;
+  /// Or it is a model of sentencepiece whose pieces have the ids of `vocab` (NamedPieces).
+  std::shared_ptr<const SentencePiece> sentencepiece;
   WordPieceOptions wordpiece;
   std::vector<DecoderPart> decoders;
   bool has_decoder = true;  ///< without one decode() puts blanks between the tokens
@@ -38,10 +42,13 @@ struct TokenizerFiles {
   std::vector<std::string> warnings;
 };
 
-/// Reads tokenizer.json, else vocab.json and merges.txt, else vocab.txt, then
-/// tokenizer_config.json, special_tokens_map.json and added_tokens.json. Throws Error (no_input,
-/// data, unsupported) naming the file.
+/// Reads source.spm and vocab.json, else tokenizer.json, else vocab.json and merges.txt, else
+/// vocab.txt, then tokenizer_config.json, special_tokens_map.json and added_tokens.json. Throws
+/// Error (no_input, data, unsupported) naming the file.
 TokenizerFiles read_tokenizer_files(const std::string& directory);
+
+/// The same with target.spm, and target_vocab.json where there is one.
+TokenizerFiles read_target_files(const std::string& directory);
 
 /// Reads tokenizer.json and no other file; see Tokenizer::open_alone.
 TokenizerFiles read_tokenizer_alone(const std::string& directory);

@@ -27,6 +27,7 @@ std::string mark_of(const TokenizerFiles& files) {
 
 WordMarks::WordMarks(const TokenizerFiles& files) {
   if (files.parts) mark_ = mark_of(files);
+  if (files.sentencepiece) mark_ = SentencePiece::kBlank;
   beginnings_ = !mark_.empty();
   if (!beginnings_) {
     const bool bpe = files.parts && files.parts->model.kind == SubwordPart::Kind::bpe;

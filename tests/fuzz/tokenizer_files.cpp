@@ -13,13 +13,19 @@
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames = {"vocab.txt",
-                                                    "vocab.json",
-                                                    "merges.txt",
-                                                    "tokenizer.json",
-                                                    "tokenizer_config.json",
-                                                    "special_tokens_map.json",
-                                                    "added_tokens.json"};
+constexpr std::array<std::string_view, 13> kNames = {"vocab.txt",
+                                                     "source.spm",
+                                                     "target.spm",
+                                                     "target_vocab.json",
+                                                     "spiece.model",
+                                                     "sentencepiece.bpe.model",
+                                                     "spm.model",
+                                                     "vocab.json",
+                                                     "merges.txt",
+                                                     "tokenizer.json",
+                                                     "tokenizer_config.json",
+                                                     "special_tokens_map.json",
+                                                     "added_tokens.json"};
 
 void require(bool condition) {
   if (!condition) std::abort();

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "base/export.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+
+/// The two tokenizers of a model that reads one language and writes another.
+///
+/// A directory with source.spm is Marian's, and both are what MarianTokenizer of transformers 5.23
+/// is for a text and for a `text_target`: pieces of source.spm or target.spm, their ids from
+/// vocab.json (of the target from target_vocab.json, if tokenizer_config.json says
+/// separate_vocabs), </s> behind them. A text may begin with a language's code, ">>fr<<". The
+/// target decodes by target.spm: its pieces are those that the model wrote. transformers decodes by
+/// source.spm unless it is told otherwise, which differs where the two files treat a spelling
+/// otherwise. Special tokens of the target are those of its own vocabulary.
+///
+/// Any other directory has one tokenizer, and both are that one.
+///
+/// Thread rule: as Tokenizer.
+struct BERT_API TranslationTokenizers {
+  Tokenizer source;
+  Tokenizer target;
+
+  /// Throws Error (no_input, data, unsupported) naming the file.
+  static TranslationTokenizers open(const std::string& directory);
+};
+
+}  // namespace bert
