@@ -176,9 +176,10 @@ Weights Weights::open(const std::string& directory, const Config& config) {
   return {open_tensor_files(directory), config};
 }
 
-Weights Weights::of(std::vector<TensorView> tensors, const Config& config) {
+Weights Weights::of(std::vector<TensorView> tensors, const Config& config,
+                    const std::string& path) {
   TensorFiles source;
-  source.path = config.path;
+  source.path = path.empty() ? config.path : path;
   source.tensors = std::move(tensors);
   return {std::move(source), config};
 }

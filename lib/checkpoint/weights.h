@@ -56,7 +56,9 @@ class BERT_API Weights {
   /// that the config lacks.
   static Weights open(const std::string& directory, const Config& config);
   /// Of tensors that lie in memory, under names that a file could give them; they must outlive it.
-  static Weights of(std::vector<TensorView> tensors, const Config& config);
+  /// `path` stands for their file in messages; without one the config's does.
+  static Weights of(std::vector<TensorView> tensors, const Config& config,
+                    const std::string& path = "");
   Weights(Weights&&) noexcept;
   Weights& operator=(Weights&&) noexcept;
   ~Weights();

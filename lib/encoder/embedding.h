@@ -29,6 +29,11 @@ class Embedding {
   void operator()(const PackedBatch& batch, Matrix output, Buffer& scratch,
                   LinearScratch& linear_scratch) const;
 
+  /// The same of single tokens of type 0: token t stands at place positions[t] of its text, both
+  /// [T]. A token of padding, where positions begin behind it, does not shift those that follow.
+  void at(std::span<const int32_t> ids, std::span<const size_t> positions, Matrix output,
+          Buffer& scratch, LinearScratch& linear_scratch) const;
+
   /// Whether the batch has tokens of padding, behind which positions of this model are shifted.
   bool has_padding(const PackedBatch& batch) const;
 
@@ -36,7 +41,13 @@ class Embedding {
   void word_vector(int32_t id, std::span<float> out) const;
 
  private:
+  /// Word, token type and position vectors of one token, added.
+  void add_up(int32_t id, size_t type, size_t position_row, float* out) const;
+  /// What stands behind the sum [T, E].
+  void finish(Matrix sum, Matrix output, LinearScratch& linear_scratch) const;
+
   TensorView word_;
+  float scale_ = 1;  ///< of word vectors
   size_t first_position_ = 0;
   std::vector<float> position_;
   std::vector<float> token_type_;

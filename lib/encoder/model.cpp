@@ -59,8 +59,8 @@ Model Model::open(const std::string& directory, std::optional<Precision> wanted,
   return make(directory, Checkpoint::open(directory, head), wanted, many_rows);
 }
 
-Model Model::of(Checkpoint checkpoint) {
-  return make("", std::move(checkpoint), Precision::f32, false);
+Model Model::of(Checkpoint checkpoint, std::optional<Precision> precision) {
+  return make("", std::move(checkpoint), precision, false);
 }
 
 Model Model::make(const std::string& directory, Checkpoint checkpoint,
@@ -69,7 +69,7 @@ Model Model::make(const std::string& directory, Checkpoint checkpoint,
   Precision precision = wanted.value_or(weights.precision());
   const Precision encoder = precision == Precision::f32 ? Precision::split : precision;
   if (many_rows) precision = encoder;
-  if (encoder == Precision::int8 && weights.precision() != Precision::int8) {
+  if (!directory.empty() && encoder == Precision::int8 && weights.precision() != Precision::int8) {
     weights.use_input_factors(input_factors(directory, name));
   }
   auto state = std::make_unique<State>();

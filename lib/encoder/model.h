@@ -33,8 +33,8 @@ class BERT_API Model {
   static Model open(const std::string& directory, std::optional<Precision> precision = {},
                     const HeadChoice& head = {}, bool many_rows = false);
   /// Of weights that are open already, with the head that is chosen there; computed as open() does
-  /// in f32.
-  static Model of(Checkpoint checkpoint);
+  /// in f32, or in this precision.
+  static Model of(Checkpoint checkpoint, std::optional<Precision> precision = Precision::f32);
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

@@ -326,13 +326,16 @@ Config Config::open(const std::string& directory) {
 }
 
 Config Config::parse(std::string_view json, const std::string& path) {
-  Config config;
-  config.path = path;
   const JsonDocument document = JsonDocument::parse(json, path);
   const Json root = document.root();
+  return read(root, path, family_of(root, architectures_of(root)));
+}
+
+Config Config::read(const Json& root, const std::string& path, const Family& family) {
+  Config config;
+  config.path = path;
   config.architectures = architectures_of(root);
-  config.family = &family_of(root, config.architectures);
-  const Family& family = *config.family;
+  config.family = &family;
   refuse_variants(root, family);
   read_sizes(root, config);
   config.layer_norm_eps = epsilon_at(root, family);

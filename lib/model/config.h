@@ -12,6 +12,8 @@
 
 namespace bert {
 
+class Json;
+
 /// What config.json says of a head.
 struct HeadConfig {
   std::vector<std::string> architectures;
@@ -68,6 +70,7 @@ struct BERT_API Config : HeadConfig {
   size_t conv_kernel_size = 0;   ///< of DeBERTa's convolution behind the first layer; 0: none
   size_t conv_groups = 1;
   bool position_table = true;
+  float embedding_scale = 1;            ///< that word vectors are multiplied by
   Rotary rotary, local_rotary;          ///< of layers that see all, and of local ones
   std::vector<bool> local_layers = {};  ///< [L], or empty: which layers see near tokens only
   Disentangled disentangled;
@@ -125,6 +128,9 @@ struct BERT_API Config : HeadConfig {
   static Config open(const std::string& directory);
   /// The same of a text; `path` stands for the file in messages.
   static Config parse(std::string_view json, const std::string& path);
+
+  /// The same of an object in a file, as a model of this family whatever its model_type says.
+  static Config read(const Json& object, const std::string& path, const Family& family);
 
   /// Throws Error(data) naming the sizes that the file lacks. Weights do not tell how many heads or
   /// layers belong to them: a model of the wrong ones gives numbers that look right.

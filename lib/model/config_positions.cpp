@@ -177,6 +177,7 @@ void read_positions(const Json& root, Config& config) {
   }
   switch (config.family->positions) {
     case Positions::table:
+    case Positions::waves:
       break;
     case Positions::rotary:
       config.position_table = false;

@@ -54,6 +54,7 @@ enum class Positions {
   table,   ///< a vector for each place, added to the word's
   rotary,  ///< queries and keys are turned by their place (Su et al. 2021)
   chosen,  ///< config.json says whether there is a table (DeBERTa)
+  waves,   ///< a table of sines and cosines, which the file need not have (Vaswani et al. 2017)
 };
 
 /// Where a layer's norms stand.
@@ -115,6 +116,8 @@ struct Family {
   std::array<std::string_view, 2> rotary_theta_keys = {"rope_theta"};
   NormPlace norms = NormPlace::after;
   bool gated = false;            ///< the feed-forward net is gated (Shazeer 2020)
+  bool embedding_norm = true;    ///< the embeddings have one
+  bool cross_attention = false;  ///< its layers are a decoder's: they look at a source, too
   bool projects_always = false;  ///< from E to H, even if both are the same
   bool projects_first = false;   ///< from E to H before the embeddings' norm, without a bias
   bool pooler = false;
@@ -146,6 +149,12 @@ BERT_API std::span<const Family> families();
 BERT_API const Family* find_family(std::string_view model_type);
 /// "bert, distilbert, .. or mpnet", for messages.
 std::string family_list();
+/// The family of one half of an encoder-decoder model, which are no models of their own. Marian's;
+/// and that of a decoder of this model_type, nullptr if there is none.
+const Family& marian_half(bool decoder);
+const Family* decoder_family(std::string_view model_type);
+/// "bert, roberta, ..": the types that decoder_family knows.
+std::string decoder_family_list();
 /// nullptr: the name of one of transformers' classes tells none.
 const Family* family_of_class(std::string_view class_name);
 

@@ -65,6 +65,16 @@ constexpr Module kModules[] = {
      true},
     {Role::attention_norm, "attention.output.LayerNorm", Place::layer, Form::norm, Size::H,
      Size::one},
+    {Role::cross_query, "crossattention.self.query", Place::layer, Form::linear, Size::H, Size::H,
+     true},
+    {Role::cross_key, "crossattention.self.key", Place::layer, Form::linear, Size::H, Size::H,
+     true},
+    {Role::cross_value, "crossattention.self.value", Place::layer, Form::linear, Size::H, Size::H,
+     true},
+    {Role::cross_output, "crossattention.output.dense", Place::layer, Form::linear, Size::H,
+     Size::H, true},
+    {Role::cross_norm, "crossattention.output.LayerNorm", Place::layer, Form::norm, Size::H,
+     Size::one},
     {Role::intermediate, "intermediate.dense", Place::layer, Form::linear, Size::I, Size::H, true},
     {Role::up, "intermediate.up", Place::layer, Form::linear, Size::I, Size::H, true},
     {Role::output, "output.dense", Place::layer, Form::linear, Size::H, Size::I, true},
@@ -196,6 +206,14 @@ bool has_module(const Config& config, Role role, size_t layer) {
       return config.position_table;
     case Role::token_type_embeddings:
       return config.type_vocab_size > 0;
+    case Role::embedding_norm:
+      return config.family->embedding_norm;
+    case Role::cross_query:
+    case Role::cross_key:
+    case Role::cross_value:
+    case Role::cross_output:
+    case Role::cross_norm:
+      return config.family->cross_attention;
     case Role::embedding_projection:
       return config.family->projects_always || config.embedding_size != config.hidden_size;
     case Role::relative_attention_bias:

@@ -32,8 +32,13 @@ enum class Role : uint8_t {
   position_query,  ///< and to queries
   attention_output,
   attention_norm,  ///< behind attention and its residual, or before it
-  intermediate,    ///< of a gated net: its gate
-  up,              ///< of a gated net: what the gate is multiplied by
+  cross_query,     ///< of a decoder's attention to its source
+  cross_key,
+  cross_value,
+  cross_output,
+  cross_norm,
+  intermediate,  ///< of a gated net: its gate
+  up,            ///< of a gated net: what the gate is multiplied by
   output,
   output_norm,  ///< behind the feed-forward net and its residual, or before it
   final_norm,   ///< behind the last layer, where norms stand before
@@ -76,6 +81,8 @@ struct TensorSpec {
 
 /// Query, key and value, which are one matrix to the product.
 inline constexpr Role kQueryKeyValue[] = {Role::query, Role::key, Role::value};
+/// What a decoder makes of each vector of its source.
+inline constexpr Role kCrossKeyValue[] = {Role::cross_key, Role::cross_value};
 /// The two of a gated net, which are one, too.
 inline constexpr Role kGateUp[] = {Role::intermediate, Role::up};
 

@@ -71,6 +71,22 @@ struct AttentionTask {
   size_t probabilities_stride = 0;
 };
 
+/// One query of each head and the keys it looks at; see ops/look.h.
+struct LookTask {
+  const float* q = nullptr;            ///< [heads, d]
+  const float* const* keys = nullptr;  ///< [n]: where the key [heads, d] of each place lies
+  size_t values = 0;                   ///< floats from a place's key to its value
+  size_t n = 0, heads = 1, d = 0;
+  float scale = 1;
+  float* out = nullptr;      ///< [heads, d]
+  float* scratch = nullptr;  ///< [n]
+  /// Or nullptr: the scaled scores and their softmax of each head, that of head h at h times
+  /// shown_stride.
+  float* scores = nullptr;
+  float* weights = nullptr;
+  size_t shown_stride = 0;
+};
+
 struct KernelTable {
   /// Transposes 16 rows of k values of a float type (nullptr: a row of zeros) to a panel [k][16] of
   /// floats.
@@ -104,6 +120,7 @@ struct KernelTable {
   void (*softmax)(float* x, size_t n);
   float (*dot)(const float* a, const float* b, size_t n);
   void (*attention)(const AttentionTask&);
+  void (*look)(const LookTask&);
 
   /// The next three are for products of training, if there is gemm_bf16: there both sides change
   /// each time. Writes columns [0, n) of x [k, ..] as a panel of the bf16 layout, n <= 16; the

@@ -16,6 +16,8 @@ inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 #include "ops/kernels/convert_impl.h"
 //
 #include "ops/kernels/attention_impl.h"
+//
+#include "ops/kernels/look_impl.h"
 
 /// The table of a set without products of bf16. K computes products of int8; to_int8 writes values
 /// of `int8_bytes`.
@@ -40,5 +42,6 @@ KernelTable table_with(void (*to_int8)(const float*, size_t, void*, Int8Scale*),
           .softmax = softmax_impl,
           .dot = dot_impl,
           .attention = attention_impl,
+          .look = look_impl,
           .int8_bytes = int8_bytes};
 }

@@ -1,0 +1,122 @@
+#include "model/seq2seq_config.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "io/json.h"
+#include "model/config_keys.h"
+#include "model/names.h"
+
+namespace bert {
+namespace {
+
+using namespace config_keys;
+
+constexpr std::string_view kEncoderDecoder = "encoder-decoder";
+constexpr std::string_view kEncoderPrefix = "encoder.", kDecoderPrefix = "decoder.";
+/// Marian's word vectors where both halves share them, and where each half has its own.
+constexpr std::string_view kSharedWords = "model.shared.weight", kWords = "embed_tokens.weight";
+
+std::optional<Seq2SeqKind> kind_of(const Json& root) {
+  const auto type = root.is_object() ? find(root, {"model_type"}) : std::nullopt;
+  if (!type || !type->is_string()) return std::nullopt;
+  if (type->as_string() == marian_half(false).model_type) return Seq2SeqKind::marian;
+  if (type->as_string() == kEncoderDecoder) return Seq2SeqKind::encoder_decoder;
+  return std::nullopt;
+}
+
+void read_marian(const Json& root, Seq2SeqConfig& config) {
+  config.encoder = Config::read(root, config.path, marian_half(false));
+  config.decoder = Config::read(root, config.path, marian_half(true));
+  config.shared_words = flag_at(root, "share_encoder_decoder_embeddings", true);
+  if (const auto size = find(root, {"decoder_vocab_size"}); size && !config.shared_words) {
+    config.decoder.vocab_size = size_of(*size, 1, SIZE_MAX >> 1);
+  }
+  for (Config* half : {&config.encoder, &config.decoder}) {
+    half->type_vocab_size = 0;
+    if (flag_at(root, "scale_embedding", false)) {
+      half->embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(half->hidden_size)));
+    }
+  }
+}
+
+void read_halves(const Json& root, Seq2SeqConfig& config) {
+  if (flag_at(root, "tie_encoder_decoder", false)) {
+    refuse(root.at("tie_encoder_decoder"), "false: halves that share layers are not supported");
+  }
+  const Json encoder = root.at("encoder"), decoder = root.at("decoder");
+  const std::string type = text_at(encoder, {"model_type"}, "");
+  const Family* family = find_family(type);
+  if (!family) refuse(encoder.at("model_type"), family_list());
+  config.encoder = Config::read(encoder, config.path, *family);
+  const Family* other = decoder_family(text_at(decoder, {"model_type"}, ""));
+  if (!other) refuse(decoder.at("model_type"), decoder_family_list());
+  for (const std::string_view key : {"is_decoder", "add_cross_attention"}) {
+    if (!flag_at(decoder, key, true)) refuse(decoder.at(key), "true");
+  }
+  config.decoder = Config::read(decoder, config.path, *other);
+  if (config.projects() && find(decoder, {"cross_attention_hidden_size"})) {
+    refuse(decoder.at("cross_attention_hidden_size"), "null where the halves differ in width");
+  }
+}
+
+/// `name` behind `prefix`, or empty.
+std::string behind(std::string_view name, std::string_view prefix) {
+  return name.starts_with(prefix) ? std::string(name.substr(prefix.size())) : "";
+}
+
+std::vector<HalfName> marian_names(std::string_view name) {
+  if (name == kSharedWords) {
+    std::vector<HalfName> both;
+    for (const bool decoder : {false, true}) {
+      both.push_back({decoder, std::string(marian_half(decoder).tensor_prefix).append(kWords)});
+    }
+    return both;
+  }
+  if (name.starts_with(marian_half(false).tensor_prefix)) return {{false, std::string(name)}};
+  return {{true, std::string(name)}};
+}
+
+}  // namespace
+
+std::optional<Seq2SeqKind> seq2seq_kind(const std::string& directory) {
+  return kind_of(JsonDocument::open(directory + "/config.json").root());
+}
+
+Seq2SeqConfig Seq2SeqConfig::open(const std::string& directory) {
+  Seq2SeqConfig config;
+  config.path = directory + "/config.json";
+  const JsonDocument document = JsonDocument::open(config.path);
+  const Json root = document.root();
+  const auto kind = kind_of(root);
+  if (!kind) {
+    throw Error(Error::Kind::unsupported, config.path,
+                fmt::format("no model that translates, wants model_type {} or {}",
+                            marian_half(false).model_type, kEncoderDecoder));
+  }
+  config.kind = *kind;
+  *kind == Seq2SeqKind::marian ? read_marian(root, config) : read_halves(root, config);
+  config.encoder.require_sizes();
+  config.decoder.require_sizes();
+  return config;
+}
+
+std::vector<HalfName> half_names(const Seq2SeqConfig& config, std::string_view name) {
+  if (config.kind == Seq2SeqKind::marian) return marian_names(name);
+  if (std::string own = behind(name, kEncoderPrefix); !own.empty()) return {{false, own}};
+  if (std::string own = behind(name, kDecoderPrefix); !own.empty()) return {{true, own}};
+  return {};
+}
+
+std::string seq2seq_file_name(const Seq2SeqConfig& config, bool decoder, std::string_view name) {
+  const Config& half = decoder ? config.decoder : config.encoder;
+  const std::string own = file_name(name, half);
+  if (config.kind == Seq2SeqKind::marian) {
+    return config.shared_words && own.ends_with(kWords) ? std::string(kSharedWords) : own;
+  }
+  return std::string(decoder ? kDecoderPrefix : kEncoderPrefix).append(own);
+}
+
+}  // namespace bert

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+#include "model/config.h"
+
+namespace bert {
+
+/// What kind of encoder-decoder model a directory holds.
+enum class Seq2SeqKind {
+  marian,           ///< MarianMTModel of transformers: the Transformer of Vaswani et al. 2017
+  encoder_decoder,  ///< EncoderDecoderModel of transformers: bert2bert and its like
+};
+
+/// By model_type of its config.json; nullopt: another model. Throws Error as JsonDocument::open.
+BERT_API std::optional<Seq2SeqKind> seq2seq_kind(const std::string& directory);
+
+/// config.json of an encoder-decoder Transformer. Each half has a Config as any model has, by which
+/// its tensors have canonical names and shapes (model/schema.h); that of the decoder has a family
+/// with cross attention, and its output layer is the masked LM head's decoder.
+struct BERT_API Seq2SeqConfig {
+  Seq2SeqKind kind = Seq2SeqKind::marian;
+  std::string path;  ///< the file, for messages
+  Config encoder, decoder;
+  bool shared_words = false;  ///< one table of word vectors for both halves (Marian)
+
+  /// Whether the encoder's states have another width than the decoder, and are projected.
+  bool projects() const { return encoder.hidden_size != decoder.hidden_size; }
+  /// Whether a dense layer and a norm stand before the output layer (BERT's head).
+  bool transforms() const { return kind != Seq2SeqKind::marian; }
+
+  /// Reads and checks config.json. Throws Error: no_input, data (broken JSON), unsupported (a value
+  /// out of range or another kind of model) naming key, value and rule.
+  static Seq2SeqConfig open(const std::string& directory);
+};
+
+/// One tensor of a file as a half of the model knows it.
+struct HalfName {
+  bool decoder = false;
+  std::string name;  ///< as the half's family spells names of files
+};
+
+/// What a tensor that the file calls `name` is, to the halves that read it: none, one or both.
+std::vector<HalfName> half_names(const Seq2SeqConfig& config, std::string_view name);
+/// What the file calls the tensor of a half; the inverse of half_names. Shared word vectors have
+/// one name for both halves.
+BERT_API std::string seq2seq_file_name(const Seq2SeqConfig& config, bool decoder,
+                                       std::string_view canonical_name);
+/// The projection of the encoder's states, "NAME.weight" [Hd, He] and "NAME.bias" [Hd].
+inline constexpr std::string_view kStatesProjection = "enc_to_dec_proj";
+
+}  // namespace bert

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "checkpoint/weights.h"
+#include "encoder/norm.h"
+#include "model/config.h"
+#include "ops/linear.h"
+#include "ops/look.h"
+#include "ops/matrix.h"
+
+namespace bert {
+
+/// Activations of one thread for DecoderLayer; R rows.
+struct DecoderScratch {
+  Buffer qkv;                                   ///< [R, 3H]
+  Buffer query;                                 ///< [R, H] of the source
+  Buffer context;                               ///< [R, H]
+  Buffer attended;                              ///< [R, H]
+  Buffer intermediate;                          ///< [R, I]
+  std::vector<std::vector<const float*>> keys;  ///< of each thread: where they lie
+  std::vector<Buffer> looks;                    ///< of each thread
+  LinearScratch linear;
+};
+
+/// One block of a decoder (Vaswani et al. 2017, 3.1): attention to the target's tokens so far, to
+/// the source, and the feed-forward net, each with its residual and a norm behind it. Keys and
+/// values lie in pairs [K, V] of 2H floats, so that a cache may put them anywhere.
+class DecoderLayer {
+ public:
+  /// Throws Error(data) naming a tensor of layer `index`.
+  static DecoderLayer load(const Config& config, const Weights& weights, size_t index,
+                           Precision precision);
+
+  /// Keys and values of the source for all steps: states [T, H] -> pairs [T, 2H].
+  void source_pairs(ConstMatrix states, Matrix pairs, LinearScratch& scratch) const;
+
+  /// Adds to `keys` where the pairs of a row lie, in the order of places.
+  using Places = std::function<void(size_t row, std::vector<const float*>& keys)>;
+  /// Sees what a row did with its source: scores and weights [heads, places], context [heads, D].
+  using Show =
+      std::function<void(size_t row, ConstMatrix scores, ConstMatrix weights, ConstMatrix context)>;
+  struct Rows {
+    /// Called with the pairs [R, 2H] that the rows have made, before any row looks at them.
+    std::function<void(ConstMatrix pairs)> keep;
+    Places own, source;
+    Show show;  ///< or empty; called row by row
+  };
+  /// hidden [R, H] -> hidden [R, H], in place. The bits of a row depend on itself and the pairs it
+  /// looks at only.
+  void forward(Matrix hidden, const Rows& rows, DecoderScratch& scratch) const;
+
+ private:
+  /// Each row of queries looks at its places: context [R, H].
+  void look(ConstMatrix queries, const Places& places, const Show* show, Matrix context,
+            DecoderScratch& scratch) const;
+
+  Linear qkv_;     ///< [3H, H]
+  Linear output_;  ///< [H, H]
+  Norm norm_;
+  Linear cross_query_;  ///< [H, H]
+  Linear cross_pairs_;  ///< [2H, H]: keys, then values
+  Linear cross_output_;
+  Norm cross_norm_;
+  Linear intermediate_;  ///< [I, H]
+  Linear net_output_;    ///< [H, I]
+  Norm net_norm_;
+  Activation act_ = Activation::gelu;
+  Look look_;
+};
+
+}  // namespace bert

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "checkpoint/tensor_files.h"
+#include "checkpoint/weights.h"
+#include "model/seq2seq_config.h"
+
+namespace bert {
+
+/// The files of an encoder-decoder model, and its halves as models of their own.
+struct Halves {
+  Seq2SeqConfig config;
+  TensorFiles files;  ///< from which the halves borrow
+  std::optional<Weights> encoder, decoder;
+
+  /// Throws Error naming the file.
+  static Halves open(const std::string& directory);
+  /// A tensor by its file's name; nullptr if there is none.
+  const TensorView* find(const std::string& name) const;
+};
+
+}  // namespace bert

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "seq2seq/decoder.h"
+
+namespace bert {
+
+/// The encoder-decoder Transformer (Vaswani et al. 2017): Marian's, or an encoder and a decoder of
+/// BERT's family (Rothe et al. 2020, bert2bert).
+class Transformer : public Seq2Seq {
+ public:
+  static std::unique_ptr<Transformer> open(const std::string& directory,
+                                           std::optional<Precision> precision = {});
+  ~Transformer() override;
+
+  const GenerationConfig& generation() const override;
+  Precision precision() const override;
+  size_t max_source_tokens() const override;
+  size_t max_target_tokens() const override;
+  size_t source_vocab_size() const override;
+  const OutputLayer& output() const override;
+  size_t attention_layers() const override;
+  size_t attention_heads() const override;
+  std::unique_ptr<Decoding> start() const override;
+  void teach(const PackedBatch& sources, const PackedBatch& targets, Matrix hidden, Team* team,
+             const AttentionTrace* trace) const override;
+  void hold() const override;
+
+ private:
+  struct State;
+  struct Sources;
+  class Cached;
+  Transformer();
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace bert
