@@ -34,6 +34,9 @@ class BertLane : public Lane {
     const DropoutPlan dropout{rates.hidden, rates.attention, rates.classifier,
                               pass.key,     pass.token_0,    pass.sequence_0};
     const ModelWeights& gradient = gradients_[part.head];
+    if (!pass.learns) {
+      return heads_[part.head]->learn(part, encoder_.forward(part.batch, {}), {}, {}, nullptr, {});
+    }
     const Matrix hidden = encoder_.forward(part.batch, dropout);
     const Matrix d_hidden = d_hidden_.matrix(hidden.rows, hidden.cols);
     const Tally tally =
@@ -78,7 +81,7 @@ size_t BertNetwork::pass_floats(size_t tokens, size_t longest) const {
   const Config& c = config();
   const size_t h = c.hidden_size, i = c.intermediate_size;
   const size_t kept =
-      c.num_hidden_layers * (8 * h + 2 * i + c.num_attention_heads);  // see LayerKept
+      c.num_hidden_layers * (8 * h + 2 * i + c.num_attention_heads);  // see EncoderLayer
   const size_t way_back = 9 * h + i + 3 * c.embedding_size;
   size_t floats = tokens * (kept + way_back) + 2 * longest * longest;
   for (const HeadPlan& head : heads_) {

@@ -7,6 +7,7 @@
 #include "nn/attention_gradient.h"
 #include "training/parameters.h"
 #include "training/position_bias.h"
+#include "training/sublayers.h"
 
 namespace bert::training {
 
@@ -25,19 +26,11 @@ struct DropoutPlan {
   }
 };
 
-/// What the forward pass of one layer keeps for the backward pass.
-struct LayerKept {
-  Buffer qkv;                   ///< [T, 3H]
-  Buffer log_sums;              ///< [A, T]
-  Buffer context;               ///< [T, H]
-  Buffer attention_sum;         ///< [T, H] before its norm
-  Buffer attention_statistics;  ///< [T, 2]
-  Buffer attended;              ///< [T, H]
-  Buffer intermediate;          ///< [T, I] before the activation
-  Buffer activated;             ///< [T, I]
-  Buffer output_sum;            ///< [T, H] before its norm
-  Buffer output_statistics;     ///< [T, 2]
-  Buffer output;                ///< [T, H]
+/// One layer, with what its forward pass keeps.
+struct EncoderLayer {
+  AttentionSublayer attention;
+  FeedForwardSublayer net;
+  Matrix attended;  ///< [T, H] between the two
 };
 
 /// BERT's encoder for training: a forward pass that keeps all activations, and the backward pass. A
@@ -49,7 +42,9 @@ class Encoder {
  public:
   /// `bf16`: computes all products in bfloat16; needs Bf16Products::available().
   Encoder(const Config& config, const ModelWeights& weights, bool bf16 = false)
-      : config_(config), weights_(weights), bf16_(bf16 ? &products_ : nullptr) {}
+      : config_(config), weights_(weights), bf16_(bf16 ? &products_ : nullptr) {
+    scratch_.bf16 = bf16_;
+  }
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
@@ -67,6 +62,8 @@ class Encoder {
   void block_backward(size_t index, ConstMatrix hidden, Matrix d, const LayerWeights& gradient);
   void embed_backward(Matrix d, const ModelWeights& gradient);
   AttentionPlan attention_plan(size_t layer) const;
+  Dropout attention_dropout(size_t layer) const;
+  Dropout output_dropout(size_t layer) const;
   Matrix view(const Buffer& buffer, size_t columns) const {
     return {buffer.data(), batch_->tokens(), columns};
   }
@@ -78,9 +75,9 @@ class Encoder {
   std::vector<int32_t> position_rows_;  ///< [T], of the position table
   PositionBias position_bias_;
   Buffer embedding_sum_, embedding_statistics_, embedded_, projected_;
-  std::vector<LayerKept> layers_;
-  Buffer d_dense_, d_wide_, d_qkv_, d_context_;
-  AttentionBuffers attention_;
+  std::vector<EncoderLayer> layers_;
+  SublayerScratch scratch_;
+  Buffer d_embedded_;
   Bf16Products products_;
   Bf16Products* const bf16_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -121,44 +122,55 @@ struct Learner::State {
     return lowest;
   }
 
-  /// Runs the passes of each thread.
-  void run_passes(const TrainingBatch& batch, LossScale scale, int32_t lowest) {
-    const std::vector<size_t> bounds = share(batch, *network, static_cast<size_t>(team.size()));
-    grow_threads(bounds.size() - 1);
+  /// Calls use(number of the thread) in each thread that has memory, and then throws what one
+  /// threw.
+  template <typename Use>
+  void in_threads(Use use) {
     team.run([&](int part, int) {
       const auto p = static_cast<size_t>(part);
       if (p >= threads.size()) return;
-      Thread& thread = *threads[p];
-      thread.tally = {};
-      thread.failure = nullptr;
-      if (p + 1 >= bounds.size()) return;
+      threads[p]->failure = nullptr;
       try {
-        run_passes(batch, bounds[p], bounds[p + 1], scale, lowest, thread);
+        use(p);
       } catch (...) {  // out of memory
-        thread.failure = std::current_exception();
+        threads[p]->failure = std::current_exception();
       }
     });
     for (const auto& thread : threads) {
       if (thread->failure) std::rethrow_exception(thread->failure);
     }
   }
-  void run_passes(const TrainingBatch& batch, size_t begin, size_t end, LossScale scale,
-                  int32_t lowest, Thread& thread) const {
-    for (size_t first_s = begin; first_s < end;) {
-      size_t last = first_s + 1;
-      while (last < end && batch.tokens(first_s, last + 1) <= options.max_pass_tokens) ++last;
-      slice(batch, first_s, last, thread.part);
-      Pass pass;
-      pass.scale = scale;
-      // The batches of one step have different heads, hence different masks.
-      pass.key = mix(options.seed, steps) + batch.head;
-      pass.sequence_0 = first_s;
-      pass.token_0 = batch.batch.begin(first_s);
-      pass.target_0 = batch.target.empty() ? 0 : batch.target.begin(first_s);
-      pass.lowest = lowest;
-      thread.tally += thread.lane->learn(thread.part, pass);
-      first_s = last;
-    }
+
+  /// Where the pass that begins with sequence `first_s` ends, at most at `end`.
+  size_t end_of_pass(const TrainingBatch& batch, size_t first_s, size_t end) const {
+    size_t last = first_s + 1;
+    while (last < end && batch.tokens(first_s, last + 1) <= options.max_pass_tokens) ++last;
+    return last;
+  }
+
+  /// One pass of sequences [first_s, last).
+  Tally run_pass(const TrainingBatch& batch, size_t first_s, size_t last, Pass pass,
+                 Thread& thread) const {
+    slice(batch, first_s, last, thread.part);
+    pass.sequence_0 = first_s;
+    pass.token_0 = batch.batch.begin(first_s);
+    pass.target_0 = batch.target.empty() ? 0 : batch.target.begin(first_s);
+    return thread.lane->learn(thread.part, pass);
+  }
+
+  /// Runs the passes of each thread.
+  void run_passes(const TrainingBatch& batch, const Pass& pass) {
+    const std::vector<size_t> bounds = share(batch, *network, static_cast<size_t>(team.size()));
+    grow_threads(bounds.size() - 1);
+    in_threads([&](size_t p) {
+      Thread& thread = *threads[p];
+      thread.tally = {};
+      if (p + 1 >= bounds.size()) return;
+      for (size_t first_s = bounds[p], last; first_s < bounds[p + 1]; first_s = last) {
+        last = end_of_pass(batch, first_s, bounds[p + 1]);
+        thread.tally += run_pass(batch, first_s, last, pass, thread);
+      }
+    });
   }
 
   Tally sum_tallies() const {
@@ -203,7 +215,12 @@ Tally Learner::State::learn(const TrainingBatch& batch, int32_t lowest) {
   const auto mean = [weight = network->weight(batch)](double count) {
     return count > 0 ? static_cast<float>(weight / count) : 0;
   };
-  run_passes(batch, {mean(all.tokens), mean(all.sequences)}, lowest);
+  Pass pass;
+  pass.scale = {mean(all.tokens), mean(all.sequences)};
+  // The batches of one step have different heads, hence different masks.
+  pass.key = mix(options.seed, steps) + batch.head;
+  pass.lowest = lowest;
+  run_passes(batch, pass);
   return sum_tallies();
 }
 
@@ -340,6 +357,29 @@ StepResult Learner::step(std::span<const TrainingBatch> batches) {
   s.update(clip, result.learning_rate);
   ++s.steps;
   return result;
+}
+
+/// The passes are cut without regard to the threads, so that each computes the same whoever runs
+/// it.
+Tally Learner::evaluate(const TrainingBatch& batch) {
+  State& s = *state_;
+  s.network->check(batch);
+  std::vector<size_t> bounds{0};
+  while (bounds.back() < batch.sequences()) {
+    bounds.push_back(s.end_of_pass(batch, bounds.back(), batch.sequences()));
+  }
+  Pass pass;
+  pass.learns = false;
+  std::vector<Tally> tallies(bounds.size() - 1);
+  std::atomic<size_t> next{0};
+  s.in_threads([&](size_t p) {
+    for (size_t i; (i = next++) < tallies.size();) {
+      tallies[i] = s.run_pass(batch, bounds[i], bounds[i + 1], pass, *s.threads[p]);
+    }
+  });
+  Tally sum;
+  for (const Tally& tally : tallies) sum += tally;
+  return sum;
 }
 
 }  // namespace bert::training

@@ -54,6 +54,9 @@ class BERT_API Learner {
   StepResult step(const TrainingBatch& batch) { return step({&batch, 1}); }
   /// The same on a sum of losses: the mean loss of each batch times Network::weight().
   StepResult step(std::span<const TrainingBatch> batches);
+  /// The losses of a batch with the parameters as they are, without dropout. They do not depend on
+  /// the number of threads.
+  Tally evaluate(const TrainingBatch& batch);
   /// An estimate of the further memory that steps of this size, and evaluations between them, will
   /// take after the learner was made.
   size_t bytes_to_come(const StepSize& size, bool evaluates) const;

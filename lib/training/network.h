@@ -26,6 +26,7 @@ struct Pass {
   size_t token_0 = 0;     ///< number of its first token there
   size_t target_0 = 0;    ///< number of its first target token there
   int32_t lowest = 0;     ///< tensors of a lower depth (TensorSpec::depth) need no gradient
+  bool learns = true;     ///< else only the losses are wanted: no gradient, no dropout
 };
 
 /// One thread's memory of a network: computes its passes. Parameters and gradient are those that
@@ -34,9 +35,9 @@ class Lane {
  public:
   virtual ~Lane() = default;
 
-  /// Computes the losses of `part` and adds their gradient, times pass.scale, to the lane's
-  /// gradient. A draw (dropout, scheduled sampling) depends only on pass.key and the number of its
-  /// token in the step, never on how the step was cut into passes.
+  /// Computes the losses of `part`. If the pass learns, adds their gradient, times pass.scale, to
+  /// the lane's gradient. A draw (dropout, scheduled sampling) depends only on pass.key and the
+  /// number of its token in the step, never on how the step was cut into passes.
   virtual Tally learn(const TrainingBatch& part, const Pass& pass) = 0;
 };
 

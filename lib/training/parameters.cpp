@@ -106,13 +106,13 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
   w.projection = linear(Role::embedding_projection);
   for (size_t l = 0; l < config.num_hidden_layers; ++l) {
     LayerWeights layer;
-    layer.qkv = linear(kQueryKeyValue[0], l);
-    layer.qkv.weight.rows *= std::size(kQueryKeyValue);
-    layer.attention_output = linear(Role::attention_output, l);
-    layer.attention_norm = norm(Role::attention_norm, l);
-    layer.intermediate = linear(Role::intermediate, l);
-    layer.output = linear(Role::output, l);
-    layer.output_norm = norm(Role::output_norm, l);
+    layer.attention.qkv = linear(kQueryKeyValue[0], l);
+    layer.attention.qkv.weight.rows *= std::size(kQueryKeyValue);
+    layer.attention.output = linear(Role::attention_output, l);
+    layer.attention.norm = norm(Role::attention_norm, l);
+    layer.net.intermediate = linear(Role::intermediate, l);
+    layer.net.output = linear(Role::output, l);
+    layer.net.norm = norm(Role::output_norm, l);
     w.layers.push_back(layer);
   }
   w.pooler = linear(Role::pooler);

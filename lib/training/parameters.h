@@ -9,6 +9,7 @@
 #include "model/config.h"
 #include "model/names.h"
 #include "training/layout.h"
+#include "training/sublayers.h"
 
 namespace bert::training {
 
@@ -55,12 +56,8 @@ Layout bert_layout(const Config& config, std::span<const HeadPlan> heads);
 
 /// The matrices of one layer: parameters or gradients, depending on the array they point into.
 struct LayerWeights {
-  LinearWeights qkv;               ///< [3H, H]: query, key, value
-  LinearWeights attention_output;  ///< [H, H]
-  NormWeights attention_norm;
-  LinearWeights intermediate;  ///< [I, H]
-  LinearWeights output;        ///< [H, I]
-  NormWeights output_norm;
+  AttentionWeights attention;
+  FeedForwardWeights net;
 };
 
 /// All tensors of a model in one of its arrays. A tensor that the model lacks has no data.

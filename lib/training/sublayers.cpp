@@ -1,0 +1,119 @@
+#include "training/sublayers.h"
+
+#include <algorithm>
+
+#include "nn/activation.h"
+#include "ops/kernels.h"
+
+namespace bert::training {
+namespace {
+
+void copy(ConstMatrix from, Matrix to) {
+  for (size_t t = 0; t < from.rows; ++t) std::copy_n(from.row(t), from.cols, to.row(t));
+}
+
+/// Columns [index width, (index + 1) width).
+Matrix columns(Matrix m, size_t index, size_t width) {
+  return {m.data + index * width, m.rows, width, m.stride};
+}
+
+}  // namespace
+
+/// Query, key and value, or their gradients, in one matrix of self-attention or in two.
+AttentionSublayer::Views AttentionSublayer::views(const AttentionWeights& weights, Buffer& query,
+                                                  Buffer& pairs, size_t tokens, size_t states,
+                                                  size_t width) {
+  if (weights.qkv.weight.data) {
+    const Matrix qkv = query.matrix(tokens, 3 * width);  // [T, 3H]
+    return {columns(qkv, 0, width), columns(qkv, 1, width), columns(qkv, 2, width)};
+  }
+  const Matrix kv = pairs.matrix(states, 2 * width);  // [U, 2H]
+  return {query.matrix(tokens, width), columns(kv, 0, width), columns(kv, 1, width)};
+}
+
+Matrix AttentionSublayer::forward(const AttentionWeights& w, const AttentionPlan& plan,
+                                  float norm_eps, const Dropout& drop, ConstMatrix x,
+                                  ConstMatrix states, SublayerScratch& scratch) {
+  const size_t tokens = x.rows, h = x.cols;
+  const auto [q, k, v] = views(w, query_, pairs_, tokens, states.rows, h);
+  if (w.qkv.weight.data) {
+    linear_forward(w.qkv, x, query_.matrix(tokens, 3 * h), scratch.bf16);
+  } else {
+    linear_forward(w.query, x, q, scratch.bf16);
+    linear_forward(w.pairs, states, pairs_.matrix(states.rows, 2 * h), scratch.bf16);
+  }
+  const Matrix context = context_.matrix(tokens, h);  // [T, H]
+  attention_forward(plan, q, k, v, context, log_sums_.matrix(plan.num_attention_heads, tokens),
+                    scratch.attention);
+  const Matrix sum = sum_.matrix(tokens, h);  // [T, H]
+  linear_forward(w.output, context, sum, scratch.bf16);
+  dropout(drop, sum);
+  add(x, sum);
+  const Matrix output = output_.matrix(tokens, h);  // [T, H]
+  layer_norm_forward(w.norm, norm_eps, sum, output, statistics_.matrix(tokens, 2));
+  return output;
+}
+
+void AttentionSublayer::backward(const AttentionWeights& w, const AttentionPlan& plan,
+                                 const Dropout& drop, ConstMatrix x, ConstMatrix states, Matrix d,
+                                 Matrix d_states, const AttentionWeights& gradient,
+                                 SublayerScratch& scratch, Matrix d_bias) {
+  const size_t tokens = d.rows, h = d.cols;
+  // d becomes the gradient of the sum before the norm, which is also that of the residual.
+  layer_norm_backward(w.norm, sum_.matrix(tokens, h), statistics_.matrix(tokens, 2), d,
+                      gradient.norm, d);
+  const Matrix d_dense = scratch.d_dense.matrix(tokens, h);  // [T, H]
+  copy(d, d_dense);
+  dropout(drop, d_dense);
+  const ConstMatrix context = context_.matrix(tokens, h);
+  const Matrix d_context = scratch.d_context.matrix(tokens, h);  // [T, H]
+  linear_backward(w.output, context, d_dense, gradient.output, d_context, false, scratch.bf16);
+
+  const auto [q, k, v] = views(w, query_, pairs_, tokens, states.rows, h);
+  const auto [dq, dk, dv] = views(w, scratch.d_query, scratch.d_pairs, tokens, states.rows, h);
+  attention_backward(plan, q, k, v, context, log_sums_.matrix(plan.num_attention_heads, tokens),
+                     d_context, dq, dk, dv, scratch.attention, d_bias);
+  if (w.qkv.weight.data) {
+    linear_backward(w.qkv, x, scratch.d_query.matrix(tokens, 3 * h), gradient.qkv, d, true,
+                    scratch.bf16);
+    return;
+  }
+  linear_backward(w.query, x, dq, gradient.query, d, true, scratch.bf16);
+  linear_backward(w.pairs, states, scratch.d_pairs.matrix(states.rows, 2 * h), gradient.pairs,
+                  d_states, true, scratch.bf16);
+}
+
+Matrix FeedForwardSublayer::forward(const FeedForwardWeights& w, Activation act, float norm_eps,
+                                    const Dropout& drop, ConstMatrix x, SublayerScratch& scratch) {
+  const size_t tokens = x.rows, h = x.cols, i = w.intermediate.weight.rows;
+  const Matrix intermediate = intermediate_.matrix(tokens, i);  // [T, I]
+  linear_forward(w.intermediate, x, intermediate, scratch.bf16);
+  const Matrix activated = activated_.matrix(tokens, i);  // [T, I]
+  activation_forward(act, intermediate, activated);
+  const Matrix sum = sum_.matrix(tokens, h);  // [T, H]
+  linear_forward(w.output, activated, sum, scratch.bf16);
+  dropout(drop, sum);
+  add(x, sum);
+  const Matrix output = output_.matrix(tokens, h);  // [T, H]
+  layer_norm_forward(w.norm, norm_eps, sum, output, statistics_.matrix(tokens, 2));
+  return output;
+}
+
+void FeedForwardSublayer::backward(const FeedForwardWeights& w, Activation act, const Dropout& drop,
+                                   ConstMatrix x, Matrix d, const FeedForwardWeights& gradient,
+                                   SublayerScratch& scratch) {
+  const size_t tokens = d.rows, h = d.cols, i = w.intermediate.weight.rows;
+  // d becomes the gradient of the sum before the norm, which is also that of the residual.
+  layer_norm_backward(w.norm, sum_.matrix(tokens, h), statistics_.matrix(tokens, 2), d,
+                      gradient.norm, d);
+  const Matrix d_dense = scratch.d_dense.matrix(tokens, h);  // [T, H]
+  copy(d, d_dense);
+  dropout(drop, d_dense);
+  const Matrix d_wide = scratch.d_wide.matrix(tokens, i);  // [T, I]
+  linear_backward(w.output, activated_.matrix(tokens, i), d_dense, gradient.output, d_wide, false,
+                  scratch.bf16);
+  activation_backward(act, intermediate_.matrix(tokens, i), d_wide);
+  linear_backward(w.intermediate, x, d_wide, gradient.intermediate, d, true, scratch.bf16);
+}
+
+}  // namespace bert::training
