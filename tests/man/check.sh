@@ -17,7 +17,7 @@ fail() {
 
 command -v mandoc >/dev/null || { echo "mandoc is not installed"; exit 77; }
 if command -v groff >/dev/null; then
-  with_groff() { groff -mdoc -Tutf8 -ww "$1"; }
+  with_groff() { groff -Kutf8 -mdoc -Tutf8 -ww "$1"; }
 elif command -v man >/dev/null && man --version 2>/dev/null | grep -q '^man '; then
   with_groff() { MAN_KEEP_FORMATTING=1 man --warnings -l "$1"; }
 else
