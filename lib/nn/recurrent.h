@@ -7,6 +7,7 @@
 
 #include "nn/dropout.h"
 #include "nn/linear_gradient.h"
+#include "ops/cell.h"
 #include "ops/matrix.h"
 
 namespace bert::training {
@@ -21,19 +22,6 @@ namespace bert::training {
 ///                                         (Hochreiter and Schmidhuber 1997, Gers et al. 2000)
 ///
 /// Letters: S sequences, T tokens, B rows of one step, D inputs, H hidden size, G gates.
-enum class Cell { rnn, rnn_relu, gru, lstm };
-
-/// G: 1, 1, 3 (r, z, n) and 4 (i, f, g, o).
-constexpr size_t gates_of(Cell cell) {
-  switch (cell) {
-    case Cell::gru:
-      return 3;
-    case Cell::lstm:
-      return 4;
-    default:
-      return 1;
-  }
-}
 
 /// One step of B rows. The bits of a row do not depend on the other rows.
 ///

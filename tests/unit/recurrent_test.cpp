@@ -4,8 +4,12 @@
 
 #include <list>
 
+#include "base/error.h"
 #include "base/random.h"
+#include "io/json.h"
+#include "model/recurrent_config.h"
 #include "ops/linear.h"
+#include "training/recurrent_network.h"
 #include "training_fixture.h"
 
 namespace bert::training {
@@ -206,6 +210,122 @@ TEST_CASE("rnn: the hidden state after three steps of a hand-worked example") {
   CHECK(y[0] == doctest::Approx(0.46211716).epsilon(1e-6));  // tanh(0.5)
   CHECK(y[1] == doctest::Approx(0.40049161).epsilon(1e-6));  // tanh(-0.5 + 2 0.46211716)
   CHECK(y[2] == doctest::Approx(0.91394757).epsilon(1e-6));  // tanh(0.75 + 2 0.40049161)
+}
+
+namespace {
+
+PackedBatch batch_of(const std::vector<std::vector<int32_t>>& sequences) {
+  PackedBatch batch;
+  for (const auto& ids : sequences) batch.append(ids, std::vector<int32_t>(ids.size()));
+  return batch;
+}
+
+TrainingBatch pairs() {
+  TrainingBatch batch;
+  batch.batch = batch_of({{3, 4, 5}, {6}, {7, 8, 9, 10, 2}, {2, 3}});
+  batch.target = batch_of({{5, 4, 1}, {6, 3, 2, 10, 1}, {1}, {3, 2, 8, 1}});
+  return batch;
+}
+
+RecurrentConfig pair_config(Cell cell, RecurrentAttention attention, size_t embedding,
+                            size_t hidden, size_t layers, bool bidirectional) {
+  RecurrentConfig c;
+  c.cell = cell;
+  c.attention = attention;
+  c.vocab_size = 11;
+  c.embedding_size = embedding;
+  c.hidden_size = hidden;
+  c.num_layers = layers;
+  c.bidirectional = bidirectional;
+  c.attention_size = attention == RecurrentAttention::additive ? 5 : 0;
+  return c;
+}
+
+const std::pair<const char*, RecurrentConfig> kPairs[] = {
+    {"gru-dot", pair_config(Cell::gru, RecurrentAttention::dot, 4, 6, 2, true)},
+    {"lstm-additive", pair_config(Cell::lstm, RecurrentAttention::additive, 4, 6, 2, true)},
+    {"rnn-none", pair_config(Cell::rnn, RecurrentAttention::none, 4, 5, 1, false)},
+    {"lstm-dot", pair_config(Cell::lstm, RecurrentAttention::dot, 3, 5, 1, false)},
+    {"gru-additive", pair_config(Cell::gru, RecurrentAttention::additive, 3, 6, 1, true)},
+};
+
+}  // namespace
+
+TEST_CASE("a pair of recurrent nets: loss and gradients equal autograd's") {
+  const Fixture f("recurrent");
+  for (const auto& [name, config] : kPairs) {
+    CAPTURE(name);
+    const std::string prefix = name + std::string(".");
+    const RecurrentNetwork network(config);
+    const Layout layout = network.layout();
+    std::vector<float> values(layout.floats()), gradient(layout.floats());
+    for (const Parameter& p : layout.parameters()) {
+      const std::vector<float> from = f.floats(prefix + p.name);
+      REQUIRE(from.size() == p.size);
+      std::copy(from.begin(), from.end(), values.begin() + static_cast<ptrdiff_t>(p.offset));
+    }
+    const TrainingBatch batch = pairs();
+    network.check(batch);
+    Pass pass;
+    pass.scale.token = static_cast<float>(1 / network.count(batch).tokens);
+    const auto lane = network.lane(layout, values.data(), gradient.data());
+    const Tally tally = lane->learn(batch, pass);
+    CHECK(tally.loss() == doctest::Approx(f.floats(prefix + "loss")[0]).epsilon(1e-6));
+    for (const Parameter& p : layout.parameters()) {
+      CAPTURE(p.name);
+      const auto begin = gradient.begin() + static_cast<ptrdiff_t>(p.offset);
+      CHECK(error({begin, begin + static_cast<ptrdiff_t>(p.size)},
+                  f.floats(prefix + "grad." + p.name)) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("a pair of recurrent nets: dropout and sampling do not depend on the cut into passes") {
+  const RecurrentNetwork network(kPairs[0].second, {0.3, 0, 0.5});
+  const Layout layout = network.layout();
+  std::vector<float> values(layout.floats());
+  draw_parameters(layout, 1, 0.5f, values.data());
+  const TrainingBatch batch = pairs();
+  Pass pass;
+  pass.key = 5;
+  pass.scale.token = 1;
+  std::vector<float> whole(layout.floats()), cut(layout.floats());
+  network.lane(layout, values.data(), whole.data())->learn(batch, pass);
+  TrainingBatch part;
+  const auto lane = network.lane(layout, values.data(), cut.data());
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    slice(batch, s, s + 1, part);
+    pass.sequence_0 = s;
+    pass.token_0 = batch.batch.begin(s);
+    pass.target_0 = batch.target.begin(s);
+    lane->learn(part, pass);
+  }
+  CHECK(error(cut, whole) < 1e-5);
+}
+
+TEST_CASE("a pair of recurrent nets refuses ids outside the vocabulary and empty sequences") {
+  const RecurrentNetwork network(kPairs[0].second);
+  TrainingBatch batch = pairs();
+  batch.target.input_ids[2] = 11;
+  CHECK_THROWS_WITH_AS(network.check(batch), doctest::Contains("target has token 11"), Error);
+  batch = pairs();
+  batch.batch.append({}, {});
+  CHECK_THROWS_WITH_AS(network.check(batch), doctest::Contains("source 5 of the batch is empty"),
+                       Error);
+}
+
+TEST_CASE("config.json of a pair of recurrent nets is read as it is written") {
+  for (const auto& [name, config] : kPairs) {
+    const JsonDocument document = JsonDocument::parse(config.text(), "config.json");
+    REQUIRE(RecurrentConfig::is(document.root()));
+    const RecurrentConfig read = RecurrentConfig::read(document.root(), "config.json");
+    CHECK(read.text() == config.text());
+  }
+  std::string odd = kPairs[0].second.text();
+  odd.replace(odd.find("\"hidden_size\": 6"), 16, "\"hidden_size\": 7");
+  const JsonDocument document = JsonDocument::parse(odd, "config.json");
+  CHECK_THROWS_WITH_AS(RecurrentConfig::read(document.root(), "config.json"),
+                       doctest::Contains("an even number"), Error);
 }
 
 }  // namespace bert::training
