@@ -76,15 +76,24 @@ void show_heads(const AttentionWeights& weights, const PackedBatch& batch, Const
   }
 }
 
+/// context [T, H] without what the heads `off` put there.
+void clear_heads(std::span<const size_t> off, size_t head_size, Matrix context) {
+  for (const size_t head : off) {
+    for (size_t t = 0; t < context.rows; ++t) {
+      std::fill_n(context.row(t) + head * head_size, head_size, 0.0f);
+    }
+  }
+}
+
 }  // namespace
 
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
-                    const LayerTrace& trace, const AlikeTokens* alike) {
+                    const LayerPass& pass) {
   const size_t width = hidden.cols;                                  // H
   const Matrix qkv = scratch.qkv.matrix(batch.tokens(), 3 * width);  // [T, 3H]
-  if (alike) {
-    project_kinds(weights.qkv, *alike, hidden, context, qkv, scratch, linear_scratch);
+  if (pass.alike) {
+    project_kinds(weights.qkv, *pass.alike, hidden, context, qkv, scratch, linear_scratch);
   } else {
     weights.qkv(hidden, qkv, Activation::none, linear_scratch);
   }
@@ -92,7 +101,8 @@ void self_attention(const AttentionWeights& weights, const PackedBatch& batch, C
     rotate(weights.rotary, weights.form.heads, batch, qkv, scratch.turns, linear_scratch.team);
   }
   attention(weights.form, qkv, batch.cu_seq_lens, context, scratch.heads, linear_scratch.team);
-  if (trace.wants(kOfHeads)) show_heads(weights, batch, qkv, context, scratch, trace);
+  clear_heads(pass.off, width / weights.form.heads, context);
+  if (pass.trace.wants(kOfHeads)) show_heads(weights, batch, qkv, context, scratch, pass.trace);
 }
 
 }  // namespace bert

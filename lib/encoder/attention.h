@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "checkpoint/weights.h"
@@ -23,6 +24,14 @@ struct AttentionScratch {
   AttentionBuffers heads;        ///< of the kernels
   RotaryTables turns;            ///< of rotary positions
   Buffer scores, probabilities;  ///< [n, n] of one head, for a trace
+};
+
+/// What one pass through a layer has besides its input.
+struct LayerPass {
+  LayerTrace trace = {};               ///< what is to be seen of it
+  const AlikeTokens* alike = nullptr;  ///< rows of the input that are known to be equal, which
+                                       ///< saves their projections and changes no bit
+  std::span<const size_t> off = {};    ///< heads, 0 .. A - 1, whose output is zero
 };
 
 /// Query, key and value projections of one layer, as one product: rows [0, H) of the stacked matrix
@@ -49,11 +58,9 @@ struct AttentionWeights {
 ///
 /// A token attends to its own sequence only (batch.cu_seq_lens), so there is no mask and no
 /// padding. Scores are scaled by 1 / sqrt(D), in DeBERTa by 1 / sqrt(D (1 + parts of the bias));
-/// softmax in float. Nothing is thrown. One
-/// `scratch` per thread. `trace` sees the heads. `alike`, of rows of `hidden` that are known to be
-/// equal, saves their projections and changes no bit.
+/// softmax in float. Nothing is thrown. One `scratch` per thread. Heads that are off leave zeros.
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
-                    const LayerTrace& trace = {}, const AlikeTokens* alike = nullptr);
+                    const LayerPass& pass = {});
 
 }  // namespace bert

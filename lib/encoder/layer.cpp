@@ -37,28 +37,27 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
 }
 
 Matrix Layer::attend(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace,
-                     const LayerTrace& trace, const AlikeTokens* alike) const {
+                     const LayerPass& pass) const {
   ConstMatrix input = hidden;  // [T, H]
   if (norms_before_ && attention_norm_) {
     const Matrix normed = workspace.attended.matrix(hidden.rows, hidden.cols);
     attention_norm_(hidden, normed);
     input = normed;
   }
-  trace.show(Traced::attention_input, input);
+  pass.trace.show(Traced::attention_input, input);
   const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
-  self_attention(attention_, batch, input, context, workspace.attention, workspace.linear, trace,
-                 alike);
+  self_attention(attention_, batch, input, context, workspace.attention, workspace.linear, pass);
   return context;
 }
 
 void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
-                    const LayerTrace& trace, const AlikeTokens* alike) const {
-  finish(attend(batch, hidden, workspace, trace, alike), hidden, workspace, trace);
+                    const LayerPass& pass) const {
+  finish(attend(batch, hidden, workspace, pass), hidden, workspace, pass.trace);
 }
 
 Matrix Layer::forward_rows(const PackedBatch& batch, Matrix hidden, std::span<const size_t> rows,
-                           Workspace& workspace) const {
-  const Matrix context = attend(batch, hidden, workspace, {}, nullptr);
+                           Workspace& workspace, const LayerPass& pass) const {
+  const Matrix context = attend(batch, hidden, workspace, pass);
   const Matrix kept = keep_rows(hidden, rows);  // [M, H]
   finish(keep_rows(context, rows), kept, workspace, {});
   return kept;

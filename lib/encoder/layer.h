@@ -29,20 +29,19 @@ class Layer {
   static Layer load(const Config& config, const Weights& weights, size_t index, Precision precision,
                     const LayerContext& context);
 
-  /// hidden [T, H] -> hidden [T, H], in place. `alike`: rows that are known to be equal, or
-  /// nullptr. Thread rule: one workspace per thread.
+  /// hidden [T, H] -> hidden [T, H], in place. Thread rule: one workspace per thread.
   void forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
-               const LayerTrace& trace = {}, const AlikeTokens* alike = nullptr) const;
+               const LayerPass& pass = {}) const;
   /// The rows of the same result that `rows` names (strictly ascending), bit-equal to those of
   /// forward: hidden [T, H] -> its first M rows, [M, H]. Only they pass through what follows
-  /// attention, three quarters of a block's work.
+  /// attention, three quarters of a block's work; of that nothing is traced.
   Matrix forward_rows(const PackedBatch& batch, Matrix hidden, std::span<const size_t> rows,
-                      Workspace& workspace) const;
+                      Workspace& workspace, const LayerPass& pass = {}) const;
 
  private:
   /// Attention of all tokens: hidden [T, H] -> context [T, H].
   Matrix attend(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace,
-                const LayerTrace& trace, const AlikeTokens* alike) const;
+                const LayerPass& pass) const;
   /// What follows attention, row by row: context [T, H], hidden [T, H] in place.
   void finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
               const LayerTrace& trace) const;

@@ -20,9 +20,10 @@ struct Model::State {
   std::unique_ptr<const AttentionBias> position_bias;
   std::unique_ptr<const RelativePositions> relative_positions;
   Embedding embedding;
-  std::vector<Layer> layers;    // those that are stored: ALBERT's run several times
-  std::vector<size_t> of_pass;  // [L] which of them each layer of a pass is
-  Convolution convolution;      // behind the first
+  std::vector<Layer> layers;             // those that are stored: ALBERT's run several times
+  std::vector<size_t> of_pass;           // [L] which of them each layer of a pass is
+  std::vector<std::vector<size_t>> off;  // [L] heads that are off in each layer of a pass
+  Convolution convolution;               // behind the first
   Norm final_norm;
   Linear pooler;
 
@@ -40,7 +41,7 @@ void Model::State::run(size_t index, const PackedBatch& batch, Matrix hidden, Wo
     const Matrix before = workspace.convolved.matrix(hidden.rows, hidden.cols);  // [T, H]
     std::copy_n(hidden.data, hidden.rows * hidden.cols, before.data);
   }
-  layer(index).forward(batch, hidden, workspace, trace, alike);
+  layer(index).forward(batch, hidden, workspace, {trace, alike, off[index]});
   if (convolves) {
     const ConstMatrix before(workspace.convolved.data(), hidden.rows, hidden.cols);
     convolution(batch, before, hidden, workspace.windows, workspace.linear);
@@ -107,6 +108,14 @@ void Model::State::load_layers(const Config& from, const Weights& tensors, Preci
     if (is_new) layers.push_back(Layer::load(from, tensors, i, encoder, context));
     of_pass.push_back(place->second);
   }
+  off.resize(of_pass.size());
+}
+
+void Model::ablate(std::span<const HeadPlace> heads) {
+  for (const auto& [layer, head] : heads) {
+    std::vector<size_t>& off = state_->off.at(layer);
+    if (std::find(off.begin(), off.end(), head) == off.end()) off.push_back(head);
+  }
 }
 
 const Config& Model::config() const { return state_->config; }
@@ -148,7 +157,8 @@ Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> row
     state_->run(i, batch, hidden, workspace, {}, share ? &workspace.alike : nullptr);
   }
   if (whole == layers) return keep_rows(hidden, rows);
-  const Matrix kept = state_->layer(whole).forward_rows(batch, hidden, rows, workspace);
+  const Matrix kept = state_->layer(whole).forward_rows(batch, hidden, rows, workspace,
+                                                        {.off = state_->off[whole]});
   if (state_->final_norm) state_->final_norm(kept, kept);
   return kept;
 }

@@ -20,10 +20,17 @@ struct ForwardOptions {
   size_t last_layer = std::numeric_limits<size_t>::max();  ///< none after it is computed
 };
 
+/// One head of attention.
+struct HeadPlace {
+  size_t layer;  ///< 0 .. L - 1, of the pass: of layers that share weights only this one
+  size_t head;   ///< 0 .. A - 1
+};
+
 /// BERT's encoder (Devlin et al. 2019): embeddings, L blocks, and the pooler if the file has one.
 /// The other families (model/family.h) are this encoder with other parts.
 ///
-/// Thread rule: const after open(); forward may run in many threads, each with its own Workspace.
+/// Thread rule: const after open() and ablate(); forward may run in many threads, each with its own
+/// Workspace.
 class BERT_API Model {
  public:
   /// Opens config.json and the weights of `directory`, with this head of it, to be computed with in
@@ -38,6 +45,10 @@ class BERT_API Model {
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
+
+  /// Turns heads off, from now on: what they put out is zero, before attention's output projection
+  /// (Michel et al. 2019). Not while other threads use the model.
+  void ablate(std::span<const HeadPlace> heads);
 
   const Config& config() const;
   const Weights& weights() const;
@@ -67,7 +78,7 @@ class BERT_API Model {
   static Model make(const std::string& directory, Checkpoint checkpoint,
                     std::optional<Precision> precision, bool many_rows);
   struct State;
-  std::unique_ptr<const State> state_;
+  std::unique_ptr<State> state_;
 };
 
 /// hidden[begin of sequence s] for every s, gathered to [S, H] in `buffer`.

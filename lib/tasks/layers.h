@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "encoder/model.h"
 #include "model/config.h"
 
 namespace bert {
@@ -15,6 +16,11 @@ namespace bert {
 /// what is wrong.
 BERT_API std::vector<size_t> parse_numbers(std::string_view text, std::string_view field,
                                            std::string_view things, size_t first, size_t last);
+
+/// The heads of a list like `3.7,4.*`: layer and head, counted from 1, each a number, a range or,
+/// as `*`, all there are. Throws Error(usage) as parse_numbers does.
+BERT_API std::vector<HeadPlace> parse_heads(std::string_view text, std::string_view field,
+                                            const Config& config);
 
 /// Which hidden states an embedding is made of: one layer (`0` the embeddings, `12`, `-2` from the
 /// end), or several combined: `sum:9-12`, `mean:1,2,5`, `concat:9-12` (Devlin et al. 2019, table

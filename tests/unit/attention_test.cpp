@@ -47,7 +47,7 @@ struct Trial {
     LinearScratch linear;
     std::vector<float> context(hidden.size());
     self_attention(load(), batch, input(), Matrix(context.data(), batch.tokens(), width), scratch,
-                   linear, LayerTrace(trace, 1));
+                   linear, {.trace = LayerTrace(trace, 1)});
     return context;
   }
 };

@@ -14,6 +14,7 @@
 #include "io/json.h"
 #include "model/static_config.h"
 #include "ops/arithmetic.h"
+#include "tasks/layers.h"
 
 namespace bert::tools {
 namespace {
@@ -52,11 +53,17 @@ void add_model(Command& app, std::string& name, const std::string& description) 
   app.add({"-m,--model", description, model()}, name).same_rows()->check(named);
 }
 
-ModelOptions::ModelOptions(Command& app, Overflow default_overflow) : overflow_(default_overflow) {
+ModelOptions::ModelOptions(Command& app, Overflow default_overflow, Use use)
+    : overflow_(default_overflow) {
   add_model(app, model_);
   app.add(
       {"--head", "which of the model's named heads (default: the first that fits)", text("NAME")},
       head_);
+  if (use == Use::layers) {
+    ablate_option_ = app.add(
+        {"--ablate", "heads of attention to turn off: 3.7,4.* (layer and head)", text("LIST")},
+        ablate_);
+  }
   app.add({"--max-seq-length", "tokens per sequence, special ones included (default: the model's)",
            positive()},
           max_seq_length_)
@@ -98,12 +105,16 @@ Tokenizer ModelOptions::open_tokenizer(bool any) const {
 
 Model ModelOptions::open_model(std::optional<HeadKind> kind, bool many_rows) const {
   Model model = Model::open(directory(), precision_, {head_, kind}, many_rows);
+  if (ablate_option_->count() > 0) model.ablate(parse_heads(ablate_, "ablate", model.config()));
   watch(model.weights());
   return model;
 }
 
 StaticText ModelOptions::open_static(const StaticFiles& files, const Tokenizer& tokenizer) const {
   if (!head_.empty()) throw Error(Error::Kind::usage, "--head", "this model has no heads");
+  if (ablate_option_->count() > 0) {
+    throw Error(Error::Kind::usage, "--ablate", "static vectors have no heads of attention");
+  }
   if (precision_.value_or(Precision::f32) != Precision::f32) {
     throw Error(Error::Kind::usage, "--dtype", "static vectors go through no matrix products");
   }

@@ -23,17 +23,19 @@ void add_model(Command& app, std::string& name,
                    "model directory or name (else $BERT_MODEL, else the default)");
 
 /// The common options of all tools that read a model: -m --model, --head, --max-seq-length,
-/// --overflow, --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap
+/// --overflow, --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap, and of those
+/// that run its layers --ablate
 class ModelOptions {
  public:
-  ModelOptions(Command& app, Overflow default_overflow);
+  enum class Use { tokenizer, layers };
+  ModelOptions(Command& app, Overflow default_overflow, Use use = Use::layers);
 
   /// The model directory that -m, $BERT_MODEL or the default names.
   const std::string& directory() const;
   /// `any`: also that of static vectors, which are refused else.
   Tokenizer open_tokenizer(bool any = false) const;
   /// Opens the model with the head that --head names, else with its head of this kind
-  /// (HeadChoice::kind).
+  /// (HeadChoice::kind), and turns off the heads of attention that --ablate lists.
   Model open_model(std::optional<HeadKind> kind = {}, bool many_rows = false) const;
   /// The table of a directory of static vectors. Throws Error(usage) for options that are of models
   /// with layers.
@@ -61,6 +63,8 @@ class ModelOptions {
 
   std::string model_;
   std::string head_;
+  std::string ablate_;
+  const CLI::Option* ablate_option_ = nullptr;
   mutable std::string directory_;
   size_t max_seq_length_ = 0;
   size_t max_batch_tokens_ = 512;
