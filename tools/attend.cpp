@@ -7,28 +7,74 @@
 
 using namespace bert;
 
+namespace {
+
+using Show = AttendOptions::Show;
+
+struct Options {
+  AttendOptions attend;
+  std::string layers = "-1", heads = "1--1";
+  CLI::Option* from = nullptr;
+};
+
+void add(tools::Command& app, Options& o) {
+  app.add({"--layers", "1, 1,3, 9-12, -1, ... (default: -1, the last)", tools::text("LIST")},
+          o.layers);
+  app.add({"--heads", "1, 1,3, 9-12, -1, ... (default: all)", tools::text("LIST")}, o.heads);
+  o.from =
+      app.add({"--from", "only the attention of this token", tools::text("TOKEN")}, o.attend.from);
+  auto most = app.add({"-k", "for each token, only the K largest weights", tools::positive("K")},
+                      o.attend.most);
+  auto scores = app.add({"--scores", "write also the scores that softmax makes the weights from"},
+                        o.attend.scores);
+  auto words =
+      app.add({"--words", "words instead of tokens: pieces merged, special tokens dropped"},
+              o.attend.words);
+  auto outputs = app.add({"--outputs", "write the output vector of each head for each token"},
+                         [&o] { o.attend.show = Show::outputs; });
+  auto stats = app.add({"--stats", "write one row per head: entropy, distance, shares"},
+                       [&o] { o.attend.show = Show::stats; });
+  app.get_option("--json")->excludes(o.from)->excludes(most);
+  scores->excludes(words)->excludes(outputs)->excludes(stats);
+  outputs->excludes(stats)->excludes(most);
+  stats->excludes(words)->excludes(most);
+}
+
+std::vector<std::string> column_names(const AttendOptions& attend, size_t head_size) {
+  std::vector<std::string> names = {"layer", "head"};
+  const auto append = [&names](std::initializer_list<const char*> more) {
+    names.insert(names.end(), more.begin(), more.end());
+  };
+  if (attend.show == Show::stats) {
+    append({"entropy", "distance", "self", "previous", "next", "cls", "sep"});
+  } else if (attend.show == Show::outputs) {
+    append({"index", "token"});
+    for (size_t i = 1; i <= head_size; ++i) names.push_back("v" + std::to_string(i));
+  } else {
+    append({"from", "to", "weight", "from_token", "to_token"});
+    if (attend.scores) names.emplace_back("score");
+  }
+  return names;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   tools::Command app{"Write the attention weights of a text: what each token attends to."};
   app.footer("echo 'the cat sat on the mat' | attend --from cat --heads 1 -k 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
-  AttendOptions attend;
-  std::string layers = "-1", heads = "1--1";
-  app.add({"--layers", "1, 1,3, 9-12, -1, ... (default: -1, the last)", tools::text("LIST")},
-          layers);
-  app.add({"--heads", "1, 1,3, 9-12, -1, ... (default: all)", tools::text("LIST")}, heads);
-  auto from =
-      app.add({"--from", "only the attention of this token", tools::text("TOKEN")}, attend.from);
-  auto most = app.add({"-k", "for each token, only the K largest weights", tools::positive("K")},
-                      attend.most);
-  app.get_option("--json")->excludes(from)->excludes(most);
+  Options options;
+  add(app, options);
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
     const Model model = models.open_model();
-    attend.layers = parse_numbers(layers, "layers", "layer", 1, model.config().num_hidden_layers);
-    attend.heads = parse_numbers(heads, "heads", "head", 1, model.config().num_attention_heads);
-    if (from->count() > 0 && tokenizer.token_to_id(attend.from) < 0) {
+    const Config& config = model.config();
+    AttendOptions& attend = options.attend;
+    attend.layers = parse_numbers(options.layers, "layers", "layer", 1, config.num_hidden_layers);
+    attend.heads = parse_numbers(options.heads, "heads", "head", 1, config.num_attention_heads);
+    if (options.from->count() > 0 && !attend.words && tokenizer.token_to_id(attend.from) < 0) {
       throw Error(Error::Kind::usage, "--from",
                   "'" + printable(attend.from) + "' is no token of the model's vocabulary");
     }
@@ -36,8 +82,7 @@ int main(int argc, char** argv) {
     models.fill(task, tokenizer, model);
     rows.fill(task, {tools::RowShape::Per::several});
     rows.stream().chunk_records = 1;  // a record may give a million rows
-    rows.stream().output_names = {"layer",  "head",       "from",    "to",
-                                  "weight", "from_token", "to_token"};
+    rows.stream().output_names = column_names(attend, config.head_size());
     return rows.run([&] { return std::make_unique<AttendWorker>(tokenizer, model, attend, task); });
   });
 }
