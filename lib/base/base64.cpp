@@ -6,11 +6,12 @@
 namespace bert {
 namespace {
 
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 constexpr std::array<int8_t, 256> kValues = [] {
   std::array<int8_t, 256> values{};
   for (int8_t& value : values) value = -1;
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < kDigits.size(); ++i) {
     values[static_cast<unsigned char>(kDigits[i])] = static_cast<int8_t>(i);
   }
@@ -39,6 +40,20 @@ std::optional<std::string> decode_base64(std::string_view text) {
     bytes.pop_back();
   }
   return bytes;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t bits = 0;
+    for (size_t k = i; k < i + 3; ++k) {
+      bits = (bits << 8) | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0u);
+    }
+    for (const unsigned shift : {18u, 12u, 6u, 0u}) text += kDigits[(bits >> shift) & 63];
+  }
+  const size_t padding = (3 - bytes.size() % 3) % 3;
+  return text.replace(text.size() - padding, padding, padding, '=');
 }
 
 }  // namespace bert

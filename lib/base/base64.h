@@ -10,4 +10,6 @@ namespace bert {
 /// base64.
 std::optional<std::string> decode_base64(std::string_view text);
 
+std::string encode_base64(std::string_view bytes);
+
 }  // namespace bert

@@ -1,0 +1,159 @@
+#include "heatmap/attention_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/parse.h"
+
+namespace bert {
+namespace {
+
+constexpr const char* kNames[] = {"record", "layer",  "head",       "from",
+                                  "to",     "weight", "from_token", "to_token"};
+constexpr size_t kNone = SIZE_MAX;
+
+uint64_t number(const Record& line, std::string_view field, const char* name) {
+  if (const auto found = to_number<uint64_t>(field)) return *found;
+  line.fail(Error::Kind::data,
+            fmt::format("{}: found '{}', wants a whole number", name, printable(field)));
+}
+
+float weight(const Record& line, std::string_view field) {
+  const auto found = to_number<float>(field);
+  if (found && std::isfinite(*found) && *found >= 0) return *found;
+  line.fail(Error::Kind::data,
+            fmt::format("weight: found '{}', wants a number from 0 up", printable(field)));
+}
+
+std::vector<HeatToken> sorted(std::unordered_map<uint64_t, std::string>& tokens) {
+  std::vector<HeatToken> list;
+  list.reserve(tokens.size());
+  for (auto& [index, text] : tokens) list.push_back({index, std::move(text)});
+  std::sort(list.begin(), list.end(),
+            [](const HeatToken& a, const HeatToken& b) { return a.index < b.index; });
+  tokens.clear();
+  return list;
+}
+
+uint32_t place(const std::vector<HeatToken>& tokens, uint64_t index) {
+  const auto found =
+      std::lower_bound(tokens.begin(), tokens.end(), index,
+                       [](const HeatToken& token, uint64_t i) { return token.index < i; });
+  return static_cast<uint32_t>(found - tokens.begin());
+}
+
+}  // namespace
+
+void AttentionRows::read_header(const Record& line) {
+  fields_ = split(line.body(), '\t');
+  least_fields_ = 0;
+  for (size_t c = 0; c < kColumns; ++c) {
+    const auto found = std::find(fields_.begin(), fields_.end(), kNames[c]);
+    places_[c] = found == fields_.end() ? kNone : static_cast<size_t>(found - fields_.begin());
+    if (places_[c] != kNone) least_fields_ = std::max(least_fields_, places_[c] + 1);
+  }
+  for (const Column wanted : {kFrom, kTo, kWeight}) {
+    if (places_[wanted] == kNone) {
+      line.fail(Error::Kind::data, fmt::format("found no column '{}'", kNames[wanted]));
+    }
+  }
+}
+
+/// Without a header the number of fields says what they are.
+void AttentionRows::place_columns(const Record& line, size_t fields) {
+  if (fields < kColumns - 1) {
+    line.fail(Error::Kind::data,
+              fmt::format("found {} field{}, wants 8: record, layer, head, from, to, weight, "
+                          "from_token, to_token (as of attend), or 7, without the record",
+                          fields, fields == 1 ? "" : "s"));
+  }
+  const bool numbered = fields >= kColumns;
+  for (size_t c = 0; c < kColumns; ++c) places_[c] = numbered ? c : c - 1;
+  if (!numbered) places_[kRecord] = kNone;
+  least_fields_ = numbered ? kColumns : kColumns - 1;
+}
+
+std::optional<HeatRecord> AttentionRows::add(const Record& line) {
+  std::optional<HeatRecord> complete;
+  if (line.number_in_file <= 1) {
+    complete = finish();
+    least_fields_ = 0;
+  }
+  if (least_fields_ == 0) {
+    if (line.number_in_file <= 1 && line.line.starts_with("# ")) return complete;
+    if (header_) {
+      read_header(line);
+      return complete;
+    }
+  }
+  fields_ = split(line.body(), '\t');
+  if (least_fields_ == 0) place_columns(line, fields_.size());
+  if (fields_.size() < least_fields_) {
+    line.fail(Error::Kind::data, fmt::format("found {} field{}, wants {}", fields_.size(),
+                                             fields_.size() == 1 ? "" : "s", least_fields_));
+  }
+  const auto read = [&](Column c) {
+    return places_[c] == kNone ? 1 : number(line, fields_[places_[c]], kNames[c]);
+  };
+  const uint64_t record = read(kRecord), layer = read(kLayer), head = read(kHead);
+  const uint64_t from = read(kFrom), to = read(kTo);
+  const Pair pair{from, to, weight(line, fields_[places_[kWeight]]), line.number_in_file};
+  if (record != number_ && !heads_.empty()) complete = finish();
+  number_ = record;
+  file_ = line.file;
+  const auto text = [&](Column c, uint64_t index) {
+    return places_[c] == kNone ? std::to_string(index) : std::string(fields_[places_[c]]);
+  };
+  add_token(line, from_, from, text(kFromToken, from));
+  add_token(line, to_, to, text(kToToken, to));
+  heads_[{layer, head}].push_back(pair);
+  return complete;
+}
+
+void AttentionRows::add_token(const Record& line, Tokens& tokens, uint64_t index,
+                              std::string_view text) const {
+  const auto [found, is_new] = tokens.try_emplace(index, text);
+  if (is_new || found->second == text) return;
+  line.fail(Error::Kind::data, fmt::format("token {} of record {} is '{}', and was '{}'", index,
+                                           number_, printable(text), printable(found->second)));
+}
+
+std::optional<HeatRecord> AttentionRows::finish() {
+  if (heads_.empty()) return std::nullopt;
+  HeatRecord record{number_, sorted(from_), sorted(to_), {}};
+  for (auto& [place, pairs] : heads_) {
+    record.heads.push_back(head_of(place.first, place.second, pairs, record.from, record.to));
+  }
+  heads_.clear();
+  return record;
+}
+
+HeatHead AttentionRows::head_of(uint64_t layer, uint64_t head, std::vector<Pair>& pairs,
+                                const std::vector<HeatToken>& from,
+                                const std::vector<HeatToken>& to) const {
+  const auto key = [](const Pair& p) { return std::pair(p.from, p.to); };
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [key](const Pair& a, const Pair& b) { return key(a) < key(b); });
+  HeatHead out{layer, head, {}, 0};
+  out.cells.reserve(pairs.size());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const Pair& p = pairs[i];
+    if (i > 0 && key(pairs[i - 1]) == key(p)) {
+      Record line;
+      line.file = file_;
+      line.number_in_file = p.line;
+      line.fail(Error::Kind::data,
+                fmt::format("token {} looks at token {} in layer {}, head {} for the second time",
+                            p.from, p.to, layer, head));
+    }
+    out.cells.push_back({place(from, p.from), place(to, p.to), p.weight});
+    out.largest = std::max(out.largest, p.weight);
+  }
+  pairs = {};
+  return out;
+}
+
+}  // namespace bert

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/export.h"
+#include "io/record.h"
+
+namespace bert {
+
+/// What one head of one record pays attention to.
+struct HeatHead {
+  struct Cell {
+    uint32_t from, to;  ///< places in HeatRecord::from and ::to
+    float weight;       ///< 0 up
+  };
+  uint64_t layer = 0, head = 0;
+  std::vector<Cell> cells;  ///< by from, then to; a pair without a row has no cell
+  float largest = 0;        ///< of the weights
+};
+
+/// A token that attends, or is attended to.
+struct HeatToken {
+  uint64_t index;
+  std::string text;
+  bool operator==(const HeatToken&) const = default;
+};
+
+/// The rows of one record.
+struct HeatRecord {
+  uint64_t number = 0;
+  std::vector<HeatToken> from, to;  ///< by index
+  std::vector<HeatHead> heads;      ///< by layer, then head
+
+  /// Whether the tokens look at each other, so that there is one text and not two.
+  bool is_self_attention() const { return from == to; }
+};
+
+/// Puts rows of attention weights together: those of attend(1), and all that have their columns.
+///
+///   record layer head from to weight from_token to_token ...
+///
+/// Rows of seven columns are without the record's number. Where a header names the columns, they
+/// may stand in any order; only from, to and weight are wanted then. Memory: that of one record.
+class BERT_API AttentionRows {
+ public:
+  explicit AttentionRows(bool header) : header_(header) {}
+
+  /// Takes the next line; returns the record before it once that is complete. A line of --meta at
+  /// the start of a file is left out. Throws Error(data) naming the line.
+  std::optional<HeatRecord> add(const Record& line);
+  /// The last record, at the end.
+  std::optional<HeatRecord> finish();
+
+ private:
+  enum Column { kRecord, kLayer, kHead, kFrom, kTo, kWeight, kFromToken, kToToken, kColumns };
+  struct Pair {
+    uint64_t from, to;
+    float weight;
+    uint64_t line;
+  };
+  using Tokens = std::unordered_map<uint64_t, std::string>;
+
+  void read_header(const Record& line);
+  void place_columns(const Record& line, size_t fields);
+  void add_token(const Record& line, Tokens& tokens, uint64_t index, std::string_view text) const;
+  HeatHead head_of(uint64_t layer, uint64_t head, std::vector<Pair>& pairs,
+                   const std::vector<HeatToken>& from, const std::vector<HeatToken>& to) const;
+
+  const bool header_;
+  size_t places_[kColumns] = {};  ///< of the columns in a line; kColumns: it is not there
+  size_t least_fields_ = 0;       ///< 0: no line was read yet
+  std::vector<std::string_view> fields_;
+  const std::string* file_ = nullptr;
+  uint64_t number_ = 0;
+  Tokens from_, to_;
+  std::map<std::pair<uint64_t, uint64_t>, std::vector<Pair>> heads_;
+};
+
+}  // namespace bert

@@ -1,0 +1,40 @@
+#include "heatmap/shade.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace bert {
+namespace {
+
+/// "Blues" of ColorBrewer: each step looks as far from the last as any other.
+constexpr std::array<Shade, 9> kBlues = {{{247, 251, 255},
+                                          {222, 235, 247},
+                                          {198, 219, 239},
+                                          {158, 202, 225},
+                                          {107, 174, 214},
+                                          {66, 146, 198},
+                                          {33, 113, 181},
+                                          {8, 81, 156},
+                                          {8, 48, 107}}};
+
+}  // namespace
+
+bool Shade::is_dark() const { return 299 * red + 587 * green + 114 * blue < 140 * 1000; }
+
+std::string Shade::hex() const { return fmt::format("#{:02x}{:02x}{:02x}", red, green, blue); }
+
+Shade shade_of(double share) {
+  const double place = share * (kBlues.size() - 1);
+  const auto i = std::min(static_cast<size_t>(place), kBlues.size() - 2);
+  const double part = place - static_cast<double>(i);
+  const auto between = [part](uint8_t a, uint8_t b) {
+    return static_cast<uint8_t>(std::lround(a + part * (b - a)));
+  };
+  const Shade &a = kBlues[i], &b = kBlues[i + 1];
+  return {between(a.red, b.red), between(a.green, b.green), between(a.blue, b.blue)};
+}
+
+}  // namespace bert

@@ -1,0 +1,99 @@
+// heatmap - draw attention weights. See man/heatmap.1.
+#include "common/options.h"
+#include "common/run.h"
+#include "common/terminal.h"
+#include "heatmap/drawing.h"
+
+using namespace bert;
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  bool header = false, nul = false, svg = false, html = false;
+  std::optional<TerminalColors> colors;
+  TerminalStyle::View view = TerminalStyle::View::fitting;
+  std::optional<size_t> width;
+  std::optional<float> largest;
+};
+
+void add(tools::Command& app, Options& o) {
+  app.add({"FILE", "rows of attend or the like; '-' or none: standard input", tools::text("")},
+          o.files);
+  app.add({"--header", "the first line of each file names the columns"}, o.header);
+  app.add({"-0,--null", "rows end with NUL"}, o.nul);
+  auto svg = app.add({"--svg", "write one SVG drawing"}, o.svg);
+  auto html = app.add({"--html", "write one HTML page that needs nothing else"}, o.html);
+  html->excludes(svg);
+  app.add({"--max", "the weight with the darkest shade (default: the largest of each head)",
+           tools::non_negative("W")},
+          o.largest);
+  auto color = app.add<std::optional<TerminalColors>>(
+      {"--color", "what the terminal shows (default: what it can)"}, o.colors,
+      {{"auto", std::nullopt},
+       {"24bit", TerminalColors::full},
+       {"256", TerminalColors::palette},
+       {"none", TerminalColors::ascii}});
+  auto view = app.add<TerminalStyle::View>({"--view", "in a terminal (default: what fits)"}, o.view,
+                                           {{"auto", TerminalStyle::View::fitting},
+                                            {"matrix", TerminalStyle::View::matrix},
+                                            {"text", TerminalStyle::View::text}});
+  auto width = app.add({"--width", "columns of the terminal (default: those it has, or 80)",
+                        tools::whole(20, 10000)},
+                       o.width);
+  for (CLI::Option* drawing : {svg.operator CLI::Option*(), html.operator CLI::Option*()}) {
+    drawing->excludes(color)->excludes(view)->excludes(width);
+  }
+  app.add({"-q,--quiet", "write only errors to stderr"}, [] { tools::set_quiet(true); });
+}
+
+std::unique_ptr<HeatDrawing> drawing_of(const Options& o) {
+  if (o.svg) return HeatDrawing::of_svg(o.largest);
+  if (o.html) return HeatDrawing::of_html(o.largest);
+  return HeatDrawing::of_terminal({o.colors ? *o.colors : tools::terminal_colors(), o.view,
+                                   o.width ? *o.width : tools::terminal_width()},
+                                  o.largest);
+}
+
+/// Reads all rows. Returns the status of files that cannot be opened.
+int draw(const Options& o, HeatDrawing& drawing) {
+  int status = 0;
+  RecordReader reader(o.files, o.nul ? '\0' : '\n', [&](const Error& error) {
+    tools::complain(error.what());
+    status = static_cast<int>(error.kind());
+  });
+  AttentionRows rows(o.header);
+  std::string out;
+  const auto take = [&](const std::optional<HeatRecord>& record) {
+    if (!record) return;
+    drawing.add(*record, out);
+    tools::print(out);
+    out.clear();
+  };
+  Chunk chunk;
+  while (reader.next(chunk, 1 << 16, 1 << 20, [] { return Busy::none; })) {
+    for (size_t i = 0; i < chunk.lines.size(); ++i) {
+      Record line;
+      line.line = chunk.lines[i];
+      line.number = chunk.first_number + i;
+      line.number_in_file = chunk.first_in_file + i;
+      line.file = chunk.file;
+      line.crlf = !o.nul;
+      take(rows.add(line));
+    }
+  }
+  take(rows.finish());
+  drawing.finish(out);
+  tools::print(out);
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tools::Command app{"Draw attention weights: shaded text in a terminal, SVG or HTML."};
+  app.footer("echo 'the cat sat on the mat' | attend --heads 1 | heatmap");
+  Options options;
+  add(app, options);
+  return tools::run(app, argc, argv, [&] { return draw(options, *drawing_of(options)); });
+}
