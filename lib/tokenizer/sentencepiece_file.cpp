@@ -222,4 +222,78 @@ SentencePieceFile read_sentencepiece_file(const std::string& path) {
   return parse_sentencepiece(file.text(), path);
 }
 
+namespace {
+
+/// Writes fields of a message; numbers of fields are below 2^28.
+class MessageWriter {
+ public:
+  void bytes(unsigned number, std::string_view value) {
+    varint(number << 3 | 2);
+    varint(value.size());
+    out_ += value;
+  }
+  void integer(unsigned number, int64_t value) {
+    varint(number << 3);
+    varint(static_cast<uint64_t>(value));
+  }
+  void number32(unsigned number, float value) {
+    varint(number << 3 | 5);
+    const auto bits = std::bit_cast<uint32_t>(value);
+    for (unsigned k = 0; k < 32; k += 8) out_ += static_cast<char>(bits >> k);
+  }
+  const std::string& text() const { return out_; }
+
+ private:
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
+    out_ += static_cast<char>(value);
+  }
+
+  std::string out_;
+};
+
+MessageWriter trainer_spec(const SentencePieceFile& file) {
+  MessageWriter spec;
+  spec.integer(3, static_cast<int64_t>(file.model));
+  spec.integer(4, static_cast<int64_t>(file.pieces.size()));
+  spec.integer(24, file.treat_whitespace_as_suffix);
+  spec.integer(35, file.byte_fallback);
+  spec.integer(40, file.unk_id);
+  spec.integer(41, file.bos_id);
+  spec.integer(42, file.eos_id);
+  spec.integer(43, file.pad_id);
+  spec.bytes(44, file.unk_surface);
+  spec.bytes(45, file.unk_piece);
+  spec.bytes(46, file.bos_piece);
+  spec.bytes(47, file.eos_piece);
+  spec.bytes(48, file.pad_piece);
+  return spec;
+}
+
+MessageWriter normalizer_spec(const SentencePieceFile& file) {
+  MessageWriter spec;
+  spec.bytes(1, file.charsmap.empty() ? "identity" : "user_defined");
+  spec.bytes(2, file.charsmap);
+  spec.integer(3, file.add_dummy_prefix);
+  spec.integer(4, file.remove_extra_whitespaces);
+  spec.integer(5, file.escape_whitespaces);
+  return spec;
+}
+
+}  // namespace
+
+std::string sentencepiece_bytes(const SentencePieceFile& file) {
+  MessageWriter model;
+  for (const auto& [text, score, type] : file.pieces) {
+    MessageWriter piece;
+    piece.bytes(1, text);
+    piece.number32(2, score);
+    if (type != SentencePieceFile::Type::normal) piece.integer(3, static_cast<int64_t>(type));
+    model.bytes(1, piece.text());
+  }
+  model.bytes(2, trainer_spec(file).text());
+  model.bytes(3, normalizer_spec(file).text());
+  return model.text();
+}
+
 }  // namespace bert

@@ -45,4 +45,7 @@ SentencePieceFile read_sentencepiece_file(const std::string& path);
 /// The same from the file's bytes; messages name `where`.
 SentencePieceFile parse_sentencepiece(std::string_view bytes, std::string_view where);
 
+/// The bytes of a file that reads as `file`. What decoded text is changed by is not written.
+std::string sentencepiece_bytes(const SentencePieceFile& file);
+
 }  // namespace bert

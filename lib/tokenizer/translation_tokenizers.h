@@ -1,8 +1,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/export.h"
+#include "tokenizer/sentencepiece_file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {
@@ -27,5 +30,19 @@ struct BERT_API TranslationTokenizers {
   /// Throws Error (no_input, data, unsupported) naming the file.
   static TranslationTokenizers open(const std::string& directory);
 };
+
+struct TranslationFilesOptions {
+  bool separate_vocabs = false;  ///< target_vocab.json; else one vocab.json has all pieces
+  size_t model_max_length = 512;
+  std::string source_lang, target_lang;  ///< "": not said
+};
+
+/// The files that open() and transformers' MarianTokenizer read, by name: source.spm, target.spm,
+/// vocab.json, tokenizer_config.json, and target_vocab.json if the vocabularies are separate. </s>
+/// is 0, <unk> is 1, the pieces follow, those of the source first, and <pad> is the last: the token
+/// with which Marian begins a target.
+BERT_API std::vector<std::pair<std::string, std::string>> translation_files(
+    const SentencePieceFile& source, const SentencePieceFile& target,
+    const TranslationFilesOptions& options);
 
 }  // namespace bert

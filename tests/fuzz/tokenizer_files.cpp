@@ -88,6 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   write_files({reinterpret_cast<const char*>(data), size});
   try {
     use(bert::Tokenizer::open(directory()));
+    use(bert::Tokenizer::open_target(directory()));
   } catch (const bert::Error& error) {
     using Kind = bert::Error::Kind;
     require(error.kind() == Kind::data || error.kind() == Kind::unsupported ||
