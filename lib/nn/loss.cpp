@@ -33,6 +33,26 @@ double cross_entropy(Matrix logits, std::span<const int32_t> labels,
   return loss;
 }
 
+double smoothed_cross_entropy(Matrix logits, std::span<const int32_t> labels, float smoothing,
+                              float scale, std::span<uint8_t> rights) {
+  const auto classes = static_cast<double>(logits.cols);
+  const float each = smoothing / static_cast<float>(logits.cols);
+  double loss = 0;
+  for (size_t r = 0; r < logits.rows; ++r) {
+    float* row = logits.row(r);
+    const auto label = static_cast<size_t>(labels[r]);
+    const double logit = row[label];
+    double sum = 0;
+    for (size_t c = 0; smoothing > 0 && c < logits.cols; ++c) sum += row[c];
+    rights[r] = std::none_of(row, row + logits.cols, [&](float x) { return x > row[label]; });
+    const double log_sum = gradient_kernels().softmax_keep(row, logits.cols, 1.f);
+    loss += log_sum - (1 - smoothing) * logit - smoothing * sum / classes;
+    row[label] -= 1.f - smoothing;
+    for (size_t c = 0; c < logits.cols; ++c) row[c] = (row[c] - each) * scale;
+  }
+  return loss;
+}
+
 double binary_cross_entropy(Matrix logits, ConstMatrix targets, float scale) {
   double loss = 0;
   for (size_t r = 0; r < logits.rows; ++r) {

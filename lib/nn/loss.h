@@ -18,6 +18,12 @@ constexpr int32_t kIgnored = -100;
 double cross_entropy(Matrix logits, std::span<const int32_t> labels,
                      std::span<const float> class_weights, float scale, size_t* right = nullptr);
 
+/// The same with label smoothing (Szegedy et al. 2016), as PyTorch has it: the target is 1 - e for
+/// the label, and e / C more for each of the C classes. Adds to rights[r] of each row whose label
+/// has the highest logit.   smoothing: e, in [0, 1)
+double smoothed_cross_entropy(Matrix logits, std::span<const int32_t> labels, float smoothing,
+                              float scale, std::span<uint8_t> rights);
+
 /// The sum over elements of the binary cross-entropy of sigmoid(logits), for texts that may have
 /// several labels. Replaces `logits` by their gradient times `scale`.   targets [M, C], 0 to 1
 double binary_cross_entropy(Matrix logits, ConstMatrix targets, float scale);

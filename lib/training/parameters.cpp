@@ -46,14 +46,11 @@ void require_trainable(const Config& config) {
                           config.family->model_type, known));
 }
 
-namespace {
-
-/// Query, key and value stand next to each other, all weights and then all biases, so that one
-/// product computes them.
 std::vector<TensorSpec> trunk_tensors(const Config& config) {
   std::vector<TensorSpec> specs = encoder_tensors(config);
+  for (TensorSpec& spec : specs) spec.joins |= spec.role == kCrossKeyValue[1];
   for (auto first = specs.begin(); first != specs.end(); ++first) {
-    if (first->role != kQueryKeyValue[0]) continue;
+    if (first->role != kQueryKeyValue[0] && first->role != kCrossKeyValue[0]) continue;
     auto end = first + 1;
     while (end != specs.end() && (end->joins || end->role == first->role)) ++end;
     std::stable_partition(first, end, [](const auto& s) { return s.part == Part::weight; });
@@ -61,8 +58,6 @@ std::vector<TensorSpec> trunk_tensors(const Config& config) {
   }
   return specs;
 }
-
-}  // namespace
 
 Layout bert_layout(const Config& config, std::span<const HeadPlan> heads) {
   require_trainable(config);
@@ -76,58 +71,68 @@ Layout bert_layout(const Config& config, std::span<const HeadPlan> heads) {
   return Layout(std::move(specs));
 }
 
+Matrix RoleView::matrix(Role role, size_t layer) const {
+  const Parameter* p = find_(tensor_name(role, Part::weight, layer));
+  return p ? Matrix(base_ + p->offset, p->shape[0], p->shape[1]) : Matrix();
+}
+float* RoleView::vector(Role role, Part part, size_t layer) const {
+  const Parameter* p = find_(tensor_name(role, part, layer));
+  return p ? base_ + p->offset : nullptr;
+}
+LinearWeights RoleView::linear(Role role, size_t layer) const {
+  return {matrix(role, layer), vector(role, Part::bias, layer)};
+}
+LinearWeights RoleView::joined(std::span<const Role> roles, size_t layer) const {
+  LinearWeights all = linear(roles[0], layer);
+  all.weight.rows *= roles.size();
+  return all;
+}
+NormWeights RoleView::norm(Role role, size_t layer) const {
+  return {vector(role, Part::weight, layer), vector(role, Part::bias, layer)};
+}
+LayerWeights RoleView::layer(size_t l) const {
+  LayerWeights layer;
+  layer.attention.qkv = joined(kQueryKeyValue, l);
+  layer.attention.output = linear(Role::attention_output, l);
+  layer.attention.norm = norm(Role::attention_norm, l);
+  layer.cross.query = linear(Role::cross_query, l);
+  layer.cross.pairs = joined(kCrossKeyValue, l);
+  layer.cross.output = linear(Role::cross_output, l);
+  layer.cross.norm = norm(Role::cross_norm, l);
+  layer.net.intermediate = linear(Role::intermediate, l);
+  layer.net.output = linear(Role::output, l);
+  layer.net.norm = norm(Role::output_norm, l);
+  return layer;
+}
+
 ModelWeights ModelWeights::view(const Layout& layout, const Config& config, float* base,
                                 const std::string& own) {
-  const auto find = [&](Role role, Part part, size_t layer) {
-    const std::string name = tensor_name(role, part, layer);
+  const auto find = [&](const std::string& name) {
     const Parameter* p = layout.find(own + name);
     return p ? p : layout.find(name);
   };
-  const auto matrix = [&](Role role, size_t layer = 0) {
-    const Parameter* p = find(role, Part::weight, layer);
-    return p ? Matrix(base + p->offset, p->shape[0], p->shape[1]) : Matrix();
-  };
-  const auto vector = [&](Role role, Part part, size_t layer = 0) {
-    const Parameter* p = find(role, part, layer);
-    return p ? base + p->offset : nullptr;
-  };
-  const auto linear = [&](Role role, size_t layer = 0) {
-    return LinearWeights{matrix(role, layer), vector(role, Part::bias, layer)};
-  };
-  const auto norm = [&](Role role, size_t layer = 0) {
-    return NormWeights{vector(role, Part::weight, layer), vector(role, Part::bias, layer)};
-  };
+  const RoleView view(find, base);
   ModelWeights w;
-  w.word = matrix(Role::word_embeddings);
-  w.position = matrix(Role::position_embeddings);
-  w.token_type = matrix(Role::token_type_embeddings);
-  w.position_bias = matrix(Role::relative_attention_bias);
-  w.embedding_norm = norm(Role::embedding_norm);
-  w.projection = linear(Role::embedding_projection);
-  for (size_t l = 0; l < config.num_hidden_layers; ++l) {
-    LayerWeights layer;
-    layer.attention.qkv = linear(kQueryKeyValue[0], l);
-    layer.attention.qkv.weight.rows *= std::size(kQueryKeyValue);
-    layer.attention.output = linear(Role::attention_output, l);
-    layer.attention.norm = norm(Role::attention_norm, l);
-    layer.net.intermediate = linear(Role::intermediate, l);
-    layer.net.output = linear(Role::output, l);
-    layer.net.norm = norm(Role::output_norm, l);
-    w.layers.push_back(layer);
-  }
-  w.pooler = linear(Role::pooler);
-  w.transform = linear(Role::mlm_dense);
-  w.transform_norm = norm(Role::mlm_norm);
+  w.word = view.matrix(Role::word_embeddings);
+  w.position = view.matrix(Role::position_embeddings);
+  w.token_type = view.matrix(Role::token_type_embeddings);
+  w.position_bias = view.matrix(Role::relative_attention_bias);
+  w.embedding_norm = view.norm(Role::embedding_norm);
+  w.projection = view.linear(Role::embedding_projection);
+  for (size_t l = 0; l < config.num_hidden_layers; ++l) w.layers.push_back(view.layer(l));
+  w.pooler = view.linear(Role::pooler);
+  w.transform = view.linear(Role::mlm_dense);
+  w.transform_norm = view.norm(Role::mlm_norm);
   if (w.transform.weight.data) {
-    w.decoder.weight = matrix(Role::mlm_decoder);
+    w.decoder.weight = view.matrix(Role::mlm_decoder);
     if (!w.decoder.weight.data) w.decoder.weight = w.word;
-    w.decoder.bias = vector(Role::mlm_bias, Part::bias);
+    w.decoder.bias = view.vector(Role::mlm_bias, Part::bias);
   }
-  w.next_sentence = linear(Role::next_sentence);
-  w.classifier_dense = linear(Role::classifier_dense);
+  w.next_sentence = view.linear(Role::next_sentence);
+  w.classifier_dense = view.linear(Role::classifier_dense);
   w.classifier =
-      linear(find(Role::classifier, Part::weight, 0) ? Role::classifier : Role::classifier_output);
-  w.spans = linear(Role::qa_outputs);
+      view.linear(find(tensor_name(Role::classifier)) ? Role::classifier : Role::classifier_output);
+  w.spans = view.linear(Role::qa_outputs);
   return w;
 }
 

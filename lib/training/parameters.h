@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,10 +55,36 @@ struct HeadPlan {
 /// the head's prefix. Throws Error(unsupported) as require_trainable() does.
 Layout bert_layout(const Config& config, std::span<const HeadPlan> heads);
 
+/// encoder_tensors() in the order of a Layout: the tensors that one product computes with lie one
+/// behind the other, weights first (query, key and value; a decoder's key and value of its source).
+std::vector<TensorSpec> trunk_tensors(const Config& config);
+
 /// The matrices of one layer: parameters or gradients, depending on the array they point into.
 struct LayerWeights {
   AttentionWeights attention;
+  AttentionWeights cross;  ///< of a decoder: to its source
   FeedForwardWeights net;
+};
+
+/// The tensors of a layout by their roles, in an array of layout.floats() floats. A tensor that the
+/// layout lacks has no data.
+class RoleView {
+ public:
+  /// `find` gives the parameter of a canonical name, or nullptr.
+  using Find = std::function<const Parameter*(const std::string& canonical_name)>;
+  RoleView(Find find, float* base) : find_(std::move(find)), base_(base) {}
+
+  Matrix matrix(Role role, size_t layer = 0) const;
+  float* vector(Role role, Part part, size_t layer = 0) const;
+  LinearWeights linear(Role role, size_t layer = 0) const;
+  /// Several modules whose tensors lie one behind the other, as one.
+  LinearWeights joined(std::span<const Role> roles, size_t layer) const;
+  NormWeights norm(Role role, size_t layer = 0) const;
+  LayerWeights layer(size_t layer) const;
+
+ private:
+  Find find_;
+  float* base_;
 };
 
 /// All tensors of a model in one of its arrays. A tensor that the model lacks has no data.

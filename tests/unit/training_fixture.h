@@ -49,6 +49,10 @@ class Fixture {
     const std::vector<int32_t> values = ints(name);
     return {values.begin(), values.end()};
   }
+  std::string text(const std::string& name) const {
+    const SafetensorsEntry& e = at(name);
+    return {reinterpret_cast<const char*>(e.bytes.data()), e.bytes.size()};
+  }
   std::vector<std::string> names(const std::string& prefix) const {
     std::vector<std::string> found;
     for (const auto& [name, e] : entries_) {
