@@ -90,8 +90,11 @@ RecurrentConfig RecurrentConfig::read(const Json& root, const std::string& path)
   if (c.attention == RecurrentAttention::additive) {
     c.attention_size = size_of(root.at("attention_size"), 1, kMostSize);
   }
-  c.decoder_start_token_id =
-      static_cast<int32_t>(size_of(root.at("decoder_start_token_id"), 0, c.vocab_size - 1));
+  const auto id_at = [&](const char* key) {
+    return static_cast<int32_t>(size_of(root.at(key), 0, c.vocab_size - 1));
+  };
+  c.decoder_start_token_id = id_at("decoder_start_token_id");
+  c.eos_token_id = id_at("eos_token_id");
   return c;
 }
 
@@ -103,9 +106,11 @@ std::string RecurrentConfig::text() const {
   return fmt::format(
       "{{\n  \"model_type\": \"{}\",\n  \"cell\": \"{}\",\n  \"attention\": \"{}\",\n{}"
       "  \"bidirectional\": {},\n  \"decoder_start_token_id\": {},\n  \"embedding_size\": {},\n"
-      "  \"hidden_size\": {},\n  \"num_layers\": {},\n  \"vocab_size\": {}\n}}\n",
+      "  \"eos_token_id\": {},\n  \"hidden_size\": {},\n  \"num_layers\": {},\n  \"vocab_size\": "
+      "{}\n}}\n",
       kModelType, word_of(kCells, cell), word_of(kAttentions, attention), attention_line,
-      bidirectional, decoder_start_token_id, embedding_size, hidden_size, num_layers, vocab_size);
+      bidirectional, decoder_start_token_id, embedding_size, eos_token_id, hidden_size, num_layers,
+      vocab_size);
 }
 
 CellNames CellNames::of(std::string_view module, size_t layer, bool reverse) {

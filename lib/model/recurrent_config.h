@@ -36,7 +36,8 @@ struct BERT_API RecurrentConfig {
   size_t num_layers = 1;      ///< of each half
   bool bidirectional = true;  ///< the encoder, with H / 2 units in each direction
   size_t attention_size = 0;  ///< of additive
-  int32_t decoder_start_token_id = 0;
+  int32_t decoder_start_token_id = 0;  ///< what the decoder reads first
+  int32_t eos_token_id = 0;            ///< ends sources and targets
 
   size_t directions() const { return bidirectional ? 2 : 1; }
   size_t encoder_hidden_size() const { return hidden_size / directions(); }

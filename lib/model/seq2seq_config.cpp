@@ -8,6 +8,7 @@
 #include "io/json.h"
 #include "model/config_keys.h"
 #include "model/names.h"
+#include "model/recurrent_config.h"
 
 namespace bert {
 namespace {
@@ -24,6 +25,7 @@ std::optional<Seq2SeqKind> kind_of(const Json& root) {
   if (!type || !type->is_string()) return std::nullopt;
   if (type->as_string() == marian_half(false).model_type) return Seq2SeqKind::marian;
   if (type->as_string() == kEncoderDecoder) return Seq2SeqKind::encoder_decoder;
+  if (RecurrentConfig::is(root)) return Seq2SeqKind::recurrent;
   return std::nullopt;
 }
 
@@ -91,7 +93,7 @@ Seq2SeqConfig Seq2SeqConfig::open(const std::string& directory) {
   const JsonDocument document = JsonDocument::open(config.path);
   const Json root = document.root();
   const auto kind = kind_of(root);
-  if (!kind) {
+  if (!kind || *kind == Seq2SeqKind::recurrent) {
     throw Error(Error::Kind::unsupported, config.path,
                 fmt::format("no model that translates, wants model_type {} or {}",
                             marian_half(false).model_type, kEncoderDecoder));

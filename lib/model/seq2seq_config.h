@@ -15,6 +15,7 @@ namespace bert {
 enum class Seq2SeqKind {
   marian,           ///< MarianMTModel of transformers: the Transformer of Vaswani et al. 2017
   encoder_decoder,  ///< EncoderDecoderModel of transformers: bert2bert and its like
+  recurrent,        ///< a pair of recurrent nets (model/recurrent_config.h)
 };
 
 /// By model_type of its config.json; nullopt: another model. Throws Error as JsonDocument::open.

@@ -143,6 +143,14 @@ CellProducts CellProducts::of(const CellWeights& weights) {
           [w = &weights.hidden](ConstMatrix x, Matrix y) { linear_forward(*w, x, y); }};
 }
 
+CellProducts CellLinears::products(LinearScratch& scratch) const {
+  const auto product = [&scratch](const Linear& linear) {
+    return
+        [&linear, &scratch](ConstMatrix x, Matrix y) { linear(x, y, Activation::none, scratch); };
+  };
+  return {product(input), product(hidden)};
+}
+
 TimeMajor::TimeMajor(std::span<const size_t> cu_seq_lens, bool reversed) {
   const size_t sequences = cu_seq_lens.empty() ? 0 : cu_seq_lens.size() - 1;
   const auto length = [&](size_t s) { return cu_seq_lens[s + 1] - cu_seq_lens[s]; };

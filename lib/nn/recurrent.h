@@ -8,6 +8,7 @@
 #include "nn/dropout.h"
 #include "nn/linear_gradient.h"
 #include "ops/cell.h"
+#include "ops/linear.h"
 #include "ops/matrix.h"
 
 namespace bert::training {
@@ -58,6 +59,17 @@ struct CellProducts {
 
   /// `weights` must live as long.
   static CellProducts of(const CellWeights& weights);
+};
+
+/// A cell's weights as inference computes with them: rows do not depend on the batch.
+///
+/// Thread rule: const; each thread has its own scratch.
+struct CellLinears {
+  Linear input;   ///< [G H, D]
+  Linear hidden;  ///< [G H, H]
+
+  /// Both must live as long as the result.
+  CellProducts products(LinearScratch& scratch) const;
 };
 
 /// The walk over sequences of different lengths, step by step, as in PyTorch's PackedSequence: the

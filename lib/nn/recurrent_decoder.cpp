@@ -29,7 +29,7 @@ void attend_to_source(Score score, const float* v, const float* query, ConstMatr
     for (size_t j = 0; j < keys.rows; ++j) weights[j] = dot(query, keys.row(j), keys.cols);
   }
   if (scores) std::copy_n(weights, keys.rows, scores);
-  softmax_rows({weights, 1, keys.rows});
+  if (keys.rows > 0) softmax_rows({weights, 1, keys.rows});
   std::fill_n(context, keys.cols, 0.f);
   for (size_t j = 0; j < keys.rows; ++j) {
     gradient_kernels().axpy(weights[j], keys.row(j), keys.cols, context);

@@ -100,7 +100,7 @@ class RecurrentLane : public Lane {
 
  private:
   Dropout dropout(const Pass& pass, Site site) const {
-    return {static_cast<float>(training_.dropout), mix(pass.key, site),
+    return {pass.learns ? static_cast<float>(training_.dropout) : 0, mix(pass.key, site),
             site == kSourceEmbedding ? pass.token_0 : pass.target_0};
   }
   /// Dropout of rows in time-major order, the first of which is row `first`.
@@ -115,6 +115,8 @@ class RecurrentLane : public Lane {
   ConstMatrix keys(const PackedBatch& source) const {
     return {keys_.data(), source.tokens(), config_.hidden_size};
   }
+  /// Whether the decoder may read its own words.
+  bool samples(const Pass& pass) const { return pass.learns && training_.teacher_forcing < 1; }
   void encode(const PackedBatch& source, const Pass& pass);
   void decode(const TrainingBatch& part, const Pass& pass);
   int32_t input_of(const PackedBatch& target, const Pass& pass, size_t step, size_t row) const;
@@ -149,6 +151,7 @@ int32_t RecurrentLane::input_of(const PackedBatch& target, const Pass& pass, siz
                                 size_t row) const {
   if (step == 0) return config_.decoder_start_token_id;
   const size_t token = decoder_.time().token_of()[decoder_.time().begin(step) + row];
+  if (!samples(pass)) return target.input_ids[token - 1];
   const double draw =
       static_cast<double>(mix(mix(pass.key, kForcing), pass.target_0 + token) >> 11) * 0x1p-53;
   return draw < training_.teacher_forcing ? target.input_ids[token - 1] : likeliest_[row];
@@ -178,7 +181,7 @@ void RecurrentLane::decode(const TrainingBatch& part, const Pass& pass) {
     }
     drop_targets(pass, kTargetEmbedding, time.begin(step), input);
     const ConstMatrix hidden = decoder_.advance(step);
-    if (training_.teacher_forcing < 1) find_likeliest(hidden);
+    if (samples(pass)) find_likeliest(hidden);
   }
 }
 
@@ -199,6 +202,7 @@ Tally RecurrentLane::losses(const PackedBatch& target, const Pass& pass, Matrix 
     linear_forward(weights_.output, outputs.slice(first, rows), logits);
     tally.token_loss += cross_entropy(logits, std::span(labels_).subspan(first, rows), {},
                                       pass.scale.token, &tally.tokens_right);
+    if (!pass.learns) continue;
     linear_backward(weights_.output, outputs.slice(first, rows), logits, gradient_.output,
                     d_hidden.slice(first, rows));
   }
@@ -215,6 +219,7 @@ Tally RecurrentLane::learn(const TrainingBatch& part, const Pass& pass) {
   Tally tally = losses(part.target, pass, d_hidden);
   tally.tokens = tally.labelled = static_cast<double>(tokens);
   tally.input_tokens = sources + tokens;
+  if (!pass.learns) return tally;
 
   const Matrix d_keys = d_keys_.matrix(sources, h), d_target = d_target_rows_.matrix(tokens, e),
                d_source = d_source_rows_.matrix(sources, e);

@@ -7,8 +7,11 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "io/json.h"
+#include "io/safetensors_writer.h"
 #include "model/recurrent_config.h"
 #include "ops/linear.h"
+#include "seq2seq/decoder.h"
+#include "temporary.h"
 #include "training/recurrent_network.h"
 #include "training_fixture.h"
 
@@ -85,24 +88,11 @@ struct States {
   }
 };
 
-/// Products as inference computes them.
-class LinearProducts {
- public:
-  explicit LinearProducts(const CellWeights& w) : input_(make(w.input)), hidden_(make(w.hidden)) {}
-  CellProducts products() {
-    return {[this](ConstMatrix x, Matrix y) { input_(x, y, Activation::none, scratch_); },
-            [this](ConstMatrix x, Matrix y) { hidden_(x, y, Activation::none, scratch_); }};
-  }
-
- private:
-  static Linear make(const LinearWeights& w) {
-    const WeightRef ref{reinterpret_cast<const std::byte*>(w.weight.data), DType::f32,
-                        w.weight.rows, w.weight.cols};
-    return {ref, {w.bias, w.bias + w.weight.rows}};
-  }
-  Linear input_, hidden_;
-  LinearScratch scratch_;
-};
+Linear linear_of(const LinearWeights& w) {
+  const WeightRef ref{reinterpret_cast<const std::byte*>(w.weight.data), DType::f32, w.weight.rows,
+                      w.weight.cols};
+  return {ref, {w.bias, w.bias + w.weight.rows}};
+}
 
 }  // namespace
 
@@ -143,10 +133,12 @@ TEST_CASE("recurrent cells: a sequence has the same bits alone and in company") 
   for (const Case& c : kCases) {
     CAPTURE(c.name);
     const Parameters weights(f, c, false);
-    std::list<LinearProducts> linears;
+    LinearScratch scratch;
+    std::list<CellLinears> linears;
     std::vector<CellProducts> products;
     for (const CellWeights& w : weights.cells) {
-      products.push_back(linears.emplace_back(w).products());
+      linears.push_back({linear_of(w.input), linear_of(w.hidden)});
+      products.push_back(linears.back().products(scratch));
     }
     Data x(f, std::string(c.name) + ".x"), y(x.rows, c.shape.output_size());
     RecurrentStack stack(c.shape);
@@ -326,6 +318,112 @@ TEST_CASE("config.json of a pair of recurrent nets is read as it is written") {
   const JsonDocument document = JsonDocument::parse(odd, "config.json");
   CHECK_THROWS_WITH_AS(RecurrentConfig::read(document.root(), "config.json"),
                        doctest::Contains("an even number"), Error);
+}
+
+namespace {
+
+/// A pair of the fixture as a model directory.
+class PairDirectory {
+ public:
+  PairDirectory(const Fixture& f, const char* name, const RecurrentConfig& config) {
+    directory_.add("config.json", config.text());
+    std::list<std::vector<float>> values;
+    std::vector<SafetensorsTensor> tensors;
+    for (const TensorSpec& spec : recurrent_tensors(config)) {
+      const auto& v = values.emplace_back(f.floats(std::string(name) + "." + spec.name));
+      tensors.push_back({spec.name, "F32", spec.shape, std::as_bytes(std::span(v))});
+    }
+    OutputFile file(directory_ / "model.safetensors");
+    write_safetensors(file, tensors);
+    file.finish();
+    file.commit();
+  }
+  const std::string& path() const { return directory_.path(); }
+
+ private:
+  test::TemporaryDirectory directory_;
+};
+
+/// What the decoder reads: the start token, then the target without its last token.
+PackedBatch inputs_of(const PackedBatch& targets, int32_t start) {
+  PackedBatch batch;
+  for (size_t s = 0; s < targets.sequences(); ++s) {
+    std::vector<int32_t> ids{start};
+    const auto begin = targets.input_ids.begin() + static_cast<ptrdiff_t>(targets.begin(s));
+    ids.insert(ids.end(), begin, begin + static_cast<ptrdiff_t>(targets.length(s)) - 1);
+    batch.append(ids, std::vector<int32_t>(ids.size()));
+  }
+  return batch;
+}
+
+}  // namespace
+
+TEST_CASE("a pair of recurrent nets computes what torch computes; a row's bits are its own") {
+  const Fixture f("recurrent");
+  for (const auto& [name, config] : kPairs) {
+    CAPTURE(name);
+    const PairDirectory directory(f, name, config);
+    const auto model = Seq2Seq::open(directory.path());
+    const TrainingBatch batch = pairs();
+    const PackedBatch targets = inputs_of(batch.target, config.decoder_start_token_id);
+    const size_t h = config.hidden_size;
+    Data hidden(targets.tokens(), h), logits(targets.tokens(), config.vocab_size);
+    std::vector<float> weights(targets.tokens() * 5);
+    AttentionTrace trace;
+    trace.wants = [](size_t, size_t) { return true; };
+    trace.show = [&](const AttentionView& view) {
+      for (size_t i = 0; i < view.weights.rows; ++i) {
+        const size_t token = targets.begin(view.sequence) + i;
+        std::copy_n(view.weights.row(i), view.weights.cols, weights.data() + token * 5);
+      }
+    };
+    model->teach(batch.batch, targets, hidden.matrix(), nullptr, &trace);
+    LinearScratch scratch;
+    model->output().logits(hidden.matrix(), logits.matrix(), scratch);
+    const std::string prefix = name + std::string(".");
+    CHECK(error(logits.values, f.floats(prefix + "logits")) < 1e-6);
+    const bool attends = config.attention != RecurrentAttention::none;
+    CHECK(model->attention_layers() == (attends ? 1 : 0));
+    if (attends) CHECK(error(weights, f.floats(prefix + "weights")) < 1e-6);
+
+    // Step by step: each pair beside other hypotheses of all sources, which come and go.
+    for (size_t s = 0; s < targets.sequences(); ++s) {
+      const auto live = model->start();
+      live->add(batch.batch);
+      Data row(live->rows() + 1, h);
+      std::vector<size_t> chosen{s, 0, s, 1, 2};
+      live->select(chosen);
+      for (size_t i = 0; i < targets.length(s); ++i) {
+        const size_t token = targets.begin(s) + i;
+        const int32_t id = targets.input_ids[token];
+        const std::vector<int32_t> ids{id, 3, id, 5, 4};
+        live->step(std::span(ids).first(live->rows()), row.matrix().slice(0, live->rows()));
+        CHECK(std::equal(row.matrix().row(2), row.matrix().row(2) + h, hidden.matrix().row(token)));
+        if (i == 1) live->select(std::vector<size_t>{3, 4, 0});
+      }
+    }
+  }
+}
+
+TEST_CASE("a pair of recurrent nets refuses what does not fit, by name") {
+  const Fixture f("recurrent");
+  const auto& [name, config] = kPairs[0];
+  const PairDirectory directory(f, name, config);
+  const auto model = Seq2Seq::open(directory.path());
+  const auto live = model->start();
+  CHECK_THROWS_WITH_AS(live->add(batch_of({{3, 11}})),
+                       doctest::Contains("token id 11 is outside the encoder's vocabulary of 11"),
+                       Error);
+  live->add(batch_of({{3}}));
+  Data hidden(1, config.hidden_size);
+  CHECK_THROWS_WITH_AS(live->step(std::vector<int32_t>{-1}, hidden.matrix()),
+                       doctest::Contains("token id -1"), Error);
+  RecurrentConfig wider = config;
+  wider.embedding_size += 1;
+  write_whole_file(directory.path() + "/config.json", wider.text());
+  CHECK_THROWS_WITH_AS(
+      Seq2Seq::open(directory.path()),
+      doctest::Contains("encoder.embedding.weight is [11, 4], wants floats of [11, 5]"), Error);
 }
 
 }  // namespace bert::training
