@@ -12,6 +12,7 @@ struct Options {
   std::vector<std::string> files;
   bool header = false, nul = false, svg = false, html = false;
   std::optional<TerminalColors> colors;
+  HeatRows rows = HeatRows::pairs;
   TerminalStyle::View view = TerminalStyle::View::fitting;
   std::optional<size_t> width;
   std::optional<float> largest;
@@ -20,6 +21,9 @@ struct Options {
 void add(tools::Command& app, Options& o) {
   app.add({"FILE", "rows of attend or the like; '-' or none: standard input", tools::text("")},
           o.files);
+  app.add<HeatRows>(
+      {"--rows", "what a row holds (default: one pair)"}, o.rows,
+      {{"pairs", HeatRows::pairs}, {"queries", HeatRows::queries}, {"heads", HeatRows::heads}});
   app.add({"--header", "the first line of each file names the columns"}, o.header);
   app.add({"-0,--null", "rows end with NUL"}, o.nul);
   auto svg = app.add({"--svg", "write one SVG drawing"}, o.svg);
@@ -62,7 +66,7 @@ int draw(const Options& o, HeatDrawing& drawing) {
     tools::complain(error.what());
     status = static_cast<int>(error.kind());
   });
-  AttentionRows rows(o.header);
+  AttentionRows rows(o.rows, o.header);
   std::string out;
   const auto take = [&](const std::optional<HeatRecord>& record) {
     if (!record) return;

@@ -55,6 +55,8 @@ void AttentionRows::read_header(const Record& line) {
     places_[c] = found == fields_.end() ? kNone : static_cast<size_t>(found - fields_.begin());
     if (places_[c] != kNone) least_fields_ = std::max(least_fields_, places_[c] + 1);
   }
+  find_weights();
+  if (are_queries()) return;
   for (const Column wanted : {kFrom, kTo, kWeight}) {
     if (places_[wanted] == kNone) {
       line.fail(Error::Kind::data, fmt::format("found no column '{}'", kNames[wanted]));
@@ -62,8 +64,36 @@ void AttentionRows::read_header(const Record& line) {
   }
 }
 
+/// The columns w1, w2, ..., of the header in fields_.
+void AttentionRows::find_weights() {
+  const auto first = std::find(fields_.begin(), fields_.end(), "w1");
+  places_[kFirstWeight] = kNone;
+  if (places_[kWeight] != kNone || first == fields_.end()) return;
+  places_[kFirstWeight] = static_cast<size_t>(first - fields_.begin());
+  weights_ = 1;
+  for (auto next = first + 1; next != fields_.end(); ++next) {
+    if (*next != fmt::format("w{}", weights_ + 1)) break;
+    ++weights_;
+  }
+  least_fields_ = std::max(least_fields_, places_[kFirstWeight] + weights_);
+}
+
 /// Without a header the number of fields says what they are.
 void AttentionRows::place_columns(const Record& line, size_t fields) {
+  std::fill(std::begin(places_), std::end(places_), kNone);
+  if (rows_ != HeatRows::pairs) {
+    const size_t before = rows_ == HeatRows::heads ? 2 : 0;
+    if (fields <= before) {
+      line.fail(Error::Kind::data,
+                fmt::format("found {} field{}, wants a query, a head and weights", fields,
+                            fields == 1 ? "" : "s"));
+    }
+    if (before > 0) places_[kRecord] = 0, places_[kHead] = 1;
+    places_[kFirstWeight] = before;
+    weights_ = fields - before;
+    least_fields_ = fields;
+    return;
+  }
   if (fields < kColumns - 1) {
     line.fail(Error::Kind::data,
               fmt::format("found {} field{}, wants 8: record, layer, head, from, to, weight, "
@@ -81,6 +111,7 @@ std::optional<HeatRecord> AttentionRows::add(const Record& line) {
   if (line.number_in_file <= 1) {
     complete = finish();
     least_fields_ = 0;
+    queries_ = 0;
   }
   if (least_fields_ == 0) {
     if (line.number_in_file <= 1 && line.line.starts_with("# ")) return complete;
@@ -95,6 +126,38 @@ std::optional<HeatRecord> AttentionRows::add(const Record& line) {
     line.fail(Error::Kind::data, fmt::format("found {} field{}, wants {}", fields_.size(),
                                              fields_.size() == 1 ? "" : "s", least_fields_));
   }
+  if (are_queries()) {
+    add_query(line);
+    return complete;
+  }
+  std::optional<HeatRecord> before = add_pair(line);
+  return complete ? std::move(complete) : std::move(before);
+}
+
+/// All weights of one query, which are numbered as they come if no column does.
+void AttentionRows::add_query(const Record& line) {
+  if (fields_.size() > least_fields_ && !header_) {
+    line.fail(Error::Kind::data,
+              fmt::format("found {} fields, wants {}", fields_.size(), least_fields_));
+  }
+  ++queries_;
+  const auto read = [&](Column c, uint64_t otherwise) {
+    return places_[c] == kNone ? otherwise : number(line, fields_[places_[c]], kNames[c]);
+  };
+  const uint64_t query = read(kRecord, queries_), head = read(kHead, 1);
+  number_ = 1;
+  file_ = line.file;
+  std::vector<Pair>& pairs = heads_[{1, head}];
+  add_token(line, from_, query, std::to_string(query));
+  for (size_t i = 0; i < weights_; ++i) {
+    add_token(line, to_, i + 1, std::to_string(i + 1));
+    const float w = weight(line, fields_[places_[kFirstWeight] + i]);
+    pairs.push_back({query, i + 1, w, line.number_in_file});
+  }
+}
+
+std::optional<HeatRecord> AttentionRows::add_pair(const Record& line) {
+  std::optional<HeatRecord> complete;
   const auto read = [&](Column c) {
     return places_[c] == kNone ? 1 : number(line, fields_[places_[c]], kNames[c]);
   };

@@ -41,15 +41,19 @@ struct HeatRecord {
   bool is_self_attention() const { return from == to; }
 };
 
-/// Puts rows of attention weights together: those of attend(1), and all that have their columns.
-///
-///   record layer head from to weight from_token to_token ...
-///
-/// Rows of seven columns are without the record's number. Where a header names the columns, they
-/// may stand in any order; only from, to and weight are wanted then. Memory: that of one record.
+/// What a row holds, where no header says it.
+///   pairs    one weight: record layer head from to weight from_token to_token ..., as attend(1)
+///            writes, or the same without record
+///   queries  all weights of a query, w1 .. wm, as attention-pool(1) writes
+///   heads    the same of one head: query, head, w1 .. wm
+enum class HeatRows { pairs, queries, heads };
+
+/// Puts rows of attention weights together. Where a header names the columns, they may stand in any
+/// order; of pairs only from, to and weight are wanted then, of queries those from w1 on. Rows of
+/// queries are one record for each file. Memory: that of one record.
 class BERT_API AttentionRows {
  public:
-  explicit AttentionRows(bool header) : header_(header) {}
+  AttentionRows(HeatRows rows, bool header) : rows_(rows), header_(header) {}
 
   /// Takes the next line; returns the record before it once that is complete. A line of --meta at
   /// the start of a file is left out. Throws Error(data) naming the line.
@@ -58,7 +62,18 @@ class BERT_API AttentionRows {
   std::optional<HeatRecord> finish();
 
  private:
-  enum Column { kRecord, kLayer, kHead, kFrom, kTo, kWeight, kFromToken, kToToken, kColumns };
+  enum Column {
+    kRecord,
+    kLayer,
+    kHead,
+    kFrom,
+    kTo,
+    kWeight,
+    kFromToken,
+    kToToken,
+    kColumns,
+    kFirstWeight = kColumns,  ///< of a query
+  };
   struct Pair {
     uint64_t from, to;
     float weight;
@@ -67,16 +82,23 @@ class BERT_API AttentionRows {
   using Tokens = std::unordered_map<uint64_t, std::string>;
 
   void read_header(const Record& line);
+  void find_weights();
   void place_columns(const Record& line, size_t fields);
+  bool are_queries() const { return places_[kFirstWeight] != SIZE_MAX; }
+  std::optional<HeatRecord> add_pair(const Record& line);
+  void add_query(const Record& line);
   void add_token(const Record& line, Tokens& tokens, uint64_t index, std::string_view text) const;
   HeatHead head_of(uint64_t layer, uint64_t head, std::vector<Pair>& pairs,
                    const std::vector<HeatToken>& from, const std::vector<HeatToken>& to) const;
 
+  const HeatRows rows_;
   const bool header_;
-  size_t places_[kColumns] = {};  ///< of the columns in a line; kColumns: it is not there
-  size_t least_fields_ = 0;       ///< 0: no line was read yet
+  size_t places_[kFirstWeight + 1] = {};  ///< of the columns in a line; SIZE_MAX: it is not there
+  size_t weights_ = 0;                    ///< of a query
+  size_t least_fields_ = 0;               ///< 0: no line was read yet
   std::vector<std::string_view> fields_;
   const std::string* file_ = nullptr;
+  uint64_t queries_ = 0;  ///< of this file
   uint64_t number_ = 0;
   Tokens from_, to_;
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Pair>> heads_;

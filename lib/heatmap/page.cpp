@@ -22,13 +22,13 @@ legend { float: left; padding: 0 5px 0 0; color: var(--soft); font-size: 12px; }
 button, select { font: inherit; font-size: 12px; padding: 2px 8px; border: 1px solid var(--line); border-radius: 5px; background: #fff; color: var(--ink); cursor: pointer; }
 button[aria-pressed=true] { background: var(--blue); border-color: var(--blue); color: #fff; }
 #top { position: sticky; top: 0; z-index: 2; background: #fff; border-bottom: 1px solid var(--line); padding-bottom: 10px; }
-#texts { max-height: 38vh; overflow: auto; }
+#texts { max-height: 38vh; overflow: auto; padding: 4px 3px; margin: 0 -3px; }
 .side { color: var(--soft); font-size: 12px; margin: 4px 0 1px; }
-.tokens { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; line-height: 1.75; overflow-wrap: anywhere; }
-.tokens span { padding: 2px 3px; border-radius: 3px; margin-right: 3px; cursor: pointer; outline-offset: 0; -webkit-box-decoration-break: clone; box-decoration-break: clone; unicode-bidi: isolate; white-space: pre-wrap; display: inline-block; max-width: 100%; }
+.tokens { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; line-height: 1.2; overflow-wrap: anywhere; }
+.tokens span { padding: 2px 3px; border-radius: 3px; margin: 0 3px 3px 0; cursor: pointer; unicode-bidi: isolate; white-space: pre-wrap; display: inline-block; max-width: 100%; }
 #texts .tokens { font-size: 14px; }
-.panel .tokens { font-size: 11px; line-height: 1.6; }
-.panel .tokens span { padding: 1px 2px; margin-right: 2px; }
+.panel .tokens { font-size: 11px; }
+.panel .tokens span { padding: 1px 2px; margin: 0 2px 2px 0; }
 .tokens span.focus { outline: 2px solid var(--mark); }
 .tokens span.pinned { outline-style: double; outline-width: 4px; }
 #says { min-height: 3em; margin: 6px 0 0; color: var(--ink); font-size: 13px; }
@@ -100,11 +100,13 @@ const isDark = c => .299 * c[0] + .587 * c[1] + .114 * c[2] < 140;
 const number = w => Number.isNaN(w) ? "no row" : w >= .0095 || w === 0 ? w.toFixed(3) : w.toPrecision(2);
 
 // What is shown. focus: a token, {side, i}.
-const state = { record: 0, layer: null, side: "from", view: null, root: false, focus: null, pinned: false };
+const state = { record: 0, layer: null, side: "from", view: null, root: null, focus: null, pinned: false };
 let record, from, to, self, layers, heads, panels = [], texts = {};
-const share = (w, most) => {
+// In a large matrix most weights are small beside the largest.
+const rooted = matrix => state.root ?? (matrix && Math.max(from.length, to.length) > 40);
+const share = (w, most, root) => {
   const s = most > 0 ? w / most : 0;
-  return state.root ? Math.sqrt(s) : s;
+  return root ? Math.sqrt(s) : s;
 };
 
 // The weights that one text has for the focus, or on the whole: those of `all`, of one head or the mean of several.
@@ -135,9 +137,9 @@ function mean(list) {
 }
 
 function shadeTokens(box, values, most) {
-  const spans = box.children;
+  const spans = box.children, root = rooted(false);
   for (let i = 0; i < spans.length; ++i) {
-    const c = color(share(values[i], most));
+    const c = color(share(values[i], most, root));
     spans[i].style.background = `rgb(${c})`;
     spans[i].style.color = isDark(c) ? "#fff" : "#000";
   }
@@ -235,12 +237,12 @@ function prepareMatrix(panel) {
   const c = canvas.getContext("2d");
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.clearRect(0, 0, width, height);
-  const most = data.largest ?? panel.head.max;
+  const most = data.largest ?? panel.head.max, root = rooted(true);
   for (let i = 0; i < from.length; ++i) {
     for (let j = 0; j < to.length; ++j) {
       const w = panel.weights[i * to.length + j];
       if (Number.isNaN(w)) continue;
-      const shade = color(share(w, most)), x = size.left + j * size.cell, y = size.top + i * size.cell;
+      const shade = color(share(w, most, root)), x = size.left + j * size.cell, y = size.top + i * size.cell;
       c.fillStyle = `rgb(${shade})`;
       c.fillRect(x, y, size.cell, size.cell);
       if (size.cell < 30) continue;
@@ -334,7 +336,7 @@ function fillTokens(box, list, side, hover, weights, where) {
     span.addEventListener("mousemove", e => {
       if (hover || self) setFocus({ side: sideOf(), i });
       const other = state.pinned && (self || side === shadedSide()) || !(hover || self);
-      tip(e, other ? pairText(weights(), i, side, where) : `token ${index}`);
+      tip(e, other ? pairText(weights(), i, side, where) : "");
     });
     span.addEventListener("mouseleave", e => tip(e, ""));
     if (hover || self) span.addEventListener("click", () => pin({ side: sideOf(), i }));
@@ -416,7 +418,7 @@ function build() {
   if (layers.length > 1) choices("layer", layers.map(l => [l, String(l)]), state.layer, change("layer"));
   choices("a token", [["from", "looks at"], ["to", "is looked at by"]], state.side, change("side"));
   choices("heads", [["matrix", "matrix"], ["text", "text"]], state.view, change("view"));
-  choices("shade", [[false, "linear"], [true, "square root"]], state.root, change("root"));
+  choices("shade", [[null, "auto"], [false, "linear"], [true, "square root"]], state.root, change("root"));
   const scale = make("span", $("bar"), "0");
   scale.id = "scale";
   make("i", scale);
