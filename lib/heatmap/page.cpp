@@ -201,6 +201,7 @@ function paintPanel(panel, focus, side, list) {
   panel.best.textContent = "";
   listBest(panel.best, values, list, 1);
   if (state.view === "text") {
+    if (!self && panel.side !== side) fillPanel(panel, side);
     shadeTokens(panel.tokens, values, data.largest ?? largest(values));
     if (self) markFocus(panel.tokens, side);
   } else {
@@ -344,14 +345,20 @@ function fillTokens(box, list, side, hover, weights, where) {
   box.addEventListener("mouseleave", () => setFocus(null));
 }
 
+// The text that is shaded, in a panel.
+function fillPanel(panel, side) {
+  panel.tokens?.remove();
+  panel.tokens = make("div", panel.box, undefined, "tokens");
+  panel.side = side;
+  fillTokens(panel.tokens, listOf(side), side, false, () => panel.weights, `  (head ${panel.head.head})`);
+}
+
 function buildPanel(head) {
   const box = make("section", $("heads"), undefined, "panel"), title = make("header", box);
   make("h2", title, `layer ${head.layer}  head ${head.head}`);
   const panel = { box, head, best: make("div", title, undefined, "best"), weights: matrix(record, head) };
   if (state.view === "text") {
-    panel.tokens = make("div", box, undefined, "tokens");
-    const side = shadedSide();
-    fillTokens(panel.tokens, listOf(side), side, false, () => panel.weights, `  (head ${head.head})`);
+    fillPanel(panel, shadedSide());
     return panel;
   }
   const canvas = panel.canvas = make("canvas", box);

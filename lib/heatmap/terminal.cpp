@@ -16,7 +16,7 @@ using View = TerminalStyle::View;
 
 constexpr size_t kLongestLabel = 12;  ///< columns of a token beside or above a matrix
 /// From white to dark blue, of the 256 colours of xterm.
-constexpr std::array<int, 9> kPalette = {231, 189, 153, 111, 74, 68, 26, 25, 18};
+constexpr std::array<int, 9> kPalette = {231, 195, 153, 117, 75, 33, 26, 25, 18};
 constexpr size_t kFirstDark = 5;  ///< on which letters are white
 /// Letters that make no number look negative or longer.
 constexpr std::string_view kLevels = " ':;!o*&#@";

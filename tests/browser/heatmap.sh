@@ -84,5 +84,25 @@ echo cat | attend -m tests/golden/tiny-bert --layers 1--1 | heatmap --html >"$wo
 expect "3 tokens" "$(in_page "$work/3.html")" "3 tokens, 4 heads, $right"
 for _ in {1..150}; do printf 'cat dog '; done | attend -m tests/golden/deberta-v3 --max-seq-length 160 2>/dev/null | heatmap --html >"$work/long.html"
 expect "160 tokens" "$(in_page "$work/long.html")" "160 tokens, 3 heads, $right"
+# Two texts: what a target token looks at, and what looks at a source token.
+cat >"$work/script.js" <<'JS'
+(() => {
+  const at = (box, i) => document.querySelectorAll("#texts .tokens")[box].children[i];
+  const point = e => e.dispatchEvent(new MouseEvent("mousemove", { bubbles: true, clientX: 5, clientY: 5 }));
+  [...document.querySelectorAll("button")].find(b => b.textContent === "text").click();
+  const panel = () => [...document.querySelectorAll(".panel .tokens span")].map(s => s.textContent).join(" ");
+  const says = () => document.getElementById("says").textContent.split("  ")[0];
+  const out = [];
+  for (const token of [at(0, 1), at(1, 1)]) {
+    point(token);
+    out.push(says(), panel(), at(0, 1).style.background ? "above" : "below");
+  }
+  document.title = "RESULT" + out.concat(faults.length).join("; ") + "TLUSER";
+})();
+JS
+printf '1\t1\t1\t%s\n' $'0\t0\t.9\tich\tI' $'0\t1\t.1\tich\tlove' $'1\t1\t.7\tliebe\tlove' $'1\t2\t.3\tliebe\tyou' |
+  heatmap --html >"$work/two.html"
+expect "two texts" "$(in_page "$work/two.html")" \
+  "liebe looks at love 0.700, you 0.300; I love you; below; love is looked at by liebe 0.700, ich 0.100; ich liebe; above; 0"
 echo "$failures failed"
 [ $failures -eq 0 ]
