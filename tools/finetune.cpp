@@ -107,7 +107,9 @@ int main(int argc, char** argv) {
   app.footer("finetune --train train.tsv --dev dev.tsv --header --output my-model");
   Options options;
   add(app, options);
-  tools::TrainingOptions training(app, true, true);
+  tools::TrainingOptions training(app, true,
+                                  {.batch = "32, or 16 or 8 for few examples",
+                                   .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
 
   return tools::run(app, argc, argv, [&] {
     settle(options);

@@ -36,6 +36,9 @@ constexpr const char* kTokenizerFiles[] = {"vocab.txt",
                                            "sentencepiece.bpe.model",
                                            "spiece.model",
                                            "spm.model",
+                                           "source.spm",
+                                           "target.spm",
+                                           "target_vocab.json",
                                            "sentencepiece.model",
                                            "tokenizer.model"};
 

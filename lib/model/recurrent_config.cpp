@@ -56,6 +56,11 @@ std::optional<RecurrentAttention> recurrent_attention_of(std::string_view word) 
   return value_of(kAttentions, word);
 }
 
+std::string_view cell_word(Cell cell) { return word_of(kCells, cell); }
+std::string_view recurrent_attention_word(RecurrentAttention attention) {
+  return word_of(kAttentions, attention);
+}
+
 bool RecurrentConfig::is(const Json& root) {
   const auto type = root.is_object() ? find(root, {"model_type"}) : std::nullopt;
   return type && type->is_string() && type->as_string() == kModelType;

@@ -23,6 +23,8 @@ enum class RecurrentAttention : uint8_t { none, dot, additive };
 /// word. rnn_relu has no word.
 BERT_API std::optional<Cell> cell_of(std::string_view word);
 BERT_API std::optional<RecurrentAttention> recurrent_attention_of(std::string_view word);
+std::string_view cell_word(Cell cell);
+std::string_view recurrent_attention_word(RecurrentAttention attention);
 
 /// config.json of a pair of recurrent nets, an encoder and a decoder (bert-model(5), "Recurrent
 /// nets"). Letters: V vocabulary, E embedding size, H hidden size, A attention size.

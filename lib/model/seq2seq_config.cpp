@@ -105,6 +105,50 @@ Seq2SeqConfig Seq2SeqConfig::open(const std::string& directory) {
   return config;
 }
 
+std::string marian_config(const MarianShape& s) {
+  std::string text =
+      "{\n  \"architectures\": [\"MarianMTModel\"],\n"
+      "  \"activation_dropout\": 0.0,\n  \"activation_function\": \"relu\",\n";
+  const auto add = [&](std::string_view key, const auto& value) {
+    text += fmt::format("  \"{}\": {},\n", key, value);
+  };
+  const auto real = [](double value) {  // transformers wants 0.0, not 0
+    const std::string digits = fmt::format("{}", value);
+    return digits.find_first_of(".e") == digits.npos ? digits + ".0" : digits;
+  };
+  add("attention_dropout", real(0));
+  add("d_model", s.hidden_size);
+  for (const std::string_view half : {"decoder", "encoder"}) {
+    add(fmt::format("{}_attention_heads", half), s.heads);
+    add(fmt::format("{}_ffn_dim", half), s.intermediate_size);
+    add(fmt::format("{}_layers", half), s.layers);
+  }
+  add("decoder_start_token_id", s.pad);
+  add("decoder_vocab_size", s.vocab_size);
+  add("dropout", real(s.dropout));
+  add("dtype", "\"float32\"");
+  add("eos_token_id", s.eos);
+  add("forced_eos_token_id", s.eos);
+  add("init_std", real(s.init_std));
+  add("is_encoder_decoder", true);
+  add("max_position_embeddings", s.max_positions);
+  add("model_type", fmt::format("\"{}\"", marian_half(false).model_type));
+  add("num_hidden_layers", s.layers);
+  add("pad_token_id", s.pad);
+  add("scale_embedding", true);
+  add("share_encoder_decoder_embeddings", true);
+  add("tie_word_embeddings", true);
+  return text + fmt::format("  \"vocab_size\": {}\n}}\n", s.vocab_size);
+}
+
+std::string greedy_generation_config(size_t max_length, int32_t eos, int32_t pad) {
+  return fmt::format(
+      "{{\n  \"bad_words_ids\": [[{1}]],\n  \"decoder_start_token_id\": {1},\n"
+      "  \"eos_token_id\": {0},\n  \"max_length\": {2},\n  \"num_beams\": 1,\n"
+      "  \"pad_token_id\": {1}\n}}\n",
+      eos, pad, max_length);
+}
+
 std::vector<HalfName> half_names(const Seq2SeqConfig& config, std::string_view name) {
   if (config.kind == Seq2SeqKind::marian) return marian_names(name);
   if (std::string own = behind(name, kEncoderPrefix); !own.empty()) return {{false, own}};

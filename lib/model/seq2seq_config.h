@@ -40,6 +40,20 @@ struct BERT_API Seq2SeqConfig {
   static Seq2SeqConfig open(const std::string& directory);
 };
 
+/// A new model of Marian's architecture. Both halves have the same sizes and one table of words.
+struct MarianShape {
+  size_t vocab_size = 0;
+  size_t layers = 2, hidden_size = 64, heads = 4, intermediate_size = 256;
+  size_t max_positions = 512;
+  double dropout = 0.1, init_std = 0.02;
+  int32_t eos = 0, pad = 0;  ///< a target begins with pad
+};
+/// The text of its config.json.
+std::string marian_config(const MarianShape& shape);
+/// The text of generation_config.json for a model that writes tokens greedily: at most `max_length`
+/// tokens, never `pad`, with which a target begins.
+std::string greedy_generation_config(size_t max_length, int32_t eos, int32_t pad);
+
 /// One tensor of a file as a half of the model knows it.
 struct HalfName {
   bool decoder = false;

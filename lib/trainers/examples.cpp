@@ -227,6 +227,12 @@ void ExampleSet::fill(std::span<const uint32_t> order, training::TrainingBatch& 
   }
 }
 
+size_t for_each_text_record(const ExampleOptions& options,
+                            const std::function<void(const Record&)>& use) {
+  Columns columns = columns_of(options);
+  return for_each_record(options, nullptr, &columns, true, use);
+}
+
 void check_label(std::string_view label, const std::function<void(const std::string&)>& fail) {
   if (printable(label, 0) == label) return;
   fail(fmt::format(" '{}', wants UTF-8 without control characters", printable(label)));

@@ -78,6 +78,11 @@ struct ExampleOptions {
   bool scored = false;  ///< keep what a score needs
 };
 
+/// Calls use(record) for each record of the files, with its texts chosen. Blank records at the end
+/// of a file are passed over; returns how many.
+size_t for_each_text_record(const ExampleOptions& options,
+                            const std::function<void(const Record&)>& use);
+
 /// Calls fail(" 'LABEL', wants ..") for a label that no config.json could hold, or that would
 /// disturb rows and terminals.
 void check_label(std::string_view label, const std::function<void(const std::string&)>& fail);

@@ -15,6 +15,7 @@
 #include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "nn/loss.h"
+#include "trainers/beginning.h"
 #include "training/evaluation.h"
 
 namespace bert {
@@ -202,60 +203,29 @@ void PretrainingStream::skip(uint64_t count) {
 
 namespace {
 
-/// A directory with the files that a model from scratch begins with. The destructor removes it. It
-/// exists only under the lock of its run: another run, once it has the lock, removes all unfinished
-/// files.
-class Beginning {
- public:
-  explicit Beginning(const PretrainOptions& options)
-      : options_(options),
-        output_(options.output),
-        lock_(options.output + "/.lock"),
-        path_(fmt::format("{}/init.tmp.{}.0", options.output, getpid())) {
-    make_directories(path_);
-    try {
-      copy(options.config, "/config.json");
-      copy(options.vocab, "/vocab.txt");
-      write_whole_file(path_ + "/tokenizer_config.json",
-                       fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
-                                   "  \"do_lower_case\": {}\n}}\n",
-                                   options.cased ? "false" : "true"));
-    } catch (...) {
-      remove();
-      throw;
+std::string text_of(const std::string& path) { return std::string(MappedFile::open(path).text()); }
+
+/// The files of a model from scratch.
+NamedFiles files_of(const PretrainOptions& options) {
+  return {{"config.json", text_of(options.config)},
+          {"vocab.txt", text_of(options.vocab)},
+          {"tokenizer_config.json", fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
+                                                "  \"do_lower_case\": {}\n}}\n",
+                                                options.cased ? "false" : "true")}};
+}
+
+/// `message` with the names of the user's files instead of their copies in `directory`.
+std::string told(std::string message, const std::string& directory,
+                 const PretrainOptions& options) {
+  for (const auto& [name, file] :
+       {std::pair("/config.json", &options.config), std::pair("/vocab.txt", &options.vocab)}) {
+    const std::string copied = directory + name;
+    for (size_t at = 0; (at = message.find(copied, at)) != message.npos; at += file->size()) {
+      message.replace(at, copied.size(), *file);
     }
   }
-  Beginning(const Beginning&) = delete;
-  Beginning& operator=(const Beginning&) = delete;
-  ~Beginning() { remove(); }
-  const std::string& path() const { return path_; }
-  /// Returns `message` with the names of the user's files instead of their copies.
-  std::string told(std::string message) const {
-    for (const auto& [name, file] :
-         {std::pair("/config.json", &options_.config), std::pair("/vocab.txt", &options_.vocab)}) {
-      const std::string copied = path_ + name;
-      for (size_t at = 0; (at = message.find(copied, at)) != message.npos; at += file->size()) {
-        message.replace(at, copied.size(), *file);
-      }
-    }
-    return message;
-  }
-
- private:
-  void copy(const std::string& from, const char* name) const {
-    const MappedFile file = MappedFile::open(from);
-    write_whole_file(path_ + name, file.text());
-  }
-  void remove() const {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const PretrainOptions& options_;
-  OutputDirectory output_;  // goes last
-  FileLock lock_;
-  std::string path_;
-};
+  return message;
+}
 
 class Pretraining {
  public:
@@ -265,12 +235,12 @@ class Pretraining {
       open(options.model);
       return;
     }
-    const Beginning beginning(options);
+    const Beginning beginning(options.output, files_of(options));
     beginning_ = &beginning;
     try {
       open(beginning.path());
     } catch (const Error& error) {
-      throw Error(error.kind(), "", beginning.told(error.what()));
+      throw Error(error.kind(), "", told(error.what(), beginning.path(), options));
     }
     beginning_ = nullptr;
   }
@@ -330,7 +300,7 @@ class Pretraining {
     tokenizer_.emplace(Tokenizer::open(directory_));
     if (options_.on_notice) {
       for (const std::string& warning : tokenizer_->warnings()) {
-        options_.on_notice(beginning_ ? beginning_->told(warning) : warning);
+        options_.on_notice(beginning_ ? told(warning, beginning_->path(), options_) : warning);
       }
     }
     if (tokenizer_->vocab_size() > config.vocab_size) {

@@ -1,13 +1,9 @@
 #include "training/recurrent_network.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "nn/embedding_gradient.h"
-#include "nn/loss.h"
 #include "nn/recurrent_decoder.h"
 
 namespace bert::training {
@@ -16,10 +12,7 @@ namespace {
 using namespace recurrent_names;
 
 /// Sites of dropout and of other draws.
-enum Site : uint64_t { kSourceEmbedding, kTargetEmbedding, kOutputs, kForcing };
-
-/// Rows of the logits [T, V] in memory at once.
-constexpr size_t kLogitRows = 512;
+enum Site : uint64_t { kSourceEmbedding, kTargetEmbedding, kOutputs };
 
 /// All tensors of a pair in one of its arrays.
 struct PairWeights {
@@ -86,6 +79,8 @@ class RecurrentLane : public Lane {
                 const Layout& layout, float* values, float* gradient)
       : config_(config),
         training_(training),
+        plan_{config.decoder_start_token_id, static_cast<float>(training.label_smoothing),
+              training.teacher_forcing},
         weights_(config, layout, values),
         gradient_(config, layout, gradient),
         encoder_({config.cell, config.embedding_size, config.encoder_hidden_size(),
@@ -116,23 +111,24 @@ class RecurrentLane : public Lane {
     return {keys_.data(), source.tokens(), config_.hidden_size};
   }
   /// Whether the decoder may read its own words.
-  bool samples(const Pass& pass) const { return pass.learns && training_.teacher_forcing < 1; }
+  bool samples(const Pass& pass) const { return pass.learns && plan_.teacher_forcing < 1; }
   void encode(const PackedBatch& source, const Pass& pass);
   void decode(const TrainingBatch& part, const Pass& pass);
   int32_t input_of(const PackedBatch& target, const Pass& pass, size_t step, size_t row) const;
-  void find_likeliest(ConstMatrix hidden);
   Tally losses(const PackedBatch& target, const Pass& pass, Matrix d_hidden);
 
   const RecurrentConfig& config_;
   const RecurrentTraining& training_;
+  const TargetPlan plan_;
   const PairWeights weights_, gradient_;
   RecurrentStack encoder_;
   RecurrentDecoder decoder_;
   std::vector<CellProducts> products_;
   States states_, d_states_;
-  Buffer source_rows_, keys_, d_keys_, d_source_rows_, outputs_, d_hidden_, logits_, d_target_rows_;
+  Buffer source_rows_, keys_, d_keys_, d_source_rows_, outputs_, d_outputs_, d_hidden_,
+      d_target_rows_;
+  TargetLoss loss_;
   std::vector<int32_t> inputs_;     ///< [T] in time-major order: what the decoder read
-  std::vector<int32_t> labels_;     ///< [T] in time-major order
   std::vector<int32_t> likeliest_;  ///< [B]: what it would have written at the step before
 };
 
@@ -151,20 +147,8 @@ int32_t RecurrentLane::input_of(const PackedBatch& target, const Pass& pass, siz
                                 size_t row) const {
   if (step == 0) return config_.decoder_start_token_id;
   const size_t token = decoder_.time().token_of()[decoder_.time().begin(step) + row];
-  if (!samples(pass)) return target.input_ids[token - 1];
-  const double draw =
-      static_cast<double>(mix(mix(pass.key, kForcing), pass.target_0 + token) >> 11) * 0x1p-53;
-  return draw < training_.teacher_forcing ? target.input_ids[token - 1] : likeliest_[row];
-}
-
-void RecurrentLane::find_likeliest(ConstMatrix hidden) {
-  const Matrix logits = logits_.matrix(hidden.rows, config_.vocab_size);
-  linear_forward(weights_.output, hidden, logits);
-  likeliest_.clear();
-  for (size_t i = 0; i < logits.rows; ++i) {
-    const float* row = logits.row(i);
-    likeliest_.push_back(static_cast<int32_t>(std::max_element(row, row + logits.cols) - row));
-  }
+  const bool own = samples(pass) && reads_own_word(plan_, pass, token);
+  return own ? likeliest_[row] : target.input_ids[token - 1];
 }
 
 void RecurrentLane::decode(const TrainingBatch& part, const Pass& pass) {
@@ -181,32 +165,23 @@ void RecurrentLane::decode(const TrainingBatch& part, const Pass& pass) {
     }
     drop_targets(pass, kTargetEmbedding, time.begin(step), input);
     const ConstMatrix hidden = decoder_.advance(step);
-    if (samples(pass)) find_likeliest(hidden);
+    if (samples(pass)) loss_.own_words(weights_.output, hidden, likeliest_);
   }
 }
 
 /// The losses of all target tokens; d_hidden [T, H] receives the gradient of the outputs.
 Tally RecurrentLane::losses(const PackedBatch& target, const Pass& pass, Matrix d_hidden) {
   const TimeMajor& time = decoder_.time();
-  const Matrix outputs = outputs_.matrix(d_hidden.rows, d_hidden.cols);  // [T, H]
-  for (size_t r = 0; r < outputs.rows; ++r) {
-    std::copy_n(decoder_.hidden().row(r), outputs.cols, outputs.row(r));
-  }
-  drop_targets(pass, kOutputs, 0, outputs);
-  labels_.clear();
-  for (const size_t token : time.token_of()) labels_.push_back(target.input_ids[token]);
-  Tally tally;
-  for (size_t first = 0; first < outputs.rows; first += kLogitRows) {
-    const size_t rows = std::min(kLogitRows, outputs.rows - first);
-    const Matrix logits = logits_.matrix(rows, config_.vocab_size);
-    linear_forward(weights_.output, outputs.slice(first, rows), logits);
-    tally.token_loss += cross_entropy(logits, std::span(labels_).subspan(first, rows), {},
-                                      pass.scale.token, &tally.tokens_right);
-    if (!pass.learns) continue;
-    linear_backward(weights_.output, outputs.slice(first, rows), logits, gradient_.output,
-                    d_hidden.slice(first, rows));
-  }
-  drop_targets(pass, kOutputs, 0, d_hidden);
+  const size_t tokens = d_hidden.rows, h = d_hidden.cols;
+  const Matrix outputs = outputs_.matrix(tokens, h);      // [T, H] in the order of the tokens
+  const Matrix d_outputs = d_outputs_.matrix(tokens, h);  // [T, H]
+  time.scatter(decoder_.hidden(), outputs);
+  training::dropout(dropout(pass, kOutputs), outputs);
+  const Tally tally =
+      loss_.learn(weights_.output, outputs, target, plan_, pass, gradient_.output, d_outputs);
+  if (!pass.learns) return tally;
+  training::dropout(dropout(pass, kOutputs), d_outputs);
+  time.gather(d_outputs, d_hidden);
   return tally;
 }
 
@@ -217,7 +192,6 @@ Tally RecurrentLane::learn(const TrainingBatch& part, const Pass& pass) {
   const size_t h = config_.hidden_size, e = config_.embedding_size;
   const Matrix d_hidden = d_hidden_.matrix(tokens, h);
   Tally tally = losses(part.target, pass, d_hidden);
-  tally.tokens = tally.labelled = static_cast<double>(tokens);
   tally.input_tokens = sources + tokens;
   if (!pass.learns) return tally;
 
@@ -235,21 +209,6 @@ Tally RecurrentLane::learn(const TrainingBatch& part, const Pass& pass) {
   return tally;
 }
 
-void check_ids(const PackedBatch& batch, const char* what, size_t vocab_size) {
-  for (size_t s = 0; s < batch.sequences(); ++s) {
-    if (batch.length(s) == 0) {
-      throw Error(Error::Kind::data, "", fmt::format("{} {} of the batch is empty", what, s + 1));
-    }
-  }
-  for (const int32_t id : batch.input_ids) {
-    if (id < 0 || static_cast<size_t>(id) >= vocab_size) {
-      throw Error(
-          Error::Kind::data, "",
-          fmt::format("a {} has token {}, but the vocabulary has {}", what, id, vocab_size));
-    }
-  }
-}
-
 }  // namespace
 
 Layout RecurrentNetwork::layout() const { return Layout(recurrent_tensors(config_)); }
@@ -260,19 +219,7 @@ std::unique_ptr<Lane> RecurrentNetwork::lane(const Layout& layout, float* values
 }
 
 void RecurrentNetwork::check(const TrainingBatch& batch) const {
-  check_ids(batch.batch, "source", config_.vocab_size);
-  check_ids(batch.target, "target", config_.vocab_size);
-  if (batch.batch.sequences() != batch.target.sequences()) {
-    throw Error(Error::Kind::data, "",
-                fmt::format("{} sources, but {} targets", batch.batch.sequences(),
-                            batch.target.sequences()));
-  }
-}
-
-Tally RecurrentNetwork::count(const TrainingBatch& batch) const {
-  Tally tally;
-  tally.tokens = tally.labelled = static_cast<double>(batch.target.tokens());
-  return tally;
+  check_targets(batch, {config_.vocab_size, config_.vocab_size}, config_.path);
 }
 
 /// Cells and the output layer for each token, and attention for each pair of tokens.
@@ -291,7 +238,7 @@ size_t RecurrentNetwork::pass_floats(size_t tokens, size_t longest) const {
   const size_t h = config_.hidden_size, e = config_.embedding_size;
   const size_t cells = config_.num_layers * (4 * gates_of(config_.cell) + 6) * h;
   return tokens * (cells + 4 * (e + h) + longest + 2 * config_.attention_size) +
-         std::min(tokens, kLogitRows) * config_.vocab_size;
+         std::min(tokens, TargetLoss::kRows) * config_.vocab_size;
 }
 
 }  // namespace bert::training

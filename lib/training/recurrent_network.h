@@ -4,6 +4,7 @@
 
 #include "model/recurrent_config.h"
 #include "training/network.h"
+#include "training/target_loss.h"
 
 namespace bert::training {
 
@@ -31,7 +32,7 @@ class BERT_API RecurrentNetwork : public Network {
   Layout layout() const override;
   std::unique_ptr<Lane> lane(const Layout& layout, float* values, float* gradient) const override;
   void check(const TrainingBatch& batch) const override;
-  Tally count(const TrainingBatch& batch) const override;
+  Tally count(const TrainingBatch& batch) const override { return count_targets(batch); }
   double cost(const TrainingBatch& batch, size_t s) const override;
   size_t pass_floats(size_t tokens, size_t longest) const override;
 

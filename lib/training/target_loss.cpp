@@ -11,7 +11,6 @@
 namespace bert::training {
 namespace {
 
-constexpr size_t kRows = 512;  // of the logits [M, V] in memory at once
 constexpr uint64_t kOwnWord = 0x0D0;
 
 }  // namespace

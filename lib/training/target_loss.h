@@ -31,6 +31,8 @@ bool reads_own_word(const TargetPlan& plan, const Pass& pass, size_t token);
 /// Thread rule: one per thread.
 class TargetLoss {
  public:
+  static constexpr size_t kRows = 512;  ///< rows of the logits [M, V] in memory at once
+
   /// The losses of hidden [T, H] by the targets' tokens. If the pass learns, also adds to
   /// `gradient` (not to a bias without data) and writes d_hidden [T, H]. `output` is [V, H].
   ///

@@ -266,6 +266,22 @@ Layout TransformerNetwork::layout() const {
   return layout;
 }
 
+void TransformerNetwork::load(const Weights& encoder, const Weights& decoder, const Layout& layout,
+                              float* base) const {
+  const Seq2SeqConfig& config = plan_.config;
+  const auto copy = [&](bool of_decoder, const TensorSpec& spec) {
+    const Weights& weights = of_decoder ? decoder : encoder;
+    const Parameter* p = layout.find(seq2seq_file_name(config, of_decoder, spec.name));
+    if (!p) return;
+    const std::vector<float> values = weights.floats(spec);
+    std::copy(values.begin(), values.end(), base + p->offset);
+  };
+  for (const TensorSpec& spec : encoder_tensors(config.encoder)) copy(false, spec);
+  for (const TensorSpec& spec : encoder_tensors(config.decoder)) copy(true, spec);
+  const TensorSpec bias = tensor_spec(config.decoder, Role::mlm_bias, Part::bias);
+  if (decoder.find(bias.name)) copy(true, bias);
+}
+
 std::unique_ptr<Lane> TransformerNetwork::lane(const Layout& layout, float* values,
                                                float* gradient) const {
   return std::make_unique<TransformerLane>(plan_, layout, values, gradient);
@@ -300,7 +316,7 @@ size_t TransformerNetwork::pass_floats(size_t tokens, size_t longest) const {
   const Config &e = plan_.config.encoder, &d = plan_.config.decoder;
   const size_t way_back = 9 * d.hidden_size + std::max(e.intermediate_size, d.intermediate_size);
   return tokens / 2 * (half(e, 1) + half(d, 2)) + tokens * way_back + 2 * longest * longest +
-         std::min<size_t>(512, tokens) * d.vocab_size;
+         std::min(TargetLoss::kRows, tokens) * d.vocab_size;
 }
 
 }  // namespace bert::training

@@ -35,6 +35,11 @@ class BERT_API TransformerNetwork : public Network {
 
   const TransformerPlan& plan() const { return plan_; }
 
+  /// Copies the tensors of a model's halves into `base`. Throws Error(data) that names a tensor
+  /// that is missing or has another shape.
+  void load(const Weights& encoder, const Weights& decoder, const Layout& layout,
+            float* base) const;
+
   Layout layout() const override;
   std::unique_ptr<Lane> lane(const Layout& layout, float* values, float* gradient) const override;
   void check(const TrainingBatch& batch) const override;

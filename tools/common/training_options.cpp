@@ -28,20 +28,16 @@ size_t resident_bytes() {
 
 }  // namespace
 
-TrainingOptions::TrainingOptions(Command& app, bool batches, bool chosen) {
+TrainingOptions::TrainingOptions(Command& app, bool batches, const TrainingDefaults& defaults) {
   app.add({"--output", "directory to write the model to", directory()}, output_)->required();
   if (batches) {
-    batch_option_ = app.add({"--batch-size",
-                             std::string("sequences in a step (default: ") +
-                                 (chosen ? "32, or 16 or 8 for few examples)" : "32)"),
-                             whole(1, 1 << 20)},
-                            batch_size_);
+    batch_option_ =
+        app.add({"--batch-size", fmt::format("sequences in a step (default: {})", defaults.batch),
+                 whole(1, 1 << 20)},
+                batch_size_);
   }
   rate_option_ =
-      app.add({"--lr",
-               std::string("highest learning rate (default: ") +
-                   (chosen ? "by the hidden size: 5e-5 for 768, 1e-4 for 384)" : "5e-5)"),
-               real()},
+      app.add({"--lr", fmt::format("highest learning rate (default: {})", defaults.rate), real()},
               optimizer_.learning_rate)
           .of("learning_rate");
   app.add<training::Schedule>({"--schedule", "how the learning rate changes after the warm-up"},
@@ -58,7 +54,9 @@ TrainingOptions::TrainingOptions(Command& app, bool batches, bool chosen) {
   app.add({"--max-grad-norm", "clip gradients to this norm; 0: do not clip (default: 1)",
            non_negative()},
           optimizer_.max_grad_norm);
-  app.add({"--dropout", "rate of dropout (default: the config's)", real(0., 0.9)}, dropout_);
+  app.add(
+      {"--dropout", fmt::format("rate of dropout (default: {})", defaults.dropout), real(0., 0.9)},
+      dropout_);
   app.add({"--seed", "seed of all random numbers (default: 1)", whole()}, seed_);
   app.add<bool>({"--dtype", "precision of the matrix products"}, bf16_,
                 {{"f32", false}, {"bf16", true}})

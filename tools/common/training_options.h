@@ -10,14 +10,21 @@
 
 namespace bert::tools {
 
+/// What a tool does where the user gives no such option, for --help.
+struct TrainingDefaults {
+  const char* batch = "32";
+  const char* rate = "5e-5";
+  const char* dropout = "the config's";
+};
+
 /// The common options of the tools that train: --output, --batch-size, --lr, --schedule, --warmup,
 /// --weight-decay, --max-grad-norm, --dropout, --seed, --dtype, --save-steps, --keep-checkpoints,
 /// --resume, --overwrite, --max-batch-tokens, -j, --progress, -q
 class TrainingOptions {
  public:
-  /// `batches`: adds --batch-size. `chosen`: the tool chooses batch size and learning rate if the
-  /// user gives none.
-  explicit TrainingOptions(Command& app, bool batches = true, bool chosen = false);
+  /// `batches`: adds --batch-size.
+  explicit TrainingOptions(Command& app, bool batches = true,
+                           const TrainingDefaults& defaults = {});
 
   /// Sets the options that all tools share, trains, and reports speed and memory on stderr. After
   /// SIGTERM or SIGINT, `train` saves a checkpoint, and then the process ends by this signal.

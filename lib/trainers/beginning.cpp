@@ -1,0 +1,32 @@
+#include "trainers/beginning.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace bert {
+
+Beginning::Beginning(const std::string& output, const NamedFiles& files)
+    : output_(output),
+      lock_(output + "/.lock"),
+      path_(fmt::format("{}/init.tmp.{}.0", output, getpid())) {
+  make_directories(path_);
+  try {
+    for (const auto& [name, content] : files) add(name, content);
+  } catch (...) {
+    remove();
+    throw;
+  }
+}
+
+void Beginning::add(const std::string& name, const std::string& content) const {
+  write_whole_file(path_ + "/" + name, content);
+}
+
+void Beginning::remove() const {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace bert
