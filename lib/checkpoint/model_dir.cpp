@@ -234,7 +234,7 @@ std::vector<FileHash> hash_model(const std::string& directory) {
   const auto add_weights = [&](const std::string& folder) {
     for (const MappedFile& file : open_tensor_files(folder).files) add(file);
   };
-  std::vector<const char*> names = {"config.json"};
+  std::vector<const char*> names = {"config.json", "generation_config.json"};
   names.insert(names.end(), std::begin(kTokenizerFiles), std::end(kTokenizerFiles));
   for (const char* name : names) {
     const std::string path = fmt::format("{}/{}", directory, name);

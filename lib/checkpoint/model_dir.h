@@ -40,7 +40,10 @@ constexpr const char* kTokenizerFiles[] = {"vocab.txt",
                                            "target.spm",
                                            "target_vocab.json",
                                            "sentencepiece.model",
-                                           "tokenizer.model"};
+                                           "tokenizer.model",
+                                           "source.spm",
+                                           "target.spm",
+                                           "target_vocab.json"};
 
 /// A file of a model directory and the xxh64 of its bytes.
 struct FileHash {

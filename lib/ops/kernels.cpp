@@ -82,6 +82,18 @@ void activate(Activation act, std::span<float> x) {
 
 void softmax(std::span<float> x) { kernels().softmax(x.data(), x.size()); }
 
+void maxima(std::span<const float> x, std::span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    const size_t begin = i * kMaximaOf;
+    out[i] = kernels().max(x.data() + begin, std::min(kMaximaOf, x.size() - begin));
+  }
+}
+
+double exp_sum(std::span<const float> x, float top) {
+  if (top == -std::numeric_limits<float>::infinity()) return 0;
+  return double{kernels().exp_sum(x.data(), x.size(), top)};
+}
+
 double log_sum_exp(std::span<const float> x) {
   if (x.empty()) return -std::numeric_limits<double>::infinity();
   const float top = *std::max_element(x.begin(), x.end());

@@ -30,6 +30,13 @@ void activate(Activation act, std::span<float> x);
 /// x = softmax(x), computed after subtracting the maximum. A row of only -inf becomes zeros.
 void softmax(std::span<float> x);
 
+/// The maximum of each kMaximaOf elements of x [n]; the last of fewer. NaN is none.
+constexpr size_t kMaximaOf = 64;
+void maxima(std::span<const float> x, std::span<float> out);
+
+/// sum(exp(x - top)) for a `top` that is not below any of x; 0 if it is -inf.
+double exp_sum(std::span<const float> x, float top);
+
 /// log(sum(exp(x))) within 1e-6.
 double log_sum_exp(std::span<const float> x);
 

@@ -17,7 +17,9 @@ struct Look {
   float scale = 1;
   size_t values = 0;
 
-  /// q, out [heads * D]; keys: of each place, [heads * D]; `scratch` [places]. scores, weights
+  /// Floats of scratch.
+  size_t scratch(size_t places) const { return heads * (places + 1); }
+  /// q, out [heads * D]; keys: of each place, [heads * D]. scores, weights
   /// [heads, places] or without data: what softmax sees, and its result.
   void operator()(const float* q, std::span<const float* const> keys, float* out, float* scratch,
                   Matrix scores = {}, Matrix weights = {}) const;

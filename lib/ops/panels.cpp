@@ -1,5 +1,7 @@
 #include "ops/panels.h"
 
+#include <algorithm>
+
 #include "ops/dtype.h"
 #include "ops/kernels/kernel_table.h"
 
@@ -13,6 +15,13 @@ void pack_panel(ConstMatrix vectors, float* panel) {
     rows[i] = reinterpret_cast<const std::byte*>(vectors.row(i));
   }
   kernels().pack_f32(rows, static_cast<int>(DType::f32), vectors.cols, panel);
+}
+
+void pack_panel(std::span<const std::byte* const> vectors, DType dtype, size_t width,
+                float* panel) {
+  const std::byte* rows[kPanel] = {};
+  std::copy(vectors.begin(), vectors.end(), rows);
+  kernels().pack_f32(rows, static_cast<int>(dtype), width, panel);
 }
 
 void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix out) {

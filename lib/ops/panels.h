@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
+#include "ops/dtype.h"
 #include "ops/matrix.h"
 
 namespace bert {
@@ -15,6 +17,9 @@ constexpr size_t kVectorsOfPanel = 16;
 /// Writes vectors [n, D], n <= 16, as one panel; those that lack are zeros. `panel` [D * 16] is
 /// aligned to 64 bytes.
 void pack_panel(ConstMatrix vectors, float* panel);
+
+/// The same of vectors [D] of any float type that lie anywhere, n <= 16.
+void pack_panel(std::span<const std::byte* const> vectors, DType dtype, size_t width, float* panel);
 
 /// out [rows, 16 * count] = x [rows, D] times the vectors of `count` panels, one behind the other.
 /// The bits of a row do not depend on the others.

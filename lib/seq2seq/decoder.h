@@ -6,8 +6,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/export.h"
+#include "checkpoint/weights.h"
+#include "encoder/model.h"
 #include "encoder/packed_batch.h"
 #include "model/generation_config.h"
 #include "ops/linear.h"
@@ -60,7 +63,7 @@ class Decoding {
 /// A model that reads a source and writes a target token by token: an encoder-decoder Transformer
 /// (Vaswani et al. 2017) or a pair of recurrent nets (Sutskever et al. 2014, Bahdanau et al. 2014).
 ///
-/// Thread rule: const after open(), shared by threads; each has a Decoding of its own.
+/// Thread rule: const after open() and ablate(), shared by threads; each has a Decoding of its own.
 class BERT_API Seq2Seq {
  public:
   /// The model of a directory, computed in this precision. Throws Error naming file and reason.
@@ -80,6 +83,8 @@ class BERT_API Seq2Seq {
   virtual size_t attention_layers() const = 0;
   virtual size_t attention_heads() const = 0;
 
+  /// Turns off heads of attention to the source from here on: what they sum up counts as zeros.
+  virtual void ablate(std::span<const HeadPlace> heads) = 0;
   /// A Decoding without hypotheses.
   virtual std::unique_ptr<Decoding> start() const = 0;
   /// Teacher forcing: all tokens of the targets in one go. Target s (its start token first, without
@@ -89,6 +94,9 @@ class BERT_API Seq2Seq {
                      Team* team = nullptr, const AttentionTrace* trace = nullptr) const = 0;
   /// From now on the model's files may change (Weights::hold).
   virtual void hold() const = 0;
+  /// The weights' file, and its tensors with elements that are no numbers.
+  virtual const std::string& path() const = 0;
+  virtual std::vector<NonFinite> non_finite() const = 0;
 };
 
 }  // namespace bert

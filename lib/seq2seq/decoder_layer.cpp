@@ -49,11 +49,12 @@ void DecoderLayer::look(ConstMatrix queries, const Places& places, const Show* s
       keys.clear();
       places(row, keys);
       const size_t n = keys.size();
-      float* floats = scratch.looks[part].reserve(n + (shows ? 2 * look_.heads * n : 0));
+      float* floats =
+          scratch.looks[part].reserve(look_.scratch(n) + (shows ? 2 * look_.heads * n : 0));
       Matrix scores, weights;  // [heads, n]
       if (shows) {
-        scores = {floats + n, look_.heads, n};
-        weights = {floats + n + look_.heads * n, look_.heads, n};
+        scores = {floats + look_.scratch(n), look_.heads, n};
+        weights = {scores.row(look_.heads), look_.heads, n};
       }
       look_(queries.row(row), keys, context.row(row), floats, scores, weights);
       if (shows) (*show)(row, scores, weights, {context.row(row), look_.heads, look_.head_size});
@@ -78,6 +79,11 @@ void DecoderLayer::forward(Matrix hidden, const Rows& rows, DecoderScratch& scra
   const Matrix query = scratch.query.matrix(count, width);
   cross_query_(attended, query, Activation::none, linear);
   look(query, rows.source, &rows.show, context, scratch);
+  for (const size_t head : off_) {
+    for (size_t row = 0; row < count; ++row) {
+      std::fill_n(context.row(row) + head * look_.head_size, look_.head_size, 0.f);
+    }
+  }
   cross_output_(context, hidden, Activation::none, linear, attended);
   cross_norm_(hidden, hidden);
 

@@ -34,6 +34,8 @@ class DecoderLayer {
   static DecoderLayer load(const Config& config, const Weights& weights, size_t index,
                            Precision precision);
 
+  /// From here on this head makes zeros of the source.
+  void ablate(size_t head) { off_.push_back(head); }
   /// Keys and values of the source for all steps: states [T, H] -> pairs [T, 2H].
   void source_pairs(ConstMatrix states, Matrix pairs, LinearScratch& scratch) const;
 
@@ -69,6 +71,7 @@ class DecoderLayer {
   Norm net_norm_;
   Activation act_ = Activation::gelu;
   Look look_;
+  std::vector<size_t> off_;  ///< heads that are ablated
 };
 
 }  // namespace bert

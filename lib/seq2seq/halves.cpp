@@ -74,6 +74,12 @@ Halves Halves::open(const std::string& directory) {
   return halves;
 }
 
+std::vector<NonFinite> non_finite(const TensorFiles& files) {
+  Config config;
+  config.tie_word_embeddings = false;
+  return Weights::of(files.tensors, config, files.path).non_finite();
+}
+
 const TensorView* Halves::find(const std::string& name) const {
   const auto& all = files.tensors;
   const auto found = std::find_if(all.begin(), all.end(),

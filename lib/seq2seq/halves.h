@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoint/tensor_files.h"
 #include "checkpoint/weights.h"
@@ -20,5 +21,8 @@ struct Halves {
   /// A tensor by its file's name; nullptr if there is none.
   const TensorView* find(const std::string& name) const;
 };
+
+/// Tensors of these files with elements that are no numbers.
+std::vector<NonFinite> non_finite(const TensorFiles& files);
 
 }  // namespace bert

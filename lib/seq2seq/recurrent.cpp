@@ -14,6 +14,7 @@
 #include "model/recurrent_config.h"
 #include "nn/recurrent_decoder.h"
 #include "seq2seq/attention_collector.h"
+#include "seq2seq/halves.h"
 
 namespace bert {
 namespace {
@@ -78,6 +79,7 @@ struct RecurrentPair::State {
   Linear query, key;         ///< of additive attention
   std::vector<float> score;  ///< [A]
   OutputLayer output;
+  bool ablated = false;  ///< its attention
 
   bool has_memory() const { return config.cell == Cell::lstm; }
   std::optional<Score> kind_of_score() const {
@@ -238,6 +240,7 @@ void RecurrentPair::Live::attend(Matrix context, const Show& show) {
     training::attend_to_source(score, state_.score.data(), queries.row(row), keys,
                                sources->of(source, sources->key_hidden), seen.row(1),
                                context.row(row), attention_scratch_, seen.row(0));
+    if (state_.ablated) std::fill_n(context.row(row), context.cols, 0.f);
     if (show) show(row, seen.slice(0, 1), seen.slice(1, 1), context.slice(row, 1));
   }
 }
@@ -310,6 +313,11 @@ const OutputLayer& RecurrentPair::output() const { return state_->output; }
 size_t RecurrentPair::attention_layers() const { return state_->kind_of_score() ? 1 : 0; }
 size_t RecurrentPair::attention_heads() const { return attention_layers(); }
 std::unique_ptr<Decoding> RecurrentPair::start() const { return std::make_unique<Live>(*state_); }
+void RecurrentPair::ablate(std::span<const HeadPlace> heads) {
+  state_->ablated = state_->ablated || !heads.empty();  // there is but one
+}
+const std::string& RecurrentPair::path() const { return state_->files.path; }
+std::vector<NonFinite> RecurrentPair::non_finite() const { return bert::non_finite(state_->files); }
 void RecurrentPair::hold() const {
   for (MappedFile& file : state_->files.files) file.hold();
 }

@@ -30,7 +30,10 @@ class RecurrentPair : public Seq2Seq {
   std::unique_ptr<Decoding> start() const override;
   void teach(const PackedBatch& sources, const PackedBatch& targets, Matrix hidden, Team* team,
              const AttentionTrace* trace) const override;
+  void ablate(std::span<const HeadPlace> heads) override;
   void hold() const override;
+  const std::string& path() const override;
+  std::vector<NonFinite> non_finite() const override;
 
  private:
   struct State;

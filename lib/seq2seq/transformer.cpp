@@ -253,8 +253,16 @@ const OutputLayer& Transformer::output() const { return state_->output; }
 size_t Transformer::attention_layers() const { return state_->layers.size(); }
 size_t Transformer::attention_heads() const { return state_->config().num_attention_heads; }
 std::unique_ptr<Decoding> Transformer::start() const { return std::make_unique<Cached>(*state_); }
+void Transformer::ablate(std::span<const HeadPlace> heads) {
+  for (const auto& [layer, head] : heads) state_->layers.at(layer).ablate(head);
+}
 void Transformer::hold() const {
   for (MappedFile& file : state_->halves.files.files) file.hold();
+}
+
+const std::string& Transformer::path() const { return state_->halves.files.path; }
+std::vector<NonFinite> Transformer::non_finite() const {
+  return bert::non_finite(state_->halves.files);
 }
 
 void Transformer::teach(const PackedBatch& sources, const PackedBatch& targets, Matrix hidden,

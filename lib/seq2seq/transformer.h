@@ -24,10 +24,13 @@ class Transformer : public Seq2Seq {
   const OutputLayer& output() const override;
   size_t attention_layers() const override;
   size_t attention_heads() const override;
+  void ablate(std::span<const HeadPlace> heads) override;
   std::unique_ptr<Decoding> start() const override;
   void teach(const PackedBatch& sources, const PackedBatch& targets, Matrix hidden, Team* team,
              const AttentionTrace* trace) const override;
   void hold() const override;
+  const std::string& path() const override;
+  std::vector<NonFinite> non_finite() const override;
 
  private:
   struct State;

@@ -111,6 +111,7 @@ for pair in bert-base-uncased=tiny-bert bert-base-cased=tiny-bert my-bert=tiny-b
 done
 ln -s "$root/tests/golden/tiny-classifier" "$work/example/log-model"
 ln -s "$root/tests/golden/st-mean" "$work/example/all-MiniLM-L6-v2"
+ln -s "$root/tests/golden/marian" "$work/example/marian"
 model_of() {
   case $1 in
     classify | bert-tsv) echo my-classifier ;;

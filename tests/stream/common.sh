@@ -22,8 +22,9 @@ declare -A arguments=(
   [classify]="-m $models/tiny-classifier"
   [qa]="-m $models/tiny-qa"
   [ner]="-m $models/tiny-ner --inline"
+  [translate]="-m $models/bert2bert --max-new-tokens 6"
 )
-for tool in tokenize embed mlm-fill mlm-mask mlm-score nsp-score classify qa ner; do
+for tool in tokenize embed mlm-fill mlm-mask mlm-score nsp-score classify qa ner translate; do
   [ -x "$bin/$tool" ] && tools+=("$tool")
 done
 [ ${#tools[@]} -ge 2 ] || { echo "no tools in $bin"; exit 1; }

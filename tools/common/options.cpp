@@ -110,6 +110,30 @@ Model ModelOptions::open_model(std::optional<HeadKind> kind, bool many_rows) con
   return model;
 }
 
+std::unique_ptr<Seq2Seq> ModelOptions::open_seq2seq() const {
+  if (!head_.empty()) throw Error(Error::Kind::usage, "--head", "models that translate have none");
+  auto model = Seq2Seq::open(directory(), precision_);
+  if (ablate_option_->count() > 0) {
+    Config sizes;
+    sizes.num_hidden_layers = model->attention_layers();
+    sizes.num_attention_heads = model->attention_heads();
+    model->ablate(parse_heads(ablate_, "ablate", sizes));
+  }
+  if (no_mmap_) model->hold();
+  if (strict_) {
+    for (const NonFinite& tensor : model->non_finite()) {
+      throw Error(Error::Kind::data, model->path(), tensor.text());
+    }
+  }
+  return model;
+}
+
+TranslationTokenizers ModelOptions::open_translation_tokenizers() const {
+  TranslationTokenizers tokenizers = TranslationTokenizers::open(directory());
+  for (const std::string& warning : tokenizers.source.warnings()) notice(warning);
+  return tokenizers;
+}
+
 StaticText ModelOptions::open_static(const StaticFiles& files, const Tokenizer& tokenizer) const {
   if (!head_.empty()) throw Error(Error::Kind::usage, "--head", "this model has no heads");
   if (ablate_option_->count() > 0) {
@@ -163,6 +187,47 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   throw Error(
       Error::Kind::data, directory(),
       fmt::format("the model takes {} tokens, wants more than the {} special ones", limit, added));
+}
+
+void ModelOptions::fill(TaskOptions& options, const TranslationTokenizers& tokenizers,
+                        const Seq2Seq& model) const {
+  const std::pair<size_t, size_t> sizes[] = {
+      {tokenizers.source.vocab_size(), model.source_vocab_size()},
+      {tokenizers.target.vocab_size(), model.output().size()}};
+  for (const auto& [tokens, rows] : sizes) {
+    if (tokens > rows) {
+      throw Error(Error::Kind::data, directory(),
+                  fmt::format("a vocabulary of {} tokens, wants at most {}, the rows of the model",
+                              tokens, rows));
+    }
+  }
+  explain_non_finite([&model] {
+    for (const NonFinite& tensor : model.non_finite()) {
+      notice(model.path() + ": " + tensor.text());
+    }
+  });
+  const size_t most = model.max_source_tokens();
+  const size_t limit = std::min(most, tokenizers.source.model_max_length().value_or(most));
+  if (max_seq_length_ > most) {
+    throw Error(
+        Error::Kind::usage, "--max-seq-length",
+        fmt::format("found {}, wants at most {}, the model's positions", max_seq_length_, most));
+  }
+  options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
+  if (options.encode.max_length == std::numeric_limits<size_t>::max()) {
+    options.encode.max_length = 0;
+  }
+  fill_text_options(options);
+  options.precision = model.precision();
+  const size_t added = tokenizers.source.added_tokens_single();
+  if (options.encode.max_length == 0 || options.encode.max_length > added) return;
+  throw max_seq_length_ > 0
+      ? Error(
+            Error::Kind::usage, "--max-seq-length",
+            fmt::format("found {}, wants more than the {} special tokens", max_seq_length_, added))
+      : Error(Error::Kind::data, directory(),
+              fmt::format("the model takes {} tokens, wants more than the {} special ones", limit,
+                          added));
 }
 
 void ModelOptions::fill(TaskOptions& options, const StaticText& text) const {
@@ -233,6 +298,11 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
   stream_.jobs = allowed_cpus();
 }
 
+void RowOptions::annotate(const std::string& field, bool keeps_line) {
+  if (keeps_line) kind_ = Kind::annotator;
+  default_field_ = field;
+}
+
 void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
   shape_ = shape;
   const bool rows = shape.record != RowShape::Per::none;
@@ -264,7 +334,10 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
 
 /// "2,5" becomes {"2", "5"}.
 void RowOptions::split_fields() {
-  if (!fields_given()) return;
+  if (!fields_given()) {
+    if (!default_field_.empty()) stream_.fields = {default_field_};
+    return;
+  }
   for (size_t begin = 0; begin <= fields_.size();) {
     const size_t comma = std::min(fields_.find(',', begin), fields_.size());
     stream_.fields.push_back(fields_.substr(begin, comma - begin));

@@ -10,9 +10,11 @@
 #include "common/command.h"
 #include "encoder/model.h"
 #include "pipeline/stream.h"
+#include "seq2seq/decoder.h"
 #include "tasks/static_text.h"
 #include "tasks/task.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/translation_tokenizers.h"
 
 namespace bert::tools {
 
@@ -37,6 +39,10 @@ class ModelOptions {
   /// Opens the model with the head that --head names, else with its head of this kind
   /// (HeadChoice::kind), and turns off the heads of attention that --ablate lists.
   Model open_model(std::optional<HeadKind> kind = {}, bool many_rows = false) const;
+  /// Opens a model that translates, and turns off the heads of its decoder's attention to the
+  /// source that --ablate lists; and its tokenizers.
+  std::unique_ptr<Seq2Seq> open_seq2seq() const;
+  TranslationTokenizers open_translation_tokenizers() const;
   /// The table of a directory of static vectors. Throws Error(usage) for options that are of models
   /// with layers.
   StaticText open_static(const StaticFiles& files, const Tokenizer& tokenizer) const;
@@ -49,6 +55,10 @@ class ModelOptions {
   /// sequence holds, 1 or 2. Throws Error if max_length leaves no room for a text.
   void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model, size_t texts = 1,
             std::optional<size_t> module_limit = {}) const;
+
+  /// The same for a model that translates.
+  void fill(TaskOptions& options, const TranslationTokenizers& tokenizers,
+            const Seq2Seq& model) const;
 
   /// The same for static vectors, where only the user and the model's files limit max_length.
   void fill(TaskOptions& options, const StaticText& text) const;
@@ -98,6 +108,9 @@ class RowOptions {
   /// Sets the options of a task that these options decide. Call it after ModelOptions::fill. Throws
   /// Error(usage) for options that rows of this shape cannot follow: --keep, --meta.
   void fill(TaskOptions& options, const RowShape& shape = {});
+  /// Without -f the text is field `field`, and with `keeps_line` rows end with the input line
+  /// unless -o is given, whatever the tool does else. Call it before fill.
+  void annotate(const std::string& field, bool keeps_line);
   /// Runs the stream, then reports texts that were cut or not UTF-8 on stderr. Returns the exit
   /// status.
   int run(const std::function<std::unique_ptr<Worker>()>& make_worker);
@@ -130,6 +143,7 @@ class RowOptions {
   bool meta_ = false;
   bool verbose_ = false;
   Kind kind_;
+  std::string default_field_;
   Counts counts_;
 };
 

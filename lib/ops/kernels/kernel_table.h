@@ -79,7 +79,7 @@ struct LookTask {
   size_t n = 0, heads = 1, d = 0;
   float scale = 1;
   float* out = nullptr;      ///< [heads, d]
-  float* scratch = nullptr;  ///< [n]
+  float* scratch = nullptr;  ///< look_scratch(heads, n) floats
   /// Or nullptr: the scaled scores and their softmax of each head, that of head h at h times
   /// shown_stride.
   float* scores = nullptr;
@@ -118,6 +118,8 @@ struct KernelTable {
   void (*multiply)(const float* x, const float* y, size_t n, float* out);
   void (*activate)(int activation, float* x, size_t n);
   void (*softmax)(float* x, size_t n);
+  float (*max)(const float* x, size_t n);
+  float (*exp_sum)(const float* x, size_t n, float top);
   float (*dot)(const float* a, const float* b, size_t n);
   void (*attention)(const AttentionTask&);
   void (*look)(const LookTask&);
@@ -190,7 +192,8 @@ constexpr size_t attention_scratch(size_t n, size_t d) {
   return round_up(n, kPanel) * (d + kQueryBlock) + round_up(d, kPanel) * (n + kQueryBlock) +
          kQueryBlock;
 }
-/// The same for attention_bf16.
+constexpr size_t look_scratch(size_t heads, size_t n) { return heads * (n + 1); }
+/// attention_scratch for attention_bf16.
 constexpr size_t attention_bf16_scratch(size_t n, size_t d) {
   const size_t n32 = round_up(n, 32), d32 = round_up(d, 32);
   return kQueryBlock * (n32 + d32 + 1) + (2 * n32 * d32 + kQueryBlock * (n32 + d32)) / 2;

@@ -1,52 +1,82 @@
-// Part of kernels_impl.h: one query that looks at keys which lie anywhere.
+// Part of kernels_impl.h: one query that looks at keys which lie anywhere. Keys and values come
+// from memory, so each is read once, from its begin to its end.
 
-/// out [d] = factor * the sum over places of weights[j] * value j of one head. Four vectors at
-/// once, each one chain over the places.
-inline void sum_values(const LookTask& t, size_t head, const float* weights, float factor) {
-  const size_t begin = head * t.d;
-  const Vec f = set1(factor);
-  size_t i = 0;
-  for (; i + 4 * kLanes <= t.d; i += 4 * kLanes) {
-    Vec s0 = set1(0.f), s1 = s0, s2 = s0, s3 = s0;
-    for (size_t j = 0; j < t.n; ++j) {
-      const float* v = t.keys[j] + t.values + begin + i;
-      const Vec w = set1(weights[j]);
-      s0 = fma(w, load(v), s0);
-      s1 = fma(w, load(v + kLanes), s1);
-      s2 = fma(w, load(v + 2 * kLanes), s2);
-      s3 = fma(w, load(v + 3 * kLanes), s3);
+/// Vectors of values that are summed at a time; with their products they fill the registers.
+constexpr size_t kSummed = kLanes == 16 ? 16 : kLanes == 8 ? 8 : 2;
+/// Places that are fetched ahead.
+constexpr size_t kPlacesAhead = 3;
+
+/// Fetches `floats` of what stands kPlacesAhead places behind place j.
+inline void fetch_place(const LookTask& t, size_t j, size_t from, size_t floats) {
+  if (j + kPlacesAhead >= t.n) return;
+  const float* next = t.keys[j + kPlacesAhead] + from;
+  for (size_t i = 0; i < floats; i += 64 / sizeof(float)) __builtin_prefetch(next + i);
+}
+
+/// weights [heads, n] become the products of queries and keys.
+inline void score_keys(const LookTask& t, float* weights) {
+  for (size_t j = 0; j < t.n; ++j) {
+    fetch_place(t, j, 0, t.heads * t.d);
+    for (size_t head = 0; head < t.heads; ++head) {
+      weights[head * t.n + j] = dot_impl(t.q + head * t.d, t.keys[j] + head * t.d, t.d);
     }
-    float* to = t.out + begin + i;
-    store(to, mul(s0, f));
-    store(to + kLanes, mul(s1, f));
-    store(to + 2 * kLanes, mul(s2, f));
-    store(to + 3 * kLanes, mul(s3, f));
   }
-  each(t.d - i, [&](size_t rest, auto part) {
+}
+
+/// out [d] of one head = factor * the sum over places of weights[j] * value j, each vector one
+/// chain over the places.
+inline void sum_head(const LookTask& t, size_t head, const float* weights, float factor) {
+  const size_t begin = head * t.d;
+  each(t.d, [&](size_t i, auto part) {
     Vec sum = set1(0.f);
     for (size_t j = 0; j < t.n; ++j) {
-      const float* v = t.keys[j] + t.values + begin + i + rest;
-      sum = fma(set1(weights[j]), load_n(v, part), sum);
+      sum = fma(set1(weights[j]), load_n(t.keys[j] + t.values + begin + i, part), sum);
     }
-    store_n(t.out + begin + i + rest, mul(sum, f), part);
+    store_n(t.out + begin + i, mul(sum, set1(factor)), part);
   });
 }
 
+/// The same of kSummed whole vectors from float `begin` of all heads on.
+inline void sum_vectors(const LookTask& t, size_t begin, const float* weights,
+                        const float* factors) {
+  Vec sum[kSummed];
+  const float* of_vector[kSummed];
+  UNROLL for (size_t v = 0; v < kSummed; ++v) {
+    sum[v] = set1(0.f);
+    of_vector[v] = weights + (begin + v * kLanes) / t.d * t.n;
+  }
+  for (size_t j = 0; j < t.n; ++j) {
+    fetch_place(t, j, t.values + begin, kSummed * kLanes);
+    const float* value = t.keys[j] + t.values + begin;
+    UNROLL for (size_t v = 0; v < kSummed; ++v) {
+      sum[v] = fma(set1(of_vector[v][j]), load(value + v * kLanes), sum[v]);
+    }
+  }
+  UNROLL for (size_t v = 0; v < kSummed; ++v) {
+    const size_t i = begin + v * kLanes;
+    store(t.out + i, mul(sum[v], set1(factors[i / t.d])));
+  }
+}
+
 void look_impl(const LookTask& t) {
+  float* weights = t.scratch;                  // [heads, n]
+  float* factors = t.scratch + t.heads * t.n;  // [heads]
+  score_keys(t, weights);
   for (size_t head = 0; head < t.heads; ++head) {
-    const float* q = t.q + head * t.d;
-    for (size_t j = 0; j < t.n; ++j) t.scratch[j] = dot_impl(q, t.keys[j] + head * t.d, t.d);
-    if (t.scores) {
-      for (size_t j = 0; j < t.n; ++j) {
-        t.scores[head * t.shown_stride + j] = t.scratch[j] * t.scale;
-      }
+    float* own = weights + head * t.n;
+    const size_t shown = head * t.shown_stride;
+    for (size_t j = 0; t.scores && j < t.n; ++j) t.scores[shown + j] = own[j] * t.scale;
+    factors[head] = inverse_sum(exp_row(own, t.n, t.scale));
+    for (size_t j = 0; t.weights && j < t.n; ++j) t.weights[shown + j] = own[j] * factors[head];
+  }
+  // A vector that is whole has the same bits in both forms.
+  size_t begin = 0;
+  if (t.d % kLanes == 0) {
+    for (; begin + kSummed * kLanes <= t.heads * t.d; begin += kSummed * kLanes) {
+      sum_vectors(t, begin, weights, factors);
     }
-    const float factor = inverse_sum(exp_row(t.scratch, t.n, t.scale));
-    if (t.weights) {
-      for (size_t j = 0; j < t.n; ++j) {
-        t.weights[head * t.shown_stride + j] = t.scratch[j] * factor;
-      }
-    }
-    sum_values(t, head, t.scratch, factor);
+  }
+  for (size_t head = begin / t.d; head < t.heads; ++head) {
+    sum_head(t, head, weights + head * t.n, factors[head]);
   }
 }

@@ -229,6 +229,14 @@ inline float exp_row(float* x, size_t n, float scale) {
   });
 }
 
+/// The sum of e^(x - top).
+float exp_sum_impl(const float* x, size_t n, float top) {
+  const Vec m = set1(top);
+  return row_sum(n, [x, m](size_t i, auto part, Vec sum) {
+    return add(sum, keep_n(exp_v(sub(load_n(x + i, part), m)), part));
+  });
+}
+
 inline float inverse_sum(float sum) { return sum == 0.f ? 0.f : 1.f / sum; }
 
 void softmax_impl(float* x, size_t n) {
