@@ -5,21 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
 #include "checkpoint/model_files.h"
-#include "checkpoint/tensor_files.h"
-#include "io/json.h"
-#include "io/mapped_file.h"
-#include "model/generation_config.h"
-#include "model/seq2seq_config.h"
-#include "seq2seq/halves.h"
-#include "trainers/beginning.h"
+#include "trainers/seq2seq_start.h"
 #include "trainers/supervised.h"
-#include "training/recurrent_network.h"
 #include "training/run.h"
-#include "training/transformer.h"
 
 namespace bert {
 namespace {
@@ -28,42 +21,7 @@ using training::Learner;
 using training::Run;
 using training::Tally;
 
-constexpr size_t kMaxLength = 512;  // tokens of a source or target of a new model
 constexpr double kNewRate = 1e-3, kOldRate = 5e-5;
-
-/// A network, what it begins with, and the files of its directory but the weights.
-struct Start {
-  std::unique_ptr<training::Network> network;
-  NamedFiles files;
-  std::optional<Halves> halves;  ///< of a Transformer to start from
-  std::string directory;         ///< of the model to start from; empty: its tensors are drawn
-  int32_t begin = 0;             ///< the token with which a target begins
-  size_t max_tokens = 0;
-  std::string text;  ///< what it is
-};
-
-Cell cell_of(Seq2SeqNet net) {
-  return net == Seq2SeqNet::rnn ? Cell::rnn : net == Seq2SeqNet::gru ? Cell::gru : Cell::lstm;
-}
-
-std::string file_text(const std::string& path) {
-  return std::string(MappedFile::open(path).text());
-}
-
-/// Sets the values of tensors that stand in files under their own names.
-void load_by_name(const std::string& directory, const training::Layout& layout, float* values) {
-  const TensorFiles files = open_tensor_files(directory);
-  for (const training::Parameter& p : layout.parameters()) {
-    const auto found = std::find_if(files.tensors.begin(), files.tensors.end(),
-                                    [&](const TensorView& t) { return t.name == p.name; });
-    if (found == files.tensors.end() || found->shape != p.shape || found->blocked) {
-      throw Error(Error::Kind::data, files.path,
-                  fmt::format("tensor {} is missing or has another shape", p.name));
-    }
-    const std::vector<float> floats = found->floats();
-    std::copy(floats.begin(), floats.end(), values + p.offset);
-  }
-}
 
 class Seq2SeqTraining {
  public:
@@ -74,20 +32,12 @@ class Seq2SeqTraining {
     dev_files.files = options_.dev;
     std::vector<TextPair> dev;
     if (!options_.dev.empty()) dev = read_pairs(dev_files);
-    std::optional<Beginning> beginning;
-    std::string directory = options_.model;
-    if (directory.empty()) {
-      beginning.emplace(options_.output, new_tokenizer(train));
-      directory = beginning->path();
-    }
-    const TranslationTokenizers tokenizers = TranslationTokenizers::open(directory);
-    Start start = beginning ? new_network(*beginning, tokenizers.source) : old_network();
-    beginning.reset();
-    train_ = encode_pairs(train, options_.train, tokenizers, start.max_tokens);
+    Seq2SeqStart start = start_of(options_, train);
+    train_ = encode_pairs(train, options_.train, *start.tokenizers, start.max_tokens);
     if (!dev.empty()) {
-      dev_ = encode_pairs(dev, dev_files, tokenizers, start.max_tokens);
+      dev_ = encode_pairs(dev, dev_files, *start.tokenizers, start.max_tokens);
       std::vector<uint32_t> all(dev_.size());
-      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint32_t>(i);
+      std::iota(all.begin(), all.end(), 0u);
       dev_.fill(all, dev_batch_);
     }
     tell_data(start);
@@ -147,136 +97,7 @@ class Seq2SeqTraining {
     }
   }
 
-  NamedFiles new_tokenizer(const std::vector<TextPair>& train) const {
-    TrainPiecesOptions units;
-    units.units = options_.units;
-    units.vocab_size = options_.vocab_size;
-    return learn_units(train, units, max_length());
-  }
-
-  /// The standard deviation of new tensors.
-  double deviation() const { return 1 / std::sqrt(static_cast<double>(options_.hidden_size)); }
-  size_t max_length() const { return options_.max_length > 0 ? options_.max_length : kMaxLength; }
-
-  /// From scratch, with the tokenizer's files that `beginning` holds.
-  Start new_network(const Beginning& beginning, const Tokenizer& tokenizer) {
-    Start start;
-    start.max_tokens = max_length();
-    start.files = model_directory_files(beginning.path());
-    const auto id = [&](std::string_view token) { return *tokenizer.token_to_id(token); };
-    const int32_t eos = id("</s>"), pad = id("<pad>");
-    start.begin = pad;
-    start.files.emplace_back("generation_config.json",
-                             greedy_generation_config(start.max_tokens, eos, pad));
-    const bool recurrent = options_.net != Seq2SeqNet::transformer;
-    const std::string json = recurrent ? recurrent_config(tokenizer.vocab_size(), eos, pad)
-                                       : transformer_config(tokenizer.vocab_size(), eos, pad);
-    start.files.emplace_back("config.json", json);
-    beginning.add("config.json", json);
-    recurrent ? set_recurrent(beginning.path(), start) : set_transformer(beginning.path(), start);
-    return start;
-  }
-
-  std::string transformer_config(size_t vocab, int32_t eos, int32_t pad) const {
-    MarianShape shape;
-    shape.vocab_size = vocab;
-    shape.layers = options_.layers > 0 ? options_.layers : 2;
-    shape.hidden_size = options_.hidden_size;
-    shape.heads = options_.heads;
-    shape.intermediate_size =
-        options_.intermediate_size > 0 ? options_.intermediate_size : 4 * options_.hidden_size;
-    shape.max_positions = max_length();
-    shape.dropout = options_.dropout.value_or(0);
-    shape.init_std = deviation();
-    shape.eos = eos;
-    shape.pad = pad;
-    return marian_config(shape);
-  }
-
-  std::string recurrent_config(size_t vocab, int32_t eos, int32_t pad) const {
-    RecurrentConfig config;
-    config.cell = cell_of(options_.net);
-    config.attention = options_.attention;
-    config.vocab_size = vocab;
-    config.embedding_size = config.hidden_size = config.attention_size = options_.hidden_size;
-    config.num_layers = options_.layers > 0 ? options_.layers : 1;
-    config.decoder_start_token_id = pad;
-    config.eos_token_id = eos;
-    return config.text();
-  }
-
-  /// A model to go on from.
-  Start old_network() {
-    Start start;
-    start.directory = options_.model;
-    const std::string path = options_.model + "/config.json";
-    const JsonDocument document = JsonDocument::open(path);
-    start.files = model_directory_files(options_.model);
-    if (RecurrentConfig::is(document.root())) {
-      set_recurrent(options_.model, start);
-      start.max_tokens = max_length();
-    } else {
-      set_transformer(options_.model, start);
-    }
-    start.files.emplace_back("config.json",
-                             edit_config(path, {{"dtype", "\"float32\""}, {"torch_dtype", ""}}));
-    return start;
-  }
-
-  /// The files of `directory` that are no weights, but config.json.
-  static NamedFiles model_directory_files(const std::string& directory) {
-    NamedFiles files = tokenizer_files(directory);
-    const std::string generation = directory + "/generation_config.json";
-    if (file_exists(generation)) {
-      files.emplace_back("generation_config.json", file_text(generation));
-    }
-    return files;
-  }
-
-  void set_transformer(const std::string& directory, Start& start) {
-    training::TransformerPlan plan;
-    if (start.directory.empty()) {
-      plan.config = Seq2SeqConfig::open(directory);
-    } else {
-      start.halves.emplace(Halves::open(directory));
-      plan.config = start.halves->config;
-      const Config& decoder = plan.config.decoder;
-      start.begin =
-          GenerationConfig::open(directory, decoder.max_tokens(), decoder.vocab_size).start;
-    }
-    const Config& config = plan.config.decoder;
-    const size_t positions = std::min(plan.config.encoder.max_tokens(), config.max_tokens());
-    if (options_.max_length > positions) {
-      throw Error::of_field("max_length",
-                            fmt::format("found {}, wants at most {}, the model's positions",
-                                        options_.max_length, positions));
-    }
-    start.max_tokens = options_.max_length > 0 ? options_.max_length : positions;
-    plan.target = {start.begin, static_cast<float>(options_.label_smoothing),
-                   options_.teacher_forcing};
-    plan.dropout = options_.dropout
-                       ? training::DropoutRates::all(*options_.dropout)
-                       : training::DropoutRates::of(config, training::Objective::masked_lm);
-    plan.bf16 = options_.learner.bf16;
-    start.text = fmt::format("Transformer, layers {} + {}, hidden size {}, heads {}",
-                             plan.config.encoder.num_hidden_layers, config.num_hidden_layers,
-                             config.hidden_size, config.num_attention_heads);
-    start.network = std::make_unique<training::TransformerNetwork>(std::move(plan));
-  }
-
-  void set_recurrent(const std::string& directory, Start& start) {
-    const RecurrentConfig config = RecurrentConfig::open(directory);
-    training::RecurrentTraining plan;
-    plan.dropout = options_.dropout.value_or(0);
-    plan.label_smoothing = options_.label_smoothing;
-    plan.teacher_forcing = options_.teacher_forcing;
-    start.text = fmt::format("{}, layers {}, hidden size {}, attention {}", cell_word(config.cell),
-                             config.num_layers, config.hidden_size,
-                             recurrent_attention_word(config.attention));
-    start.network = std::make_unique<training::RecurrentNetwork>(config, plan);
-  }
-
-  void tell_data(const Start& start) const {
+  void tell_data(const Seq2SeqStart& start) const {
     const auto faults = [&](const PairSet& set, const char* what) {
       for (const std::string& line : set.counts.lines(what)) notice(line);
     };
@@ -290,25 +111,15 @@ class Seq2SeqTraining {
     notice(start.text);
   }
 
-  void make_learner(Start start) {
+  void make_learner(Seq2SeqStart start) {
     training::LearnerOptions learner = options_.learner_options(options_.steps);
     if (!options_.rate_given) {
-      learner.optimizer.learning_rate = start.directory.empty() ? kNewRate : kOldRate;
+      learner.optimizer.learning_rate = options_.model.empty() ? kNewRate : kOldRate;
     }
     options_.learner = learner;
     files_.files = std::move(start.files);
-    const auto* transformer =
-        dynamic_cast<const training::TransformerNetwork*>(start.network.get());
     learner_ = std::make_unique<Learner>(std::move(start.network), learner);
-    if (start.directory.empty()) {
-      training::draw_parameters(learner_->layout(), learner.seed, static_cast<float>(deviation()),
-                                learner_->values());
-    } else if (transformer) {
-      transformer->load(*start.halves->encoder, *start.halves->decoder, learner_->layout(),
-                        learner_->values());
-    } else {
-      load_by_name(start.directory, learner_->layout(), learner_->values());
-    }
+    start.fill(learner_->layout(), learner_->values());
     size_t parameters = 0;
     for (const training::Parameter& p : learner_->layout().parameters()) parameters += p.size;
     notice(fmt::format("steps {}, batches of {}, learning rate {:.3g}, {} parameters",

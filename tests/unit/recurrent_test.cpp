@@ -299,11 +299,13 @@ TEST_CASE("a pair of recurrent nets refuses ids outside the vocabulary and empty
   const RecurrentNetwork network(kPairs[0].second);
   TrainingBatch batch = pairs();
   batch.target.input_ids[2] = 11;
-  CHECK_THROWS_WITH_AS(network.check(batch), doctest::Contains("target has token 11"), Error);
+  CHECK_THROWS_WITH_AS(network.check(batch), doctest::Contains("token id 11 of a target"), Error);
   batch = pairs();
   batch.batch.append({}, {});
-  CHECK_THROWS_WITH_AS(network.check(batch), doctest::Contains("source 5 of the batch is empty"),
+  CHECK_THROWS_WITH_AS(network.check(batch), doctest::Contains("found 5 sources and 4 targets"),
                        Error);
+  batch.target.append({}, {});
+  CHECK_THROWS_WITH_AS(network.check(batch), doctest::Contains("a source has 0 tokens"), Error);
 }
 
 TEST_CASE("config.json of a pair of recurrent nets is read as it is written") {
