@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/parse.h"
 #include "checkpoint/model_dir.h"
 #include "common/options.h"
@@ -17,7 +15,8 @@ namespace {
 
 struct Options {
   std::string model, fields, class_weights, labels;
-  bool pair = false, several = false, regression = false;
+  bool pair = false, several = false, regression = false, bilstm = false;
+  BilstmConfig net{"-1", 256, 2};
   FinetuneOptions finetune;
 };
 
@@ -59,6 +58,17 @@ void add(tools::Command& app, Options& o) {
   app.add({"--freeze-layers", "do not train embeddings and lowest N layers", tools::whole()},
           f.freeze_layers);
   app.add({"--freeze-embeddings", "do not train the embeddings"}, f.freeze_embeddings);
+  app.add<bool>({"--net", "what stands between a frozen model and its head: none, or a BiLSTM"},
+                o.bilstm, {{"none", false}, {"bilstm", true}})
+      .of("net");
+  app.add({"--layers", "hidden states that --net reads, as embed --layers (default: -1)",
+           tools::text("L")},
+          o.net.layers)
+      .of("layers");
+  app.add(
+      {"--lstm-size", "units of --net in each direction (default: 256)", tools::whole(1, 65536)},
+      o.net.hidden_size);
+  app.add({"--lstm-layers", "layers of --net (default: 2)", tools::whole(1, 64)}, o.net.num_layers);
   app.add({"--layer-decay", "factor of the learning rate for each layer further down (default: 1)",
            tools::real(0., 1.)},
           f.layer_decay);
@@ -76,24 +86,8 @@ void settle(Options& o) {
   f.train.fields = list_of(o.fields);
   f.labels = list_of(o.labels);
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
-  f.balanced = o.class_weights == "balanced";
-  bool some = f.balanced;
-  if (!f.balanced) {
-    for (const std::string& weight : list_of(o.class_weights)) {
-      char* end = nullptr;
-      f.class_weights.push_back(std::strtod(weight.c_str(), &end));
-      const auto value = static_cast<float>(f.class_weights.back());
-      if (*end || weight.empty() || !(value >= 0 && std::isfinite(value))) {
-        throw Error(Error::Kind::usage, "--class-weights",
-                    fmt::format("found '{}', wants numbers from 0 up", printable(weight)));
-      }
-      some |= value > 0;
-    }
-  }
-  if (!o.class_weights.empty() && !some) {
-    throw Error(Error::Kind::usage, "--class-weights",
-                fmt::format("found '{}', wants one above 0", printable(o.class_weights)));
-  }
+  if (o.bilstm) f.bilstm = o.net;
+  if (!o.class_weights.empty()) f.read_class_weights(o.class_weights);
   if (!o.class_weights.empty() && (o.several || o.regression || f.task == HeadKind::spans)) {
     throw Error(Error::Kind::usage, "--class-weights",
                 "wants one label a text or word: not --multi-label, --regression or --task qa");

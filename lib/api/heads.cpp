@@ -56,15 +56,19 @@ Matrix classify(bert_batch& batch) {
 /// Probabilities [T, labels], in batch.result.
 Matrix label_tokens(bert_batch& batch) {
   const TokenClassifier& head = *batch.model.token_classifier;
+  TokenScorer scorer(head);
   const Matrix scores = batch.result.matrix(batch.tokens(), head.labels().size());
-  for_each_pack(batch, [&](size_t first, const PackedBatch&, Matrix hidden) {
-    const Matrix logits = head.logits(hidden, batch.workspace);  // [T, labels]
-    for (size_t t = 0; t < logits.rows; ++t) {
-      const std::span<float> row(scores.row(batch.begins[first] + t), scores.cols);
-      std::copy_n(logits.row(t), logits.cols, row.data());
-      softmax(row);
-    }
-  });
+  for_each_pack(
+      batch,
+      [&](size_t first, const PackedBatch& packed, Matrix hidden) {
+        const Matrix logits = scorer.logits(packed, hidden, batch.workspace);  // [T, labels]
+        for (size_t t = 0; t < logits.rows; ++t) {
+          const std::span<float> row(scores.row(batch.begins[first] + t), scores.cols);
+          std::copy_n(logits.row(t), logits.cols, row.data());
+          softmax(row);
+        }
+      },
+      scorer.options());
   return scores;
 }
 

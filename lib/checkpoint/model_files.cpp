@@ -45,6 +45,14 @@ std::string label2id(const HeadConfig& head) {
   return "{" + text + "}";
 }
 
+/// Empty if the head has none.
+std::string bilstm_of(const HeadConfig& head) {
+  if (!head.bilstm) return "";
+  return fmt::format("{{\"layers\": {}, \"hidden_size\": {}, \"num_layers\": {}}}",
+                     json_string(head.bilstm.layers), head.bilstm.hidden_size,
+                     head.bilstm.num_layers);
+}
+
 /// The entry of bertutils_heads.
 std::string entry_of(const NamedHead& head) {
   std::string text = fmt::format("{{\"task\": {}", json_string(head.task));
@@ -52,6 +60,7 @@ std::string entry_of(const NamedHead& head) {
     text += fmt::format(", \"problem_type\": {}", json_string(head.problem_type));
   }
   if (head.labels_named) text += ", \"id2label\": " + id2label(head);
+  if (head.bilstm) text += ", \"bertutils_bilstm\": " + bilstm_of(head);
   return text + "}";
 }
 
@@ -151,7 +160,8 @@ ConfigMembers head_members(const HeadConfig& head) {
   return {{"architectures", "[" + names + "]"},
           {"id2label", head.labels_named ? id2label(head) : ""},
           {"label2id", head.labels_named ? label2id(head) : ""},
-          {"problem_type", head.problem_type.empty() ? "" : json_string(head.problem_type)}};
+          {"problem_type", head.problem_type.empty() ? "" : json_string(head.problem_type)},
+          {"bertutils_bilstm", bilstm_of(head)}};
 }
 
 std::string head_list(std::span<const NamedHead> heads) {

@@ -215,12 +215,17 @@ class Comparison {
   std::vector<Reply> token_labels(const Model& model) {
     const TokenClassifier head = TokenClassifier::open(model);
     std::vector<Reply> all(lines_.size());
-    for_each_line(model, lines_, [&](size_t i, ConstMatrix tokens) {
-      const Matrix logits = head.logits(tokens, workspace_);
+    TokenScorer scorer(head);
+    PackedBatch batch;
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      batch.clear();
+      batch.append(lines_[i].input_ids, lines_[i].token_type_ids);
+      const Matrix hidden = model.forward(batch, workspace_, scorer.options());
+      const Matrix logits = scorer.logits(batch, hidden, workspace_);
       for (size_t t = 0; t < logits.rows; ++t) {
         all[i].push_back(static_cast<float>(largest({logits.row(t), logits.cols})));
       }
-    });
+    }
     return all;
   }
 

@@ -13,6 +13,7 @@
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/config_keys.h"
+#include "model/layers.h"
 #include "model/static_config.h"
 
 namespace bert {
@@ -166,6 +167,24 @@ void read_labels(const Json& root, HeadConfig& config) {
   config.labels_named = true;
 }
 
+/// A BiLSTM before the classifier of tokens; a model has `layers` of them.
+void read_bilstm(const Json& root, size_t layers, HeadConfig& config) {
+  constexpr size_t kMostUnits = 1 << 16, kMostLayers = 64, kMostRead = 1024;
+  const auto value = find(root, {"bertutils_bilstm"});
+  if (!value) return;
+  if (!value->is_object()) refuse(*value, "an object");
+  BilstmConfig& net = config.bilstm;
+  net.layers = value->at("layers").as_string();
+  net.hidden_size = size_of(value->at("hidden_size"), 1, kMostUnits);
+  net.num_layers = size_of(value->at("num_layers"), 1, kMostLayers);
+  try {
+    const LayerExpression read = LayerExpression::parse(net.layers, layers);
+    if (read.is_static() || read.layers.size() > kMostRead) throw Error::of_field("layers", "");
+  } catch (const Error&) {
+    refuse(value->at("layers"), fmt::format("layers from 0 to {}, as in concat:-4--1", layers));
+  }
+}
+
 void read_problem_type(const Json& root, HeadConfig& config) {
   config.problem_type = text_at(root, {"problem_type"}, "");
   const std::string& type = config.problem_type;
@@ -215,6 +234,7 @@ void read_heads(const Json& root, Config& config) {
     head.architectures = architectures_of(value);
     read_labels(value, head);
     read_problem_type(value, head);
+    read_bilstm(value, config.num_hidden_layers, head);
     config.heads.push_back(std::move(head));
   });
 }
@@ -346,6 +366,7 @@ Config Config::read(const Json& root, const std::string& path, const Family& fam
   read_positions(root, config);
   read_labels(root, config);
   read_problem_type(root, config);
+  read_bilstm(root, config.num_hidden_layers, config);
   read_heads(root, config);
   read_score_function(root, config);
   return config;

@@ -14,6 +14,15 @@ namespace bert {
 
 class Json;
 
+/// A bidirectional LSTM between frozen layers and a classifier of tokens (Devlin et al. 2019, 5.3).
+struct BilstmConfig {
+  std::string layers;      ///< which hidden states it reads: a LayerExpression
+  size_t hidden_size = 0;  ///< of each direction; 0: the head has no such net
+  size_t num_layers = 0;
+
+  explicit operator bool() const { return hidden_size > 0; }
+};
+
 /// What config.json says of a head.
 struct HeadConfig {
   std::vector<std::string> architectures;
@@ -21,6 +30,7 @@ struct HeadConfig {
       problem_type;  ///< "", regression, single_label_classification, multi_label_classification
   std::vector<std::string> labels;  ///< id2label in id order; LABEL_0.. when the file names none
   bool labels_named = false;        ///< id2label is in the file
+  BilstmConfig bilstm;              ///< bertutils_bilstm
 };
 
 /// One of several heads over the trunk of one directory (bert-model(5), "Heads").

@@ -23,8 +23,8 @@ constexpr HeadSpec kHeads[] = {
     {HeadKind::vectors, "fill-mask", "Model", "", "", ""}};
 
 constexpr std::string_view kTensorPrefixes[] = {"cls.predictions.", "cls.seq_relationship.",
-                                                "classifier.", "qa_outputs.",
-                                                "discriminator_predictions."};
+                                                "classifier.",      "bilstm.",
+                                                "qa_outputs.",      "discriminator_predictions."};
 
 }  // namespace
 
@@ -78,7 +78,8 @@ bool has_head(HeadKind kind, std::span<const std::string> architectures,
       return has(Role::classifier_output) ||
              (has(Role::classifier) && of_text && !for_tokens && !for_choices);
     case HeadKind::tokens:
-      return has(Role::classifier) && (for_tokens || (!for_texts && !for_choices && !of_text));
+      return has(Role::bilstm_classifier) ||
+             (has(Role::classifier) && (for_tokens || (!for_texts && !for_choices && !of_text)));
     case HeadKind::spans:
       return has(Role::qa_outputs);
     case HeadKind::discriminator:

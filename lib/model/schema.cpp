@@ -6,12 +6,29 @@
 #include <array>
 
 #include "io/safetensors.h"
+#include "model/layers.h"
+#include "model/recurrent_config.h"
 
 namespace bert {
 namespace {
 
 /// Sizes that shapes are made of.
-enum class Size : uint8_t { one, two, V, P, types, E, H, A, I, buckets, span, norm, labels };
+enum class Size : uint8_t {
+  one,
+  two,
+  V,
+  P,
+  types,
+  E,
+  H,
+  A,
+  I,
+  buckets,
+  span,
+  norm,
+  labels,
+  bilstm
+};
 
 enum class Form : uint8_t {
   table,   ///< weight [out, in]
@@ -96,6 +113,10 @@ constexpr Module kModules[] = {
     {Role::classifier_output, "classifier.out_proj", Place::head, Form::linear, Size::labels,
      Size::H},
     {Role::classifier, "classifier", Place::head, Form::linear, Size::labels, Size::H},
+    {Role::bilstm, "bilstm.lstm", Place::head, Form::linear, Size::two,
+     Size::two},  // bilstm_tensors
+    {Role::bilstm_classifier, "bilstm.classifier", Place::head, Form::linear, Size::labels,
+     Size::bilstm},
     {Role::qa_outputs, "qa_outputs", Place::head, Form::linear, Size::two, Size::H},
     {Role::discriminator_dense, "discriminator_predictions.dense", Place::head, Form::linear,
      Size::H, Size::H},
@@ -138,6 +159,8 @@ size_t size_of(const Config& config, Size size) {
       return config.family->projects_first ? config.hidden_size : config.embedding_size;
     case Size::I:
       return config.intermediate_size;
+    case Size::bilstm:
+      return 2 * config.bilstm.hidden_size;
     case Size::labels:
       break;
   }
@@ -323,6 +346,21 @@ std::vector<TensorSpec> encoder_tensors(const Config& config) {
   return list;
 }
 
+std::vector<TensorSpec> bilstm_tensors(const Config& config) {
+  const BilstmConfig& net = config.bilstm;
+  const size_t width = LayerExpression::parse(net.layers, config.num_hidden_layers).width(config);
+  std::vector<TensorSpec> list;
+  for (size_t layer = 0; layer < net.num_layers; ++layer) {
+    for (const bool reverse : {false, true}) {
+      add_cell_tensors(CellNames::of(module_of(Role::bilstm).name, layer, reverse), Cell::lstm,
+                       layer == 0 ? width : 2 * net.hidden_size, net.hidden_size,
+                       static_cast<int32_t>(config.stored_layers()) + 1, list);
+    }
+  }
+  for (TensorSpec& spec : list) spec.role = Role::bilstm;
+  return list;
+}
+
 std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind) {
   const bool pooled = config.family->text_head == TextHead::pooled;
   const bool masked = kind == HeadKind::pretrain || kind == HeadKind::masked_lm;
@@ -346,7 +384,8 @@ std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind) {
   if (next_sentence) want(Role::next_sentence);
   const bool labels =
       kind == HeadKind::classify || kind == HeadKind::tokens || kind == HeadKind::spans;
-  if (transform && labels) {
+  const bool bilstm = kind == HeadKind::tokens && config.bilstm;
+  if (transform && labels && !bilstm) {
     want(Role::head_dense);
     want(Role::head_norm);
   }
@@ -356,7 +395,12 @@ std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind) {
     want(Role::classifier_dense);
     want(Role::classifier_output);
   }
-  if (kind == HeadKind::tokens) want(Role::classifier);
+  if (bilstm) {
+    list = bilstm_tensors(config);
+    want(Role::bilstm_classifier);
+  } else if (kind == HeadKind::tokens) {
+    want(Role::classifier);
+  }
   if (kind == HeadKind::spans) want(Role::qa_outputs);
   if (kind == HeadKind::discriminator) {
     want(Role::discriminator_dense);

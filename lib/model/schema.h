@@ -53,6 +53,8 @@ enum class Role : uint8_t {
   classifier_dense,   ///< before classifier_output
   classifier_output,  ///< of texts, where the pooler is not what is read
   classifier,         ///< of texts over the pooler, or of tokens
+  bilstm,             ///< of tokens; its tensors have torch's names (CellNames)
+  bilstm_classifier,  ///< of tokens, over it
   qa_outputs,
   discriminator_dense,
   discriminator,
@@ -113,6 +115,9 @@ std::vector<TensorSpec> module_tensors(const Config& config, Role role, size_t l
 /// which is not required: what transformers' BertModel, DistilBertModel and ElectraModel have.
 /// 109,482,240 numbers for bert-base-uncased.
 BERT_API std::vector<TensorSpec> encoder_tensors(const Config& config);
+/// Those of the BiLSTM that config.bilstm names: of layer l forward at index 8 l, four tensors,
+/// then backward.
+std::vector<TensorSpec> bilstm_tensors(const Config& config);
 /// Those of a head, and of the pooler where it reads that. A decoder that may be the word table is
 /// not required.
 std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind);

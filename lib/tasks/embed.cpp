@@ -84,25 +84,6 @@ void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
   }
 }
 
-/// Adds one layer's hidden states to features_ [T, W], as the layer expression says.
-void EmbedWorker::add_layer(size_t layer, ConstMatrix hidden) {
-  const LayerExpression& e = plan_.layers;
-  const bool concat = e.combine == LayerExpression::Combine::concat;
-  const bool mean = e.combine == LayerExpression::Combine::mean;
-  const float weight = mean ? 1.0f / static_cast<float>(e.layers.size()) : 1.0f;
-  const Matrix features = features_.matrix(hidden.rows, plan_.features);
-  const bool first = layer == *std::min_element(e.layers.begin(), e.layers.end());
-  if (first) std::fill_n(features.data, features.rows * features.cols, 0.0f);
-  for (size_t position = 0; position < e.layers.size(); ++position) {
-    if (e.layers[position] != layer) continue;
-    for (size_t t = 0; t < hidden.rows; ++t) {
-      float* out = features.row(t) + (concat ? position * hidden.cols : 0);
-      const float* in = hidden.row(t);
-      for (size_t i = 0; i < hidden.cols; ++i) out[i] += weight * in[i];
-    }
-  }
-}
-
 /// What no layer is needed for: the static word vectors, or one-hot rows. features_ [T, W]
 void EmbedWorker::fill_static(const PackedBatch& batch) {
   const bool one_hot = plan_.layers.combine == LayerExpression::Combine::one_hot;
@@ -141,7 +122,9 @@ void EmbedWorker::for_each_features(Use use) {
   if (!plan_.layers.is_static()) {
     options.trace.request = Traced::hidden;
     options.trace.layers = plan_.layers.layers;
-    options.trace.show = [this](const TraceView& view) { add_layer(view.layer, view.values); };
+    options.trace.show = [this](const TraceView& view) {
+      plan_.layers.add(view.layer, view.values, features_.matrix(view.values.rows, plan_.features));
+    };
   }
   for_each_batch(
       [&](size_t first, const PackedBatch& batch, Matrix hidden) {

@@ -5,7 +5,7 @@
 
 #include "checkpoint/model_dir.h"
 #include "heads/pooling.h"
-#include "tasks/layers.h"
+#include "model/layers.h"
 #include "tasks/static_text.h"
 #include "tasks/task.h"
 #include "tokenizer/windows.h"
@@ -87,7 +87,6 @@ class BERT_API EmbedWorker : public TaskWorker {
   void pool_windows(Matrix pooled);
   void pool_static(Matrix pooled);
   void compute_tokens(std::span<const Record> records, Rows& rows);
-  void add_layer(size_t layer, ConstMatrix hidden);
   void fill_static(const PackedBatch& batch);
   template <typename Use>
   void for_each_features(Use use);

@@ -2,51 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/error.h"
-#include "base/parse.h"
 
 namespace bert {
-namespace {
-
-[[noreturn]] void fail(std::string_view field, std::string_view text, std::string_view why) {
-  throw Error::of_field(field, fmt::format("'{}': {}", printable(text), why));
-}
-
-}  // namespace
-
-std::vector<size_t> parse_numbers(std::string_view text, std::string_view field,
-                                  std::string_view things, size_t first, size_t last) {
-  if (last < first) fail(field, text, fmt::format("the model has no {}s", things));
-  // The number at the start of `text`, which is advanced past it.
-  const auto take = [&]() -> size_t {
-    const std::string_view rest = text;
-    const auto taken = take_number<long>(text);
-    if (!taken) fail(field, rest, fmt::format("wants a {} number", things));
-    const long number = *taken;
-    const long least = static_cast<long>(first), most = static_cast<long>(last);
-    if (number > most || number < least - most - 1 || (number >= 0 && number < least)) {
-      fail(field, rest, fmt::format("the model has {}s {} to {}", things, least, most));
-    }
-    return static_cast<size_t>(number < 0 ? most + 1 + number : number);
-  };
-  std::vector<size_t> numbers;
-  const std::string_view whole = text;
-  for (;;) {
-    const size_t from = take();
-    size_t to = from;
-    if (text.starts_with('-')) {
-      text.remove_prefix(1);
-      to = take();
-      if (to < from) fail(field, whole, "the range runs backwards");
-    }
-    for (size_t number = from; number <= to; ++number) numbers.push_back(number);
-    if (text.empty()) return numbers;
-    if (!text.starts_with(',')) fail(field, text, "wants a comma or the end");
-    text.remove_prefix(1);
-  }
-}
 
 std::vector<HeadPlace> parse_heads(std::string_view text, std::string_view field,
                                    const Config& config) {
@@ -57,7 +15,10 @@ std::vector<HeadPlace> parse_heads(std::string_view text, std::string_view field
   for (std::string_view rest = text;;) {
     const std::string_view item = rest.substr(0, rest.find(','));
     const size_t dot = item.find('.');
-    if (dot == std::string_view::npos) fail(field, item, "wants LAYER.HEAD, as in 3.7 or 4.*");
+    if (dot == std::string_view::npos) {
+      throw Error::of_field(
+          field, fmt::format("'{}': wants LAYER.HEAD, as in 3.7 or 4.*", printable(item)));
+    }
     const auto in = numbers(item.substr(dot + 1), "head", config.num_attention_heads);
     for (const size_t layer : numbers(item.substr(0, dot), "layer", config.num_hidden_layers)) {
       for (const size_t head : in) heads.push_back({layer - 1, head - 1});
@@ -65,45 +26,6 @@ std::vector<HeadPlace> parse_heads(std::string_view text, std::string_view field
     if (item.size() == rest.size()) return heads;
     rest.remove_prefix(item.size() + 1);
   }
-}
-
-size_t LayerExpression::last_layer() const {
-  return layers.empty() ? 0 : *std::max_element(layers.begin(), layers.end());
-}
-
-size_t LayerExpression::width(const Config& config) const {
-  switch (combine) {
-    case Combine::concat:
-      return layers.size() * config.hidden_size;
-    case Combine::word:
-      return config.embedding_size;
-    case Combine::one_hot:
-      return config.vocab_size;
-    default:
-      return config.hidden_size;
-  }
-}
-
-LayerExpression LayerExpression::parse(std::string_view text, size_t num_hidden_layers) {
-  LayerExpression e;
-  if (text == "word" || text == "onehot") {
-    e.combine = text == "word" ? Combine::word : Combine::one_hot;
-    return e;
-  }
-  std::string_view rest = text;
-  if (const size_t colon = text.find(':'); colon != std::string_view::npos) {
-    const std::string_view verb = text.substr(0, colon);
-    if (verb != "sum" && verb != "mean" && verb != "concat") {
-      fail("layers", text, "wants sum:, mean: or concat: before the layers");
-    }
-    e.combine = verb == "sum" ? Combine::sum : verb == "mean" ? Combine::mean : Combine::concat;
-    rest = text.substr(colon + 1);
-  }
-  e.layers = parse_numbers(rest, "layers", "layer", 0, num_hidden_layers);
-  if (e.combine == Combine::one && e.layers.size() != 1) {
-    fail("layers", text, "several layers need sum:, mean: or concat:");
-  }
-  return e;
 }
 
 }  // namespace bert

@@ -1,42 +1,17 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/export.h"
 #include "encoder/model.h"
-#include "model/config.h"
+#include "model/layers.h"
 
 namespace bert {
-
-/// The numbers of a list like `3`, `1,4`, `9-12` or `-1` (from the end), each from `first` to
-/// `last`, in the order given. `field`: whose value it is.
-/// `things`: what the model has so many of. Throws Error(usage) naming
-/// what is wrong.
-BERT_API std::vector<size_t> parse_numbers(std::string_view text, std::string_view field,
-                                           std::string_view things, size_t first, size_t last);
 
 /// The heads of a list like `3.7,4.*`: layer and head, counted from 1, each a number, a range or,
 /// as `*`, all there are. Throws Error(usage) as parse_numbers does.
 BERT_API std::vector<HeadPlace> parse_heads(std::string_view text, std::string_view field,
                                             const Config& config);
-
-/// Which hidden states an embedding is made of: one layer (`0` the embeddings, `12`, `-2` from the
-/// end), or several combined: `sum:9-12`, `mean:1,2,5`, `concat:9-12` (Devlin et al. 2019, table
-/// 7).
-struct BERT_API LayerExpression {
-  enum class Combine { one, sum, mean, concat, word, one_hot };
-  Combine combine = Combine::one;
-  std::vector<size_t> layers;  ///< resolved, 0 .. num_hidden_layers, in the order given
-
-  /// Throws Error(usage) naming what is wrong in `text`.
-  static LayerExpression parse(std::string_view text, size_t num_hidden_layers);
-  /// The last layer that is needed; 0 if none is.
-  size_t last_layer() const;
-  bool is_static() const { return combine == Combine::word || combine == Combine::one_hot; }
-  /// Length of the combined vector of a token.
-  size_t width(const Config& config) const;
-};
 
 }  // namespace bert

@@ -15,7 +15,11 @@ namespace bert {
 
 NerWorker::NerWorker(const Tokenizer& tokenizer, const Model& model, const TokenClassifier& head,
                      const NerOptions& ner, const TaskOptions& options)
-    : TaskWorker(tokenizer, &model, options), head_(head), ner_(ner), encode_(options.encode) {
+    : TaskWorker(tokenizer, &model, options),
+      head_(head),
+      scorer_(head),
+      ner_(ner),
+      encode_(options.encode) {
   if (!by_word(ner.aggregation) && (ner.output == NerOutput::columns || ner.metrics)) {
     throw Error::of_field(
         "aggregation", fmt::format("found '{}', wants first, average or max, as words are labelled",
@@ -127,20 +131,22 @@ void NerWorker::add_windows(Sentence& s, size_t owner) {
 void NerWorker::compute_scores() {
   const size_t labels = head_.labels().size(), before = tokenizer_.frame().before.size();
   for (Sentence& s : sentences_) s.scores.resize(s.tokens.size() * labels);
-  for_each_batch([&](size_t first, const PackedBatch& batch, Matrix hidden) {
-    const Matrix logits = head_.logits(hidden, workspace_);  // [T, labels]
-    for (size_t i = 0; i < batch.sequences(); ++i) {
-      Sentence& s = sentences_[owners_[first + i]];
-      const size_t w = first + i - s.first_encoding;
-      for (size_t t = 0; t < s.windows[w].count; ++t) {
-        const size_t token = s.windows[w].first + t;
-        if (!owns_token(s.windows, w, token)) continue;
-        const std::span<float> scores(&s.scores[token * labels], labels);
-        std::copy_n(logits.row(batch.begin(i) + before + t), labels, scores.data());
-        softmax(scores);
-      }
-    }
-  });
+  for_each_batch(
+      [&](size_t first, const PackedBatch& batch, Matrix hidden) {
+        const Matrix logits = scorer_.logits(batch, hidden, workspace_);  // [T, labels]
+        for (size_t i = 0; i < batch.sequences(); ++i) {
+          Sentence& s = sentences_[owners_[first + i]];
+          const size_t w = first + i - s.first_encoding;
+          for (size_t t = 0; t < s.windows[w].count; ++t) {
+            const size_t token = s.windows[w].first + t;
+            if (!owns_token(s.windows, w, token)) continue;
+            const std::span<float> scores(&s.scores[token * labels], labels);
+            std::copy_n(logits.row(batch.begin(i) + before + t), labels, scores.data());
+            softmax(scores);
+          }
+        }
+      },
+      scorer_.options());
 }
 
 /// Fills s.labels; a text with a score that is no number has none.

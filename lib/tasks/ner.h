@@ -78,6 +78,7 @@ class BERT_API NerWorker : public TaskWorker {
   void write_json(const Record& record, const Sentence& s, Rows& rows) const;
 
   const TokenClassifier& head_;
+  TokenScorer scorer_;
   const NerOptions ner_;
   size_t room_;  ///< tokens of text in a window
   EncodeOptions encode_;

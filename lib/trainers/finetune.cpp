@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "io/mapped_file.h"
 #include "metrics/metrics.h"
+#include "model/layers.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
 #include "trainers/supervised.h"
@@ -78,6 +79,7 @@ class Finetuning {
     weights_.emplace(std::move(checkpoint.weights));
     Config config = std::move(checkpoint.config);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer
+    set_bilstm(config);
     const Tokenizer tokenizer = Tokenizer::open(options.model);
     for (const std::string& warning : tokenizer.warnings()) notice(warning);
     ExampleOptions train = options.train;
@@ -176,6 +178,23 @@ class Finetuning {
       notice(fmt::format("the tokenizer has {} tokens, the model {}", tokenizer.vocab_size(),
                          config.vocab_size));
     }
+  }
+
+  /// The net that reads the model's layers, which then stay as they are.
+  void set_bilstm(Config& config) {
+    config.bilstm = options_.bilstm;
+    if (!config.bilstm) return;
+    if (options_.task != HeadKind::tokens) {
+      throw Error::of_field("net", "found bilstm, which is for `task` ner");
+    }
+    const LayerExpression read =
+        LayerExpression::parse(config.bilstm.layers, config.num_hidden_layers);
+    if (read.is_static()) {
+      throw Error::of_field("layers", fmt::format("found '{}', wants layers of the model",
+                                                  printable(config.bilstm.layers)));
+    }
+    options_.freeze_layers = config.num_hidden_layers;
+    options_.freeze_embeddings = true;
   }
 
   void make_learner(Config config) {
@@ -286,7 +305,11 @@ class Finetuning {
         {"frozen layers",
          options_.freeze_layers ? std::to_string(*options_.freeze_layers) : "by default"},
         {"frozen embeddings", options_.freeze_embeddings ? "yes" : "no"},
-        {"layer decay", fmt::format("{}", options_.layer_decay)}});
+        {"layer decay", fmt::format("{}", options_.layer_decay)},
+        {"net", options_.bilstm
+                    ? fmt::format("bilstm {} of {} units over {}", options_.bilstm.num_layers,
+                                  options_.bilstm.hidden_size, options_.bilstm.layers)
+                    : "none"}});
     return run;
   }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/export.h"
@@ -25,8 +26,15 @@ struct FinetuneOptions : TrainingJob {
   std::optional<size_t> freeze_layers;  ///< the lowest blocks, and the embeddings, stay as they
                                         ///< are; else all for a head, none for a model
   bool freeze_embeddings = false;
+  /// A BiLSTM between the model's layers, which stay as they are, and the classifier of tokens;
+  /// without units: none.
+  BilstmConfig bilstm;
   double layer_decay = 1;  ///< the learning rate of each layer is that of the next times this
   size_t patience = 0;     ///< epochs without a better score before it ends; 0: never early
+
+  /// Sets class_weights or `balanced` from a text: "balanced", or numbers from 0 up with commas
+  /// between them, one of them above 0. Throws Error of `class_weights`.
+  BERT_API void read_class_weights(std::string_view text);
 };
 
 /// Trains a model for a task on labelled examples and writes it as a Hugging Face directory: the

@@ -260,6 +260,7 @@ class Multitask {
       for (const std::string& warning : tokenizer_.warnings()) options.on_notice(warning);
     }
     Config config = Config::open(options.model);
+    config.bilstm = {};  // new heads are linear
     training::require_trainable(config);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer
     std::vector<HeadPlan> heads;

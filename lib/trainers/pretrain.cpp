@@ -295,6 +295,7 @@ class Pretraining {
   void open(const std::string& directory) {
     directory_ = directory;
     Config config = Config::open(directory_);
+    config.bilstm = {};  // it is not trained here
     config.require_sizes();
     training::require_trainable(config);
     tokenizer_.emplace(Tokenizer::open(directory_));

@@ -1,8 +1,10 @@
 #include "training/bert_network.h"
 
 #include <algorithm>
+#include <set>
 
 #include "encoder/batch_check.h"
+#include "model/layers.h"
 #include "model/names.h"
 
 namespace bert::training {
@@ -26,6 +28,11 @@ class BertLane : public Lane {
         encoder_(network.config(), weights_[0], bf16) {
     for (size_t i = 0; i < plans_.size(); ++i) {
       heads_.push_back(std::make_unique<Head>(plans_[i], weights_[i], bf16));
+      const Config& config = plans_[i].config;
+      if (plans_[i].objective == Objective::tokens && config.bilstm) {
+        layers_.resize(plans_.size());
+        layers_[i] = LayerExpression::parse(config.bilstm.layers, config.num_hidden_layers);
+      }
     }
   }
 
@@ -39,18 +46,29 @@ class BertLane : public Lane {
     }
     const Matrix hidden = encoder_.forward(part.batch, dropout);
     const Matrix d_hidden = d_hidden_.matrix(hidden.rows, hidden.cols);
-    const Tally tally =
-        heads_[part.head]->learn(part, hidden, pass.scale, dropout, &gradient, d_hidden);
+    const Tally tally = heads_[part.head]->learn(part, read_by(part.head, hidden), pass.scale,
+                                                 dropout, &gradient, d_hidden);
     encoder_.backward(d_hidden, gradient, pass.lowest);
     return tally;
   }
 
  private:
+  /// What the head reads: the last hidden states, or those that its BiLSTM wants.
+  ConstMatrix read_by(size_t head, ConstMatrix hidden) {
+    if (layers_.empty() || layers_[head].layers.empty()) return hidden;
+    const Matrix combined = combined_.matrix(hidden.rows, layers_[head].width(plans_[0].config));
+    for (const size_t layer : std::set(layers_[head].layers.begin(), layers_[head].layers.end())) {
+      layers_[head].add(layer, encoder_.layer(layer), combined);
+    }
+    return combined;
+  }
+
   const std::vector<HeadPlan>& plans_;
   const std::vector<ModelWeights> weights_, gradients_;  // one for each head
   Encoder encoder_;
   std::vector<std::unique_ptr<Head>> heads_;
-  Buffer d_hidden_;
+  std::vector<LayerExpression> layers_;  // of each head, or empty
+  Buffer d_hidden_, combined_;
 };
 
 }  // namespace

@@ -113,13 +113,16 @@ void Encoder::embed_backward(Matrix d, const ModelWeights& gradient) {
   }
 }
 
+ConstMatrix Encoder::layer(size_t layer) const {
+  const size_t width = config_.hidden_size;
+  if (layer > 0) return layers_[layer - 1].net.output(batch_->tokens(), width);
+  return view(weights_.projection.weight.data ? projected_ : embedded_, width);
+}
+
 void Encoder::backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest) {
   const size_t bottom = lowest > 0 ? static_cast<size_t>(lowest) - 1 : 0;
   for (size_t l = layers_.size(); l-- > bottom;) {
-    const ConstMatrix below = l > 0 ? layers_[l - 1].net.output(d_hidden.rows, d_hidden.cols)
-                              : weights_.projection.weight.data ? view(projected_, d_hidden.cols)
-                                                                : view(embedded_, d_hidden.cols);
-    block_backward(l, below, d_hidden, gradient.layers[l]);
+    block_backward(l, layer(l), d_hidden, gradient.layers[l]);
   }
   if (lowest > 0) return;
   embed_backward(d_hidden, gradient);

@@ -52,6 +52,9 @@ class Encoder {
   /// backward().
   Matrix forward(const PackedBatch& batch, const DropoutPlan& dropout);
 
+  /// The hidden states [T, H] behind layer `layer` of that pass; 0: the embeddings.
+  ConstMatrix layer(size_t layer) const;
+
   /// Adds to `gradient` from d_hidden [T, H], which it overwrites, for depths from `lowest` up (0
   /// embeddings, 1 .. L layers).
   void backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest);

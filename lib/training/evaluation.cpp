@@ -68,6 +68,7 @@ struct Evaluation::State {
   struct Thread {
     Workspace workspace;
     Head head;
+    std::optional<TokenScorer> tokens;
     std::exception_ptr failure;
     Thread(const HeadPlan& plan, const ModelWeights& weights) : head(plan, weights) {}
   };
@@ -84,6 +85,7 @@ struct Evaluation::State {
     if (head.objective == Objective::spans) answers = QuestionAnswering::open(model);
     for (int i = 0; i < team.size(); ++i) {
       threads.push_back(std::make_unique<Thread>(plan, weights));
+      if (tokens) threads.back()->tokens.emplace(*tokens);
     }
   }
 
@@ -91,11 +93,13 @@ struct Evaluation::State {
     slice(all, part.first, part.last, part.batch);
     const PackedBatch& batch = part.batch.batch;
     Workspace& workspace = thread.workspace;
-    const Matrix hidden = model.forward(batch, workspace);  // [T, H]
-    part.tally = thread.head.learn(part.batch, hidden, {}, {}, nullptr, {});
+    const Matrix hidden =
+        model.forward(batch, workspace, tokens ? thread.tokens->options() : ForwardOptions());
+    const ConstMatrix features = tokens ? thread.tokens->features(batch, hidden) : hidden;
+    part.tally = thread.head.learn(part.batch, features, {}, {}, nullptr, {});
     if (!wants_logits) return;
     const Matrix logits = texts    ? texts->logits(batch, hidden, workspace)
-                          : tokens ? tokens->logits(hidden, workspace)
+                          : tokens ? thread.tokens->logits(batch, hidden, workspace)
                                    : answers->logits(hidden, workspace);
     part.logits.assign(logits.data, logits.data + logits.rows * logits.cols);
     part.columns = logits.cols;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kHeadSite = 8;  // site of dropout
 constexpr size_t kDenseSite = 9;
+constexpr size_t kBilstmSite = 10;
 
 void copy(ConstMatrix from, Matrix to) {
   for (size_t t = 0; t < from.rows; ++t) std::copy_n(from.row(t), from.cols, to.row(t));
@@ -24,6 +25,11 @@ void fill(Matrix m, float value) {
   for (size_t t = 0; t < m.rows; ++t) std::fill_n(m.row(t), m.cols, value);
 }
 
+RecurrentShape bilstm_shape(const BilstmConfig& net, const ModelWeights& weights) {
+  if (weights.bilstm.empty()) return {};
+  return {Cell::lstm, weights.bilstm[0].input.weight.cols, net.hidden_size, net.num_layers, true};
+}
+
 }  // namespace
 
 Head::Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16)
@@ -31,6 +37,7 @@ Head::Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16)
       objective_(plan.objective),
       weights_(weights),
       class_weights_(plan.class_weights),
+      bilstm_(bilstm_shape(plan.config.bilstm, weights)),
       bf16_(bf16 ? &products_ : nullptr) {
   const Config& config = plan.config;
   if (config.problem_type == "regression") text_loss_ = TextLoss::squared_error;
@@ -176,14 +183,29 @@ void Head::learn_tokens(const TrainingBatch& batch, ConstMatrix hidden, float sc
                         const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden,
                         Tally& tally) {
   const Dropout drop = dropout.at(dropout.classifier, 0, kHeadSite, dropout.token_0);
-  const Matrix x = features_.matrix(hidden.rows, hidden.cols);  // [T, H]
+  Matrix x = features_.matrix(hidden.rows, hidden.cols);  // [T, H], or [T, W]
   copy(hidden, x);
   training::dropout(drop, x);
+  const bool bilstm = !weights_.bilstm.empty();
+  const Dropout bilstm_drop = dropout.at(dropout.classifier, 0, kBilstmSite, dropout.token_0);
+  if (bilstm) {
+    std::vector<CellProducts> products;
+    for (const CellWeights& cell : weights_.bilstm) products.push_back(CellProducts::of(cell));
+    const Matrix out = bilstm_out_.matrix(x.rows, bilstm_.shape().output_size());  // [T, 2 N]
+    bilstm_.forward(products, batch.batch.cu_seq_lens, x, {}, out, {}, bilstm_drop);
+    x = out;
+  }
   const Matrix logits = logits_.matrix(x.rows, weights_.classifier.weight.rows);  // [T, labels]
   linear_forward(weights_.classifier, x, logits);
   tally.token_loss +=
       cross_entropy(logits, batch.token_labels, class_weights_, scale, &tally.tokens_right);
   if (!gradient) return;
+  if (bilstm) {
+    const Matrix d_out = d_bilstm_.matrix(x.rows, x.cols);
+    linear_backward(weights_.classifier, x, logits, gradient->classifier, d_out);
+    bilstm_.backward(weights_.bilstm, d_out, {}, gradient->bilstm, {}, {});
+    return;
+  }
   linear_backward(weights_.classifier, x, logits, gradient->classifier, d_hidden);
   training::dropout(drop, d_hidden);
 }

@@ -26,8 +26,9 @@ class Head {
   /// The tokens and sequences of `batch` that have a loss, for LossScale; losses are not set.
   Tally count(const TrainingBatch& batch) const;
 
-  /// The losses of a batch. With `gradient`, also writes d_hidden [T, H] and adds to the head's
-  /// gradients.
+  /// The losses of a batch. With a BiLSTM, `hidden` are the vectors of the layers that it reads,
+  /// [T, W], and they get no gradient. With `gradient`, also writes d_hidden [T, H] and adds to the
+  /// head's gradients.
   Tally learn(const TrainingBatch& batch, ConstMatrix hidden, LossScale scale,
               const DropoutPlan& dropout, const ModelWeights* gradient, Matrix d_hidden);
 
@@ -62,6 +63,8 @@ class Head {
   Buffer transformed_, transform_act_, transform_norm_, transform_statistics_, d_transform_;
   std::vector<int32_t> labels_;
   std::vector<size_t> positions_;
+  RecurrentStack bilstm_;
+  Buffer bilstm_out_, d_bilstm_;
   Bf16Products products_;
   Bf16Products* const bf16_;  ///< for the large products of masked LM
 };

@@ -59,6 +59,29 @@ std::vector<TensorSpec> trunk_tensors(const Config& config) {
   return specs;
 }
 
+namespace {
+
+/// The cells of a BiLSTM: its tensors stand one behind the other, four of each cell.
+std::vector<CellWeights> bilstm_cells(const Layout& layout, float* base, const std::string& own) {
+  std::vector<const Parameter*> tensors;
+  for (const Parameter& p : layout.parameters()) {
+    const bool is_own = own.empty() ? head_prefix(p.name).empty() : p.name.starts_with(own);
+    if (p.role == Role::bilstm && is_own) tensors.push_back(&p);
+  }
+  std::vector<CellWeights> cells;
+  for (size_t i = 0; i + 4 <= tensors.size(); i += 4) {
+    const auto matrix = [&](size_t n) {
+      const Parameter& p = *tensors[i + n];
+      return Matrix(base + p.offset, p.shape[0], p.shape[1]);
+    };
+    const auto vector = [&](size_t n) { return base + tensors[i + n]->offset; };
+    cells.push_back({{matrix(0), vector(2)}, {matrix(1), vector(3)}});
+  }
+  return cells;
+}
+
+}  // namespace
+
 Layout bert_layout(const Config& config, std::span<const HeadPlan> heads) {
   require_trainable(config);
   std::vector<TensorSpec> specs = trunk_tensors(config);
@@ -133,6 +156,10 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
   w.classifier =
       view.linear(find(tensor_name(Role::classifier)) ? Role::classifier : Role::classifier_output);
   w.spans = view.linear(Role::qa_outputs);
+  if (find(tensor_name(Role::bilstm_classifier))) {
+    w.classifier = view.linear(Role::bilstm_classifier);
+    w.bilstm = bilstm_cells(layout, base, own);
+  }
   return w;
 }
 
@@ -140,7 +167,7 @@ namespace {
 
 bool is_classifier(Role role) {
   return role == Role::classifier || role == Role::classifier_dense ||
-         role == Role::classifier_output;
+         role == Role::classifier_output || role == Role::bilstm || role == Role::bilstm_classifier;
 }
 
 void check_trunk(const Layout& layout, const Weights& weights) {

@@ -9,6 +9,7 @@
 #include "encoder/model.h"
 #include "model/config.h"
 #include "model/names.h"
+#include "nn/recurrent.h"
 #include "training/layout.h"
 #include "training/sublayers.h"
 
@@ -97,11 +98,12 @@ struct ModelWeights {
   LinearWeights pooler;     ///< [H, H]
   LinearWeights transform;  ///< [E, H], in the masked LM head
   NormWeights transform_norm;
-  LinearWeights decoder;           ///< [V, E]; the word table if tied
-  LinearWeights next_sentence;     ///< [2, H]
-  LinearWeights classifier_dense;  ///< [H, H], in ELECTRA and DistilBERT
-  LinearWeights classifier;        ///< [labels, H], for texts or tokens
-  LinearWeights spans;             ///< [2, H]
+  LinearWeights decoder;            ///< [V, E]; the word table if tied
+  LinearWeights next_sentence;      ///< [2, H]
+  LinearWeights classifier_dense;   ///< [H, H], in ELECTRA and DistilBERT
+  LinearWeights classifier;         ///< [labels, H], for texts or tokens
+  LinearWeights spans;              ///< [2, H]
+  std::vector<CellWeights> bilstm;  ///< before the classifier of tokens: of each layer, both ways
 
   /// `base` has layout.floats() floats. A tensor with this prefix is preferred to the one without.
   static ModelWeights view(const Layout& layout, const Config& config, float* base,

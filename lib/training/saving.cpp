@@ -30,6 +30,7 @@ HeadConfig head_config(const Config& config, Objective objective) {
   head.architectures = {class_name(objective, *config.family)};
   head.labels_named = objective == Objective::classify || objective == Objective::tokens;
   if (head.labels_named) head.labels = config.labels;
+  if (objective == Objective::tokens) head.bilstm = config.bilstm;
   if (objective == Objective::classify) {
     head.problem_type =
         config.problem_type.empty() ? "single_label_classification" : config.problem_type;

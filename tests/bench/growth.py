@@ -96,6 +96,16 @@ def plot(rows, name, left):
     return "\n".join(parts)
 
 
+def svg_of(panels):
+    """A picture of panels side by side."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{40 + 290 * len(panels)}" height="240" '
+        'font-family="sans-serif" font-size="11">\n<rect width="100%" height="100%" fill="white"/>\n'
+        + "\n".join(panels)
+        + "\n</svg>\n"
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
@@ -109,11 +119,7 @@ def main():
     names = list(dict.fromkeys(row[0] for row in rows))
     table = "plot\tseries\tx\ttokens_per_second\n" + "".join(f"{p}\t{s}\t{x:g}\t{v:.0f}\n" for p, s, x, v in rows)
     Path(arguments.out + ".tsv").write_text(table)
-    panels = "\n".join(plot(rows, name, 70 + 290 * i) for i, name in enumerate(names))
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{40 + 290 * len(names)}" height="240" '
-        f'font-family="sans-serif" font-size="11">\n<rect width="100%" height="100%" fill="white"/>\n{panels}\n</svg>\n'
-    )
+    svg = svg_of([plot(rows, name, 70 + 290 * i) for i, name in enumerate(names)])
     Path(arguments.out + ".svg").write_text(svg)
 
 

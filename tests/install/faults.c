@@ -242,6 +242,29 @@ static void test_attention(void) {
   }
 }
 
+static void test_recurrent(void) {
+  const float x[2] = {0, -1}, one = 1, twice = 2, half = 0.5f, four[4] = {0};
+  const bert_matrix steps = {x, 2, 1}, ih = {&one, 1, 1}, hh = {&twice, 1, 1}, wide = {x, 1, 2};
+  const bert_matrix gates = {four, 4, 1}, none = {x, 0, 1};
+  float out[2], hidden = 0, memory = 3;
+  FAILS(BERT_USAGE, bert_recurrent(BERT_RNN, wide, ih, hh, NULL, NULL, NULL, NULL, out),
+        "inputs [1, 2]");
+  FAILS(BERT_USAGE, bert_recurrent(BERT_GRU, steps, ih, hh, NULL, NULL, NULL, NULL, out),
+        "[3 H, D]");
+  FAILS(BERT_USAGE, bert_recurrent((bert_cell)7, steps, ih, hh, NULL, NULL, NULL, NULL, out),
+        "cell: found 7");
+  FAILS(BERT_USAGE, bert_recurrent(BERT_RNN, none, ih, hh, NULL, NULL, NULL, NULL, out),
+        "inputs: found [0, 1]");
+  FAILS(BERT_USAGE, bert_recurrent(BERT_RNN, steps, ih, hh, NULL, NULL, NULL, NULL, NULL),
+        "out: found NULL");
+  // h = tanh(x + 0.5 + 2 h)
+  CHECK(bert_recurrent(BERT_RNN, steps, ih, hh, &half, NULL, &hidden, NULL, out) == BERT_OK);
+  CHECK(fabs(out[0] - 0.46211716) < 1e-6 && fabs(out[1] - 0.40049161) < 1e-6 && hidden == out[1]);
+  // Of zeros, all gates are 1/2 and g is 0: c' = c / 2.
+  CHECK(bert_recurrent(BERT_LSTM, steps, gates, gates, NULL, NULL, NULL, &memory, out) == BERT_OK);
+  CHECK(fabs(memory - 0.75) < 1e-6 && fabs(out[1] - 0.5 * tanh(0.75)) < 1e-6);
+}
+
 static int bad_work(void* user, bert_batch* batch, const bert_text* lines, size_t count,
                     bert_rows* rows) {
   size_t i;
@@ -348,6 +371,7 @@ int main(int argc, char** argv) {
   test_tokens();
   test_batch();
   test_attention();
+  test_recurrent();
   test_stream();
   test_threads();
   printf("%d failures\n", failures);

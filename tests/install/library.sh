@@ -83,6 +83,9 @@ both "$(printf '0.669762 0.330238\t1.66048 2.66048\n0.19557 0.80443\t2.60886 3.6
 "$work/vector.c" "$work/none" a b 2>"$work/err" && fail "vector took a missing model"
 grep -q '^vector: ' "$work/err" || fail "vector said: $(cat "$work/err")"
 
+cpp c++17 examples/api/rnn-vs-attention.cpp "$work/rnn"
+[ "$("$work/rnn" | awk -F '\t' '$4 > 0 && $2 > 0' | wc -l)" -eq 6 ] || fail "rnn-vs-attention: $("$work/rnn" | head -3)"
+
 # The ten lines of bert(3), with the default model if there is one.
 sed -n '/^\.Bd -literal/,/^\.Ed/p' man/bert.3 | sed '1d; $d; s/\\en/\\n/' >"$work/ten.cpp"
 [ "$(wc -l <"$work/ten.cpp")" -le 11 ] || fail "bert(3) has a longer example: $(wc -l <"$work/ten.cpp") lines"

@@ -97,7 +97,8 @@ std::map<std::string, std::vector<float>> run(const Golden& golden, const Model&
   }
   if (golden.has("qa")) out["qa"] = copy(QuestionAnswering::open(model).logits(hidden, workspace));
   if (golden.has("tokens")) {
-    out["tokens"] = copy(TokenClassifier::open(model).logits(hidden, workspace));
+    const TokenClassifier head = TokenClassifier::open(model);
+    out["tokens"] = copy(TokenScorer(head).logits(batch, hidden, workspace));
   }
   return out;
 }

@@ -302,6 +302,26 @@ typedef struct bert_attention_options {
  * @return BERT_USAGE if the shapes do not fit, or do not divide by the heads */
 BERT_PUBLIC int bert_attention(bert_matrix queries, bert_matrix keys, bert_matrix values,
                                const bert_attention_options* options, float* out, float* weights);
+/* The kinds of recurrent cells. With a = W_ih x + b_ih, b = W_hh h + b_hh and s the sigmoid, as
+ * torch.nn.RNN, GRU and LSTM:
+ *   RNN   h' = tanh(a + b)                                                    (Elman 1990)
+ *   GRU   r = s(a_r + b_r), z = s(a_z + b_z), n = tanh(a_n + r b_n), h' = (1 - z) n + z h
+ *                                                                             (Cho et al. 2014)
+ *   LSTM  i, f, o = s(a + b), g = tanh(a + b), c' = f c + i g, h' = o tanh(c')
+ *                                                            (Hochreiter and Schmidhuber 1997)
+ * G, the number of gates: 1; 3 (r, z, n); 4 (i, f, g, o). */
+typedef enum bert_cell { BERT_RNN = 0, BERT_GRU = 1, BERT_LSTM = 2 } bert_cell;
+
+/* One recurrent layer over a sequence.
+ * inputs [n, D]   weight_ih [G H, D]   weight_hh [G H, H]
+ * @param bias_ih, bias_hh  [G H], or NULL: 0
+ * @param hidden  h [H] before the first step, which becomes that behind the last; or NULL: 0
+ * @param memory  the same of c [H], which only LSTM has
+ * @param out  [n, H], the caller's: h behind each step
+ * @return BERT_USAGE if the shapes do not fit */
+BERT_PUBLIC int bert_recurrent(bert_cell cell, bert_matrix inputs, bert_matrix weight_ih,
+                               bert_matrix weight_hh, const float* bias_ih, const float* bias_hh,
+                               float* hidden, float* memory, float* out);
 /* Tokens [n, H] to one vector [H].
  * @param mode  cls, mean, max, sum, mean_sqrt_len_tokens, weightedmean or lasttoken, as
  * sentence-transformers */

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "api/handles.h"
+#include "nn/recurrent.h"
+#include "ops/linear.h"
 #include "ops/scaled_dot_product.h"
 
 using namespace bert;
@@ -29,7 +31,52 @@ void check_shapes(ConstMatrix q, ConstMatrix k, ConstMatrix v, size_t heads) {
   }
 }
 
+Cell cell_of(bert_cell cell) {
+  switch (cell) {
+    case BERT_RNN:
+      return Cell::rnn;
+    case BERT_GRU:
+      return Cell::gru;
+    case BERT_LSTM:
+      return Cell::lstm;
+  }
+  refuse("cell", fmt::format("found {}", static_cast<int>(cell)));
+}
+
+Linear linear_of(ConstMatrix weight, const float* bias) {
+  const WeightRef ref{reinterpret_cast<const std::byte*>(weight.data), DType::f32, weight.rows,
+                      weight.cols};
+  return {ref, bias ? std::vector<float>(bias, bias + weight.rows) : std::vector<float>()};
+}
+
 }  // namespace
+
+int bert_recurrent(bert_cell kind, bert_matrix inputs, bert_matrix weight_ih, bert_matrix weight_hh,
+                   const float* bias_ih, const float* bias_hh, float* hidden, float* memory,
+                   float* out) {
+  return guard([&] {
+    const Cell cell = cell_of(kind);
+    const ConstMatrix x = inner(inputs, "inputs"), ih = inner(weight_ih, "weight_ih"),
+                      hh = inner(weight_hh, "weight_hh");
+    const size_t h = hh.cols;
+    if (hh.rows % gates_of(cell) != 0 || hh.rows / gates_of(cell) != h || ih.rows != hh.rows ||
+        ih.cols != x.cols) {
+      refuse("weights", fmt::format("found weight_ih [{}, {}], weight_hh [{}, {}] and inputs [{}, "
+                                    "{}], wants [{} H, D], [{} H, H] and [n, D]",
+                                    ih.rows, ih.cols, hh.rows, hh.cols, x.rows, x.cols,
+                                    gates_of(cell), gates_of(cell)));
+    }
+    need(out, "out");
+    const training::CellLinears linears{linear_of(ih, bias_ih), linear_of(hh, bias_hh)};
+    LinearScratch scratch;
+    const size_t cu[] = {0, x.rows};
+    const training::RecurrentState state{
+        hidden ? Matrix(hidden, 1, h) : Matrix(),
+        memory && cell == Cell::lstm ? Matrix(memory, 1, h) : Matrix()};
+    training::RecurrentWalk().forward(cell, linears.products(scratch), cu, false, x, state,
+                                      {out, x.rows, h}, state);
+  });
+}
 
 int bert_attention(bert_matrix queries, bert_matrix keys, bert_matrix values,
                    const bert_attention_options* options, float* out, float* weights) {
