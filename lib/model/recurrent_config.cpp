@@ -11,7 +11,6 @@ namespace {
 
 using namespace config_keys;
 
-constexpr std::string_view kModelType = "recurrent-seq2seq";
 constexpr size_t kMostSize = size_t{1} << 20, kMostWords = INT32_MAX, kMostLayers = 256;
 
 constexpr std::pair<std::string_view, Cell> kCells[] = {
@@ -63,14 +62,14 @@ std::string_view recurrent_attention_word(RecurrentAttention attention) {
 
 bool RecurrentConfig::is(const Json& root) {
   const auto type = root.is_object() ? find(root, {"model_type"}) : std::nullopt;
-  return type && type->is_string() && type->as_string() == kModelType;
+  return type && type->is_string() && type->as_string() == kRecurrentType;
 }
 
 RecurrentConfig RecurrentConfig::open(const std::string& directory) {
   const std::string path = directory + "/config.json";
   const JsonDocument document = JsonDocument::open(path);
   if (!is(document.root())) {
-    throw Error(Error::Kind::unsupported, path, fmt::format("wants model_type {}", kModelType));
+    throw Error(Error::Kind::unsupported, path, fmt::format("wants model_type {}", kRecurrentType));
   }
   return read(document.root(), path);
 }
@@ -113,7 +112,7 @@ std::string RecurrentConfig::text() const {
       "  \"bidirectional\": {},\n  \"decoder_start_token_id\": {},\n  \"embedding_size\": {},\n"
       "  \"eos_token_id\": {},\n  \"hidden_size\": {},\n  \"num_layers\": {},\n  \"vocab_size\": "
       "{}\n}}\n",
-      kModelType, word_of(kCells, cell), word_of(kAttentions, attention), attention_line,
+      kRecurrentType, word_of(kCells, cell), word_of(kAttentions, attention), attention_line,
       bidirectional, decoder_start_token_id, embedding_size, eos_token_id, hidden_size, num_layers,
       vocab_size);
 }

@@ -14,6 +14,9 @@
 
 namespace bert {
 
+/// model_type of their config.json.
+inline constexpr std::string_view kRecurrentType = "recurrent-seq2seq";
+
 class Json;
 
 /// How a recurrent decoder looks at the encoder's outputs (nn/recurrent_decoder.h).

@@ -95,8 +95,8 @@ Seq2SeqConfig Seq2SeqConfig::open(const std::string& directory) {
   const auto kind = kind_of(root);
   if (!kind || *kind == Seq2SeqKind::recurrent) {
     throw Error(Error::Kind::unsupported, config.path,
-                fmt::format("no model that translates, wants model_type {} or {}",
-                            marian_half(false).model_type, kEncoderDecoder));
+                fmt::format("no model that translates, wants model_type {}, {} or {}",
+                            marian_half(false).model_type, kEncoderDecoder, kRecurrentType));
   }
   config.kind = *kind;
   *kind == Seq2SeqKind::marian ? read_marian(root, config) : read_halves(root, config);
