@@ -102,7 +102,7 @@ void settle(Options& o) {
 
 int main(int argc, char** argv) {
   tools::Command app{"Train a model that reads a text and writes another."};
-  app.footer("train-seq2seq --train pairs.tsv --output my-model");
+  app.footer("train-seq2seq --train sentences.tsv --steps 200 --output my-translator");
   Options options;
   options.train.save_every = 1000;
   add(app, options);
