@@ -15,6 +15,7 @@ namespace {
 struct Options {
   bool ids = false, offsets = false, count = false, decode = false, stats = false;
   bool special = false, pair = false, chars = false, specials = false;
+  std::string words;
   Truncation truncation = Truncation::longest_first;
 };
 
@@ -27,6 +28,9 @@ void add(tools::Command& app, Options& o) {
   app.add({"--specials", "list the special tokens and their ids, and read no input"}, o.specials);
   app.add({"--special", "add [CLS] and [SEP]"}, o.special);
   app.add({"--pair", "read a pair of texts from two fields, and add [CLS] and [SEP]"}, o.pair);
+  const tools::Declared words =
+      app.add({"--words", "split into words, the longest of this dictionary", tools::text("DICT")},
+              o.words);
   app.add({"--chars", "offsets count code points, not bytes"}, o.chars);
   app.add<Truncation>({"--truncation", "which text of a pair is cut"}, o.truncation,
                       {{"longest_first", Truncation::longest_first},
@@ -34,6 +38,9 @@ void add(tools::Command& app, Options& o) {
                        {"only_second", Truncation::only_second}})
       ->needs(app.get_option("--pair"))
       ->needs(app.get_option("--max-seq-length"));
+  for (const char* other : {"--model", "--head", "--decode", "--special", "--specials", "--pair"}) {
+    words->excludes(app.get_option(other));
+  }
 }
 
 TokenizeOutput output_of(const Options& o) {
@@ -49,25 +56,15 @@ TokenizeOutput output_of(const Options& o) {
                      : TokenizeOutput::tokens;
 }
 
-const std::vector<std::string> kOffsetColumns = {"index", "start", "end", "id", "token"};
-
 std::vector<std::string> column_names(TokenizeOutput output) {
   const std::map<TokenizeOutput, std::vector<std::string>> names = {
-      {TokenizeOutput::tokens, {"tokens"}}, {TokenizeOutput::ids, {"ids"}},
-      {TokenizeOutput::count, {"count"}},   {TokenizeOutput::decoded, {"text"}},
-      {TokenizeOutput::none, {}},           {TokenizeOutput::offsets, kOffsetColumns}};
+      {TokenizeOutput::tokens, {"tokens"}},
+      {TokenizeOutput::ids, {"ids"}},
+      {TokenizeOutput::count, {"count"}},
+      {TokenizeOutput::decoded, {"text"}},
+      {TokenizeOutput::none, {}},
+      {TokenizeOutput::offsets, {"index", "start", "end", "id", "token"}}};
   return names.at(output);
-}
-
-std::string report(const TokenizeTotals& t) {
-  const auto ratio = [](uint64_t a, uint64_t b) {
-    return b == 0 ? 0.0 : static_cast<double>(a) / static_cast<double>(b);
-  };
-  return fmt::format(
-      "records\t{}\nbytes\t{}\nwords\t{}\ntokens\t{}\ntokens_per_word\t{:.6g}\nunknown\t{}\n"
-      "unknown_rate\t{:.6g}\n",
-      t.records.load(), t.bytes.load(), t.words.load(), t.tokens.load(), ratio(t.tokens, t.words),
-      t.unknown.load(), ratio(t.unknown, t.tokens));
 }
 
 }  // namespace
@@ -82,18 +79,20 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const TokenizeOutput output = output_of(options);
-    const Tokenizer tokenizer = models.open_tokenizer(true);
+    const bool words = app.get_option("--words")->count() > 0;
+    const Tokenizer tokenizer =
+        words ? Tokenizer::open_words(options.words) : models.open_tokenizer(true);
+    if (words) rows.read_instead_of_model(options.words);
     if (options.specials) {
-      std::string list;
-      for (const auto& [token, id] : tokenizer.special_tokens())
-        list += fmt::format("{}\t{}\n", token, id);
-      tools::print(list);
+      for (const auto& [token, id] : tokenizer.special_tokens()) {
+        tools::print(fmt::format("{}\t{}\n", token, id));
+      }
       return 0;
     }
     TaskOptions task;
     models.fill_tokens(task, tokenizer, options.special || options.pair, options.pair);
-    using Per = tools::RowShape::Per;
     const bool several = output == TokenizeOutput::offsets || task.overflow == Overflow::window;
+    using Per = tools::RowShape::Per;
     rows.fill(task, {output == TokenizeOutput::none ? Per::none
                      : several                      ? Per::several
                                                     : Per::one});
@@ -110,10 +109,11 @@ int main(int argc, char** argv) {
     rows.stream().texts = options.pair ? 2 : 1;
     rows.stream().output_names = column_names(output);
     const int status = rows.run([&] {
-      return std::make_unique<TokenizeWorker>(tokenizer, TokenizeOptions{output, options.pair},
-                                              task, options.stats ? &totals : nullptr);
+      return std::make_unique<TokenizeWorker>(tokenizer,
+                                              TokenizeOptions{output, options.pair, words}, task,
+                                              options.stats ? &totals : nullptr);
     });
-    if (options.stats) tools::print(report(totals));
+    if (options.stats) tools::print(totals.report());
     return status;
   });
 }

@@ -226,6 +226,10 @@ std::vector<std::string> installed_models() {
   return {names.begin(), names.end()};
 }
 
+FileHash hash_file(const std::string& path) {
+  return {path.substr(path.rfind('/') + 1), xxh64(MappedFile::open(path).text())};
+}
+
 std::vector<FileHash> hash_model(const std::string& directory) {
   std::vector<FileHash> hashes;
   const auto add = [&](const MappedFile& file) {

@@ -54,6 +54,8 @@ struct FileHash {
 /// What decides rows besides options: config.json, the tokenizer's files, those that
 /// SentenceModules reads, and the weights, as far as the directory has them. Reads all of them.
 BERT_API std::vector<FileHash> hash_model(const std::string& directory);
+/// Of one file, by its name without folders.
+BERT_API FileHash hash_file(const std::string& path);
 
 /// sentence-transformers' modules.json and the files it names; defaults if there is none.
 struct BERT_API SentenceModules {

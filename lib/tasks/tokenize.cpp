@@ -10,6 +10,17 @@
 
 namespace bert {
 
+std::string TokenizeTotals::report() const {
+  const auto ratio = [](uint64_t a, uint64_t b) {
+    return b == 0 ? 0.0 : static_cast<double>(a) / static_cast<double>(b);
+  };
+  return fmt::format(
+      "records\t{}\nbytes\t{}\nwords\t{}\ntokens\t{}\ntokens_per_word\t{:.6g}\nunknown\t{}\n"
+      "unknown_rate\t{:.6g}\n",
+      records.load(), bytes.load(), words.load(), tokens.load(), ratio(tokens, words),
+      unknown.load(), ratio(unknown, tokens));
+}
+
 size_t TokenizeWorker::CharCounter::before(size_t byte) {
   const auto begins_char = [&](size_t i) { return (text_[i] & 0xC0) != 0x80; };
   for (; byte_ < byte; ++byte_) chars_ += begins_char(byte_) ? 1 : 0;
@@ -31,14 +42,17 @@ void TokenizeWorker::run(std::span<const Record> records, Rows& rows) {
   }
 }
 
-/// A token's text or id, with a blank before it if it is not the first.
-void TokenizeWorker::append(int32_t id, bool first, std::string& out) const {
-  if (!first) out.push_back(' ');
-  if (tokenize_.output == TokenizeOutput::ids) {
-    const fmt::format_int digits(id);
-    out.append(digits.data(), digits.size());
-  } else {
-    out.append(tokenizer_.token(id));
+std::string_view TokenizeWorker::spelling(const Record& record, int32_t id, Offset offset) const {
+  if (!tokenize_.as_written) return tokenizer_.token(id);
+  return std::string_view(record.text).substr(offset.begin, offset.end - offset.begin);
+}
+
+/// Their texts, a blank after each.
+void TokenizeWorker::append_tokens(const Record& record, std::span<const Piece> pieces,
+                                   std::string& out) const {
+  if (!tokenize_.as_written) return tokenizer_.append_tokens(pieces, out);
+  for (const Piece& piece : pieces) {
+    out.append(spelling(record, piece.id, piece.offset)).push_back(' ');
   }
 }
 
@@ -66,7 +80,7 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
   found.replaced_bytes = tokenizer_.for_each_piece(
       record.text, options_.encode.literal, scratch_, [&](std::span<const Piece> pieces) {
         if (output == TokenizeOutput::tokens) {
-          tokenizer_.append_tokens(pieces, rows.raw());
+          append_tokens(record, pieces, rows.raw());
         } else if (output == TokenizeOutput::ids) {
           append_ids(pieces, rows.raw());
         } else if (output == TokenizeOutput::offsets) {
@@ -145,7 +159,7 @@ void TokenizeWorker::write_offset(const Record& record, size_t index, int32_t id
   } else {
     rows.field(offset.begin).field(offset.end);
   }
-  rows.field(id).field(tokenizer_.token(id));
+  rows.field(id).field(spelling(record, id, offset));
   end_row(rows, record);
 }
 
@@ -159,8 +173,16 @@ void TokenizeWorker::write(const Record& record, const Encoding& encoding, Rows&
     case TokenizeOutput::ids:
       begin_row(rows, record);
       rows.field("");
-      for (size_t i = 0; i < encoding.size(); ++i)
-        append(encoding.input_ids[i], i == 0, rows.raw());
+      for (size_t i = 0; i < encoding.size(); ++i) {
+        const int32_t id = encoding.input_ids[i];
+        if (i > 0) rows.raw().push_back(' ');
+        if (tokenize_.output == TokenizeOutput::ids) {
+          const fmt::format_int digits(id);
+          rows.raw().append(digits.data(), digits.size());
+        } else {
+          rows.raw().append(spelling(record, id, encoding.offsets[i]));
+        }
+      }
       end_row(rows, record);
       break;
     case TokenizeOutput::offsets: {
@@ -190,7 +212,9 @@ void TokenizeWorker::write_json(const Record& record, const Encoding& encoding, 
     for (size_t i = 0; i < encoding.size(); ++i) add(i);
     json.end_list();
   };
-  list("tokens", [&](size_t i) { json.text("", tokenizer_.token(encoding.input_ids[i])); });
+  list("tokens", [&](size_t i) {
+    json.text("", spelling(record, encoding.input_ids[i], encoding.offsets[i]));
+  });
   list("ids", [&](size_t i) { json.count("", encoding.input_ids[i]); });
   list("type_ids", [&](size_t i) { json.count("", encoding.token_type_ids[i]); });
   list("special", [&](size_t i) { json.raw("", encoding.is_added(i) ? "1" : "0"); });

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "tasks/task.h"
 
@@ -15,17 +16,21 @@ namespace bert {
 enum class TokenizeOutput { tokens, ids, offsets, count, decoded, none };
 
 /// Sums over all workers.
-struct TokenizeTotals {
+struct BERT_API TokenizeTotals {
   std::atomic<uint64_t> records{0};
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> words{0};
   std::atomic<uint64_t> tokens{0};  ///< special tokens of the frame not counted
   std::atomic<uint64_t> unknown{0};
+
+  /// A line for each, and for two ratios: name, number.
+  std::string report() const;
 };
 
 struct TokenizeOptions {
   TokenizeOutput output = TokenizeOutput::tokens;
   bool pair = false;
+  bool as_written = false;  ///< tokens are spelt as in the text: words by a dictionary
 };
 
 /// The tokens of each record (options.encode says whether with [CLS] and [SEP]). A text without
@@ -58,7 +63,8 @@ class BERT_API TokenizeWorker : public TaskWorker {
   void write_json(const Record& record, const Encoding& encoding, Rows& rows);
   void write_offset(const Record& record, size_t index, int32_t id, Offset offset,
                     CharCounter* chars, Rows& rows);
-  void append(int32_t id, bool first, std::string& out) const;
+  std::string_view spelling(const Record& record, int32_t id, Offset offset) const;
+  void append_tokens(const Record& record, std::span<const Piece> pieces, std::string& out) const;
   static void append_ids(std::span<const Piece> pieces, std::string& out);
   void add_to_totals(const Record& record, uint64_t words, uint64_t tokens, uint64_t unknown);
 

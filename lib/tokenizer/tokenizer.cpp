@@ -9,6 +9,7 @@
 #include "tokenizer/clean_up.h"
 #include "tokenizer/composed.h"
 #include "tokenizer/decoder.h"
+#include "tokenizer/dictionary_words.h"
 #include "tokenizer/named_pieces.h"
 #include "tokenizer/offset_trimmer.h"
 #include "tokenizer/tokenizer_files.h"
@@ -33,8 +34,9 @@ struct Tokenizer::State {
 
   const uint64_t serial;  ///< tells tokenizers apart, also those that lived at the same address
   TokenizerFiles files;
-  std::optional<Composed> composed;  ///< one of these three
+  std::optional<Composed> composed;  ///< one of these four
   std::optional<NamedPieces> named;
+  std::optional<DictionaryWords> words;
   std::optional<WordPiece> wordpiece;
   AddedTokenMatcher raw;         ///< added tokens of the text as it is
   AddedTokenMatcher normalized;  ///< of the normalised text
@@ -61,18 +63,26 @@ struct Tokenizer::Scratch::State {
   explicit State(const Tokenizer::State& tokenizer) {
     if (tokenizer.composed) composed.emplace(*tokenizer.composed);
     if (tokenizer.named) named.emplace();
+    if (tokenizer.words) words.emplace();
     if (tokenizer.wordpiece) wordpiece.emplace(*tokenizer.wordpiece);
   }
   /// Words so far in the text, and invalid parts of UTF-8.
   int32_t& next_word() {
-    return composed ? composed->next_word : named ? named->next_word : wordpiece->next_word;
+    return composed ? composed->next_word
+           : named  ? named->next_word
+           : words  ? words->next_word
+                    : wordpiece->next_word;
   }
   size_t replaced() const {
-    return composed ? composed->replaced : named ? named->replaced : wordpiece->replaced;
+    return composed ? composed->replaced
+           : named  ? named->replaced
+           : words  ? words->replaced
+                    : wordpiece->replaced;
   }
 
-  std::optional<Composed::Scratch> composed;  ///< one of these three
+  std::optional<Composed::Scratch> composed;  ///< one of these four
   std::optional<NamedPieces::Scratch> named;
+  std::optional<DictionaryWords::Scratch> words;
   std::optional<WordPiece::Scratch> wordpiece;
   PieceBuffer buffer;
   std::vector<NormalizedChar> chars;
@@ -93,6 +103,8 @@ Tokenizer::State::State(TokenizerFiles read)
     *files.parts = {};  // their tables are in the model
   } else if (files.sentencepiece) {
     named.emplace(files.sentencepiece, files.vocab, files.wordpiece.unk_id);
+  } else if (files.dictionary) {
+    words.emplace(files.vocab);
   } else {
     wordpiece.emplace(files.vocab, files.wordpiece);
   }
@@ -147,6 +159,10 @@ void Tokenizer::State::segment(std::string_view text, size_t begin, size_t end, 
   }
   if (named) {
     named->run(text, begin, end, *buffers.named, out);
+    return;
+  }
+  if (words) {
+    words->run(text, begin, end, *buffers.words, out);
     return;
   }
   WordPiece::Scratch& scratch = *buffers.wordpiece;
@@ -208,6 +224,17 @@ Tokenizer Tokenizer::open(const std::string& directory) {
   return tokenizer;
 }
 
+Tokenizer Tokenizer::open_words(const std::string& path) {
+  if (path.empty()) throw Error::of_field("words", "is empty, wants a file with a word a line");
+  TokenizerFiles files;
+  files.vocab = read_dictionary(path);
+  files.dictionary = true;
+  files.wordpiece.unk_id = DictionaryWords::kUnknown;
+  Tokenizer tokenizer;
+  tokenizer.state_ = std::make_unique<const State>(std::move(files));
+  return tokenizer;
+}
+
 Tokenizer Tokenizer::open_target(const std::string& directory) {
   Tokenizer tokenizer;
   tokenizer.state_ = std::make_unique<const State>(read_target_files(directory));
@@ -251,6 +278,7 @@ size_t Tokenizer::run(std::string_view text, bool literal, size_t portion, Scrat
   out.start(&sink, std::min(portion, kPortion), std::move(trim));
   if (scratch.composed) state_->composed->start(*scratch.composed);
   if (scratch.named) state_->named->start(*scratch.named);
+  if (scratch.words) state_->words->start(*scratch.words);
   if (scratch.wordpiece) state_->wordpiece->start(*scratch.wordpiece);
   size_t begin = 0;
   size_t from = 0;

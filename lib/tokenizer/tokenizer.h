@@ -57,6 +57,10 @@ class BERT_API Tokenizer {
   static Tokenizer open_alone(const std::string& directory);
   /// As open(), but of Marian's two tokenizers that of the target; see TranslationTokenizers.
   static Tokenizer open_target(const std::string& directory);
+  /// Words by a dictionary, a file with an entry a line; see DictionaryWords. Ids are numbers of
+  /// lines, from 0; words that are no entries have the id -1, and no token() but what stands in the
+  /// text. There are no special tokens. Throws Error (no_input, data) naming the file.
+  static Tokenizer open_words(const std::string& path);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();

@@ -22,6 +22,7 @@ struct TokenizerFiles {
   std::optional<TokenizerParts> parts;
   /// Or it is a model of sentencepiece whose pieces have the ids of `vocab` (NamedPieces).
   std::shared_ptr<const SentencePiece> sentencepiece;
+  bool dictionary = false;  ///< Or words are those of `vocab` (DictionaryWords).
   WordPieceOptions wordpiece;
   std::vector<DecoderPart> decoders;
   bool has_decoder = true;  ///< without one decode() puts blanks between the tokens

@@ -350,10 +350,10 @@ void RowOptions::split_fields() {
 std::string RowOptions::meta() const {
   std::string line = app_.get_name() + " (bertutils) " BERT_VERSION;
   const CLI::Option* model = app_.get_option("--model");
-  for (const FileHash& file :
-       hash_model(resolve_model(model->empty() ? "" : model->results()[0]))) {
-    line += fmt::format(" {}={:016x}", file.name, file.hash);
-  }
+  const auto files = instead_of_model_.empty()
+                         ? hash_model(resolve_model(model->empty() ? "" : model->results()[0]))
+                         : std::vector{hash_file(instead_of_model_)};
+  for (const FileHash& file : files) line += fmt::format(" {}={:016x}", file.name, file.hash);
   if (precision_) {
     line += fmt::format(" kernels={} dtype={} products={}", kernel_set(),
                         precision_name(*precision_), products_in(*precision_));

@@ -120,6 +120,8 @@ class RowOptions {
   const std::string& fields() const { return fields_; }  ///< -f, as it was given
   bool fields_given() const { return fields_option_->count() > 0; }
   const Counts& counts() const { return counts_; }
+  /// For --meta: the rows come of this file, not of a model.
+  void read_instead_of_model(const std::string& path) { instead_of_model_ = path; }
 
  private:
   void split_fields();
@@ -141,6 +143,7 @@ class RowOptions {
   RowShape shape_;
   bool progress_ = false;
   bool meta_ = false;
+  std::string instead_of_model_;
   bool verbose_ = false;
   Kind kind_;
   std::string default_field_;
