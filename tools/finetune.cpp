@@ -1,8 +1,6 @@
 // finetune - train a model for a task on labelled examples. See man/finetune.1.
 #include "trainers/finetune.h"
 
-#include <fmt/format.h>
-
 #include "base/parse.h"
 #include "checkpoint/model_dir.h"
 #include "common/options.h"
@@ -52,6 +50,14 @@ void add(tools::Command& app, Options& o) {
   app.add(
       {"--epochs", "passes over the examples (default: 3, or enough for 60 steps)", tools::real()},
       f.epochs);
+  app.add<std::string>({"--pool", "what a classifier of texts reads (default: as the model's own)"},
+                       f.pool, {{"cls", "cls"}, {"attn", "attn"}});
+  app.add({"--hops", "weighted sums of the tokens that --pool attn makes (default: 1)",
+           tools::positive()},
+          f.hops);
+  app.add({"--hop-penalty", "keep the hops of --pool attn apart by this factor (default: 0)",
+           tools::non_negative()},
+          f.hop_penalty);
   app.add({"--patience", "end after N epochs without a better score", tools::whole()}, f.patience);
   app.add({"--class-weights", "'balanced', or a weight for each label", tools::text("W,W,..")},
           o.class_weights);
@@ -87,11 +93,7 @@ void settle(Options& o) {
   f.labels = list_of(o.labels);
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
   if (o.bilstm) f.bilstm = o.net;
-  if (!o.class_weights.empty()) f.read_class_weights(o.class_weights);
-  if (!o.class_weights.empty() && (o.several || o.regression || f.task == HeadKind::spans)) {
-    throw Error(Error::Kind::usage, "--class-weights",
-                "wants one label a text or word: not --multi-label, --regression or --task qa");
-  }
+  f.set_class_weights(o.class_weights);
 }
 
 }  // namespace

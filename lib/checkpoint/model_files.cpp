@@ -45,6 +45,11 @@ std::string label2id(const HeadConfig& head) {
   return "{" + text + "}";
 }
 
+std::string pooling_member(const HeadConfig& head) {
+  if (head.pooling.hops == 0) return "";
+  return fmt::format("{{\"hops\": {}, \"size\": {}}}", head.pooling.hops, head.pooling.size);
+}
+
 /// Empty if the head has none.
 std::string bilstm_of(const HeadConfig& head) {
   if (!head.bilstm) return "";
@@ -60,6 +65,7 @@ std::string entry_of(const NamedHead& head) {
     text += fmt::format(", \"problem_type\": {}", json_string(head.problem_type));
   }
   if (head.labels_named) text += ", \"id2label\": " + id2label(head);
+  if (head.pooling.hops > 0) text += ", \"bertutils_pooling\": " + pooling_member(head);
   if (head.bilstm) text += ", \"bertutils_bilstm\": " + bilstm_of(head);
   return text + "}";
 }
@@ -161,6 +167,7 @@ ConfigMembers head_members(const HeadConfig& head) {
           {"id2label", head.labels_named ? id2label(head) : ""},
           {"label2id", head.labels_named ? label2id(head) : ""},
           {"problem_type", head.problem_type.empty() ? "" : json_string(head.problem_type)},
+          {"bertutils_pooling", pooling_member(head)},
           {"bertutils_bilstm", bilstm_of(head)}};
 }
 

@@ -40,6 +40,16 @@ Classifier Classifier::open(const Model& model) {
   c.labels_ = config.labels;
   c.normalization_ = normalization_of(config);
   c.regression_ = c.normalization_ == Normalization::none;
+  c.pooling_ = AttentivePooling::load(config, weights);
+  if (c.pooling_) {
+    c.output_ = weights.linear(config, Role::pooling_classifier, Precision::f32);
+    return c;
+  }
+  if (weights.find(Role::pooling_classifier)) {
+    throw Error(Error::Kind::data, config.path,
+                "bertutils_pooling is missing, wants the sizes of the attentive pooling that the "
+                "weights have");
+  }
   c.transform_ = HeadTransform::load(config, weights);
   c.mean_ = config.mean_of_texts;
   if (weights.find(Role::classifier_output)) {
@@ -66,6 +76,12 @@ Classifier Classifier::open_next_sentence(const Model& model) {
 
 ConstMatrix Classifier::features(const PackedBatch& batch, ConstMatrix hidden,
                                  Workspace& workspace) const {
+  if (pooling_) {
+    const Matrix pooled =
+        workspace.rows.matrix(batch.sequences(), pooling_.hops() * hidden.cols);  // [S, hops H]
+    pooling_(batch, hidden, pooled, 0, workspace.linear);
+    return pooled;
+  }
   if (pooler_) return model_->pooled_output(batch, hidden, workspace);
   if (mean_) {
     const Matrix means = workspace.rows.matrix(batch.sequences(), hidden.cols);  // [S, H]

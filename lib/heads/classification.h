@@ -5,6 +5,7 @@
 
 #include "base/export.h"
 #include "encoder/model.h"
+#include "heads/attentive_pooling.h"
 #include "heads/transform.h"
 
 namespace bert {
@@ -15,8 +16,8 @@ namespace bert {
 enum class Normalization { softmax, sigmoid, none };
 
 /// A head over the whole sequence (Devlin et al. 2019, figure 4 a, b): a classifier on the pooled
-/// output (BERT), or on the first hidden state after a dense layer (ELECTRA, DistilBERT). Next
-/// sentence prediction is the same head with two classes.
+/// output (BERT), or on the first hidden state after a dense layer (ELECTRA, DistilBERT), or on all
+/// hops of attentive pooling. Next sentence prediction is the same head with two classes.
 ///
 /// Thread rule: const after open(); one workspace per thread.
 class BERT_API Classifier {
@@ -39,10 +40,11 @@ class BERT_API Classifier {
   void normalize(Matrix logits) const;
 
  private:
-  /// What the last layer reads: [S, H].
+  /// What the last layer reads: [S, H], or [S, hops H].
   ConstMatrix features(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
 
   const Model* model_ = nullptr;
+  AttentivePooling pooling_;
   HeadTransform transform_;
   bool mean_ = false;  ///< the transform reads the mean, not the first hidden state
   Linear dense_;       ///< [H, H], the first layer of ELECTRA and DistilBERT

@@ -159,6 +159,14 @@ std::vector<std::string> heads_of(const Weights& weights, const Config& config) 
   return heads;
 }
 
+namespace {
+
+std::string pooling_of(const HeadConfig& head) {
+  return fmt::format("attentive, hops {}, size {}", head.pooling.hops, head.pooling.size);
+}
+
+}  // namespace
+
 void write_summary(const ModelFiles& model, Rows& rows) {
   row(rows, "model", printable(model.directory, 0));
   write_sizes(model.config, rows);
@@ -175,12 +183,14 @@ void write_summary(const ModelFiles& model, Rows& rows) {
                         ? fmt::format("{}: {}", head.task, fmt::join(head.labels, " "))
                         : head.task,
                     1000));
+      if (head.pooling.hops > 0) row(rows, "pooling " + head.name, pooling_of(head));
     }
   } else {
     row(rows, "weights", "none");
   }
   if (model.config.labels_named) row(rows, "labels", joined(model.config.labels));
   if (!model.config.problem_type.empty()) row(rows, "problem_type", model.config.problem_type);
+  if (model.config.pooling.hops > 0) row(rows, "pooling", pooling_of(model.config));
   write_tokenizer(model.directory, rows);
   write_modules(model.directory, rows);
 }

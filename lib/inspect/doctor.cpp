@@ -216,7 +216,8 @@ bool Doctor::opens(const HeadChoice& head) {
 }
 
 void Doctor::look_at_outputs(const HeadConfig& head, const std::string& prefix) {
-  for (const Role role : {Role::classifier, Role::classifier_output, Role::bilstm_classifier}) {
+  for (const Role role : {Role::classifier, Role::classifier_output, Role::pooling_classifier,
+                          Role::bilstm_classifier}) {
     const TensorView* tensor = weights_->find(prefix + tensor_name(role));
     if (tensor && tensor->shape.size() == 2 && tensor->shape[0] != head.labels.size()) {
       say("error", "labels",

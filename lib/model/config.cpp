@@ -23,6 +23,8 @@ using namespace config_keys;
 
 constexpr size_t kMaxLabels = 1u << 20;
 constexpr size_t kMaxHeads = 1000;
+constexpr size_t kMaxHops = 1000;
+constexpr size_t kMaxPoolingSize = 1u << 16;
 
 float epsilon_at(const Json& root, const Family& family) {
   const auto value = find_any(root, family.layer_norm_eps_keys);
@@ -195,6 +197,14 @@ void read_problem_type(const Json& root, HeadConfig& config) {
   }
 }
 
+void read_pooling(const Json& root, HeadConfig& config) {
+  const auto pooling = find(root, {"bertutils_pooling"});
+  if (!pooling) return;
+  if (!pooling->is_object()) refuse(*pooling, "an object with hops and size");
+  config.pooling.hops = size_of(pooling->at("hops"), 1, kMaxHops);
+  config.pooling.size = size_of(pooling->at("size"), 1, kMaxPoolingSize);
+}
+
 /// What a CrossEncoder of sentence-transformers puts the logits through: since version 4 under a
 /// key of its own, before that under another.
 void read_score_function(const Json& root, Config& config) {
@@ -234,6 +244,7 @@ void read_heads(const Json& root, Config& config) {
     head.architectures = architectures_of(value);
     read_labels(value, head);
     read_problem_type(value, head);
+    read_pooling(value, head);
     read_bilstm(value, config.num_hidden_layers, head);
     config.heads.push_back(std::move(head));
   });
@@ -366,6 +377,7 @@ Config Config::read(const Json& root, const std::string& path, const Family& fam
   read_positions(root, config);
   read_labels(root, config);
   read_problem_type(root, config);
+  read_pooling(root, config);
   read_bilstm(root, config.num_hidden_layers, config);
   read_heads(root, config);
   read_score_function(root, config);

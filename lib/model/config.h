@@ -14,6 +14,13 @@ namespace bert {
 
 class Json;
 
+/// A text's vector as weighted sums of its tokens' (Lin et al. 2017):
+///   A [hops, n] = softmax(V tanh(W H^T)),   C [hops, H] = A H,   V [hops, size], W [size, H]
+struct AttentivePoolingSizes {
+  size_t hops = 0;  ///< 0: texts are not pooled so
+  size_t size = 0;
+};
+
 /// A bidirectional LSTM between frozen layers and a classifier of tokens (Devlin et al. 2019, 5.3).
 struct BilstmConfig {
   std::string layers;      ///< which hidden states it reads: a LayerExpression
@@ -30,6 +37,7 @@ struct HeadConfig {
       problem_type;  ///< "", regression, single_label_classification, multi_label_classification
   std::vector<std::string> labels;  ///< id2label in id order; LABEL_0.. when the file names none
   bool labels_named = false;        ///< id2label is in the file
+  AttentivePoolingSizes pooling;    ///< bertutils_pooling: of a classifier of texts
   BilstmConfig bilstm;              ///< bertutils_bilstm
 };
 

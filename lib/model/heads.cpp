@@ -22,9 +22,9 @@ constexpr HeadSpec kHeads[] = {
     {HeadKind::pretrain, "fill-mask", "ForPreTraining", "", "", ""},
     {HeadKind::vectors, "fill-mask", "Model", "", "", ""}};
 
-constexpr std::string_view kTensorPrefixes[] = {"cls.predictions.", "cls.seq_relationship.",
-                                                "classifier.",      "bilstm.",
-                                                "qa_outputs.",      "discriminator_predictions."};
+constexpr std::string_view kTensorPrefixes[] = {
+    "cls.predictions.",           "cls.seq_relationship.", "classifier.", "qa_outputs.",
+    "discriminator_predictions.", "attentive_pooling.",    "bilstm."};
 
 }  // namespace
 
@@ -75,7 +75,7 @@ bool has_head(HeadKind kind, std::span<const std::string> architectures,
     case HeadKind::next_sentence:
       return has(Role::next_sentence) && has(Role::pooler);
     case HeadKind::classify:
-      return has(Role::classifier_output) ||
+      return has(Role::classifier_output) || has(Role::pooling_classifier) ||
              (has(Role::classifier) && of_text && !for_tokens && !for_choices);
     case HeadKind::tokens:
       return has(Role::bilstm_classifier) ||

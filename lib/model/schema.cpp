@@ -27,6 +27,9 @@ enum class Size : uint8_t {
   span,
   norm,
   labels,
+  hops,
+  pooling,
+  hops_H,
   bilstm
 };
 
@@ -121,7 +124,13 @@ constexpr Module kModules[] = {
     {Role::discriminator_dense, "discriminator_predictions.dense", Place::head, Form::linear,
      Size::H, Size::H},
     {Role::discriminator, "discriminator_predictions.dense_prediction", Place::head, Form::linear,
-     Size::one, Size::H}};
+     Size::one, Size::H},
+    {Role::pooling_hidden, "attentive_pooling.hidden", Place::head, Form::table, Size::pooling,
+     Size::H},
+    {Role::pooling_hops, "attentive_pooling.hops", Place::head, Form::table, Size::hops,
+     Size::pooling},
+    {Role::pooling_classifier, "attentive_pooling.classifier", Place::head, Form::linear,
+     Size::labels, Size::hops_H}};
 
 constexpr bool in_order() {
   for (size_t i = 0; i < std::size(kModules); ++i) {
@@ -159,6 +168,12 @@ size_t size_of(const Config& config, Size size) {
       return config.family->projects_first ? config.hidden_size : config.embedding_size;
     case Size::I:
       return config.intermediate_size;
+    case Size::hops:
+      return config.pooling.hops;
+    case Size::pooling:
+      return config.pooling.size;
+    case Size::hops_H:
+      return config.pooling.hops * config.hidden_size;
     case Size::bilstm:
       return 2 * config.bilstm.hidden_size;
     case Size::labels:
@@ -374,6 +389,12 @@ std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind) {
       list.back().required = required;
     }
   };
+  if (kind == HeadKind::classify && config.pooling.hops > 0) {
+    want(Role::pooling_hidden);
+    want(Role::pooling_hops);
+    want(Role::pooling_classifier);
+    return list;
+  }
   if (next_sentence || (pooled && kind == HeadKind::classify)) want(Role::pooler);
   if (masked) {
     want(Role::mlm_dense);

@@ -58,6 +58,9 @@ enum class Role : uint8_t {
   qa_outputs,
   discriminator_dense,
   discriminator,
+  pooling_hidden,      ///< W of attentive pooling
+  pooling_hops,        ///< V: a row for each hop
+  pooling_classifier,  ///< of texts, over all hops
 };
 
 /// Which tensor of its module.

@@ -143,7 +143,9 @@ void EmbedWorker::pool_sequence(ConstMatrix tokens, std::span<float> out) const 
 
 /// vectors_ [count, width] of the encoded texts.
 void EmbedWorker::compute_vectors(size_t count) {
-  const size_t width = plan_.pooler ? plan_.features : plan_.poolings.size() * plan_.features;
+  const size_t width = plan_.pooler      ? plan_.features
+                       : plan_.attentive ? plan_.attentive->hops() * plan_.features
+                                         : plan_.poolings.size() * plan_.features;
   const Matrix pooled = pooled_.matrix(count, width);  // [texts, W]
   if (text_ != nullptr) {
     pool_static(pooled);
@@ -161,11 +163,16 @@ void EmbedWorker::pool_windows(Matrix pooled) {
 
   std::vector<float> one(pooled.cols);
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix hidden, ConstMatrix states) {
-    const Matrix pooler =
-        plan_.pooler ? model_->pooled_output(batch, hidden, workspace_) : Matrix();
+    Matrix whole;  // vectors of all sequences at once
+    if (plan_.pooler) whole = model_->pooled_output(batch, hidden, workspace_);
+    if (plan_.attentive) {
+      whole = workspace_.pooled.matrix(batch.sequences(), pooled.cols);
+      (*plan_.attentive)(batch, hidden, whole, plan_.prompt_is_pooled ? 0 : prompt_tokens_,
+                         workspace_.linear);
+    }
     for (size_t s = 0; s < batch.sequences(); ++s) {
-      if (plan_.pooler) {
-        std::copy_n(pooler.row(s), pooled.cols, one.data());
+      if (whole.data != nullptr) {
+        std::copy_n(whole.row(s), pooled.cols, one.data());
       } else {
         pool_sequence(states.slice(batch.begin(s), batch.length(s)), one);
       }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "checkpoint/model_dir.h"
+#include "heads/attentive_pooling.h"
 #include "heads/pooling.h"
 #include "model/layers.h"
 #include "tasks/static_text.h"
@@ -22,11 +24,13 @@ enum class VectorFormat { tsv, npy, f32 };
 struct BERT_API EmbedPlan {
   LayerExpression layers;
   size_t features = 0;            ///< length of a token's vector
-  std::vector<Pooling> poolings;  ///< empty with `pooler` or `per_token`
+  std::vector<Pooling> poolings;  ///< empty with `pooler`, `attentive` or `per_token`
   bool pooler = false;            ///< tanh(W h_cls + b)
-  bool per_token = false;         ///< one row per token
-  bool words = false;             ///< one row per word: the mean of its pieces
-  bool compare = false;           ///< cosine of a pair instead of a vector
+  /// Of the model's classifier: its hops side by side.
+  std::shared_ptr<const AttentivePooling> attentive;
+  bool per_token = false;  ///< one row per token
+  bool words = false;      ///< one row per word: the mean of its pieces
+  bool compare = false;    ///< cosine of a pair instead of a vector
   std::vector<SentenceModules::Dense> dense;
   bool normalize = false;      ///< the model's own module
   bool normalize_cut = false;  ///< --normalize: what is given has length 1

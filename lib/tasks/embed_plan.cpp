@@ -47,6 +47,17 @@ EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
       throw Error(Error::Kind::data, model.weights().path(),
                   "no pooler in this model; `pool` cls, mean, max and sum work with it");
     }
+  } else if (pool == "attn") {
+    if (!layer_text.empty()) {
+      throw Error::of_field("layers", "not with `pool` attn, which reads the last");
+    }
+    plan.attentive = std::make_shared<const AttentivePooling>(
+        AttentivePooling::load(model.config(), model.weights()));
+    if (!*plan.attentive) {
+      throw Error(Error::Kind::data, model.config().path,
+                  "no attentive pooling in this model: bertutils_pooling is missing; finetune "
+                  "trains one (`pool` attn)");
+    }
   } else if (pool.empty()) {
     refuse_token_vectors(model, modules);
     for (const std::string& mode : modules.pooling_modes) {
@@ -91,6 +102,7 @@ void EmbedPlan::take_modules(const SentenceModules& modules, size_t hidden_size)
 
 size_t EmbedPlan::full_width() const {
   if (!dense.empty()) return dense.back().out_features;
+  if (attentive) return attentive->hops() * features;
   return poolings.empty() ? features : poolings.size() * features;
 }
 

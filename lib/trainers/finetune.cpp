@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "checkpoint/checkpoint.h"
 #include "io/mapped_file.h"
 #include "metrics/metrics.h"
@@ -82,6 +83,7 @@ class Finetuning {
     set_bilstm(config);
     const Tokenizer tokenizer = Tokenizer::open(options.model);
     for (const std::string& warning : tokenizer.warnings()) notice(warning);
+    settle_pooling(config);
     ExampleOptions train = options.train;
     set_encoding(config, tokenizer, train);
     const std::vector<std::string> before =
@@ -140,6 +142,9 @@ class Finetuning {
     };
     const double rate = options_.learner.optimizer.learning_rate;
     if (!(rate > 0 && std::isfinite(rate))) refuse("learning_rate", rate, "a number above 0");
+    if (!(options_.hop_penalty >= 0 && std::isfinite(options_.hop_penalty))) {
+      refuse("hop_penalty", options_.hop_penalty, "a number from 0 up");
+    }
     if (options_.epochs && !(*options_.epochs > 0 && *options_.epochs < 1e6)) {
       refuse("epochs", *options_.epochs, "a number above 0");
     }
@@ -158,6 +163,33 @@ class Finetuning {
     }
     if (!config.find_head(options_.head)) return Checkpoint::open(options_.model);
     return Checkpoint::open(options_.model, {options_.head, options_.task});
+  }
+
+  /// Sets the sizes of attentive pooling that the head is to have; none: 0 hops.
+  void settle_pooling(Config& config) const {
+    constexpr size_t kSize = 128;  // rows of W of a new one
+    const bool own = options_.head.empty() || config.find_head(options_.head);
+    AttentivePoolingSizes before;
+    if (own && options_.task == HeadKind::classify) before = config.pooling;
+    const bool attentive = options_.pool == "attn" || (options_.pool.empty() && before.hops > 0);
+    if (!options_.pool.empty() && options_.task != HeadKind::classify) {
+      throw Error::of_field("pool", "is for a classifier of texts, not for this task");
+    }
+    if (!options_.pool.empty() && options_.pool != "cls" && options_.pool != "attn") {
+      throw Error::of_field("pool",
+                            fmt::format("found '{}', wants cls or attn", printable(options_.pool)));
+    }
+    if (!attentive && options_.hops) throw Error::of_field("hops", "wants `pool` attn");
+    if (!attentive && options_.hop_penalty > 0) {
+      throw Error::of_field("hop_penalty", "wants `pool` attn");
+    }
+    if (options_.hops && (*options_.hops < 1 || *options_.hops > 1000)) {
+      throw Error::of_field("hops", fmt::format("found {}, wants 1 to 1000", *options_.hops));
+    }
+    config.pooling = {};
+    if (!attentive) return;
+    config.pooling.hops = options_.hops.value_or(std::max<size_t>(before.hops, 1));
+    config.pooling.size = before.size > 0 ? before.size : kSize;
   }
 
   void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {
@@ -201,6 +233,7 @@ class Finetuning {
     training::HeadPlan head;
     head.objective = options_.task;
     head.dropout = options_.dropout_rates(config, head.objective);
+    head.hop_penalty = static_cast<float>(options_.hop_penalty);
     head.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
     if (options_.balanced) head.class_weights = balanced_weights(train_, config.labels.size());
     if (!head.class_weights.empty() && head.class_weights.size() != config.labels.size()) {
@@ -302,6 +335,8 @@ class Finetuning {
         {"sequence", std::to_string(encoding_.encode.max_length)},
         {"stride", std::to_string(encoding_.stride)},
         {"head", options_.head.empty() ? "none" : options_.head},
+        {"hops", std::to_string(learner_->config().pooling.hops)},
+        {"hop penalty", fmt::format("{}", options_.hop_penalty)},
         {"frozen layers",
          options_.freeze_layers ? std::to_string(*options_.freeze_layers) : "by default"},
         {"frozen embeddings", options_.freeze_embeddings ? "yes" : "no"},
@@ -413,6 +448,27 @@ class Finetuning {
 };
 
 }  // namespace
+
+void FinetuneOptions::set_class_weights(const std::string& text) {
+  if (text.empty()) return;
+  const auto refuse = [](const std::string& what) { throw Error::of_field("class_weights", what); };
+  balanced = text == "balanced";
+  bool some = balanced;
+  for (const std::string_view weight : split(text, ',')) {
+    if (balanced) break;
+    const auto value = to_number<double>(weight);
+    if (!value || !(*value >= 0 && std::isfinite(static_cast<float>(*value)))) {
+      refuse(fmt::format("found '{}', wants numbers from 0 up", printable(weight)));
+    }
+    class_weights.push_back(*value);
+    some |= static_cast<float>(*value) > 0;
+  }
+  if (!some) refuse(fmt::format("found '{}', wants one above 0", printable(text)));
+  if (train.kind == LabelKind::several || train.kind == LabelKind::number ||
+      task == HeadKind::spans) {
+    refuse("wants one label a text or word, not several, numbers or answers");
+  }
+}
 
 bool finetune(const FinetuneOptions& options) { return Finetuning(options).run(); }
 

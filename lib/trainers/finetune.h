@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/export.h"
@@ -12,7 +11,7 @@
 
 namespace bert {
 
-struct FinetuneOptions : TrainingJob {
+struct BERT_API FinetuneOptions : TrainingJob {
   HeadKind task = HeadKind::classify;
   std::string head;  ///< name of a head to add to a copy of the model; empty: a model of its own
   ExampleOptions train;             ///< files, fields and kind of labels
@@ -30,11 +29,16 @@ struct FinetuneOptions : TrainingJob {
   /// without units: none.
   BilstmConfig bilstm;
   double layer_decay = 1;  ///< the learning rate of each layer is that of the next times this
-  size_t patience = 0;     ///< epochs without a better score before it ends; 0: never early
+  /// What a classifier reads: as `attn`, attentive pooling with so many hops (Lin et al. 2017); as
+  /// `cls`, the first token's state. "": what the model's own classifier reads.
+  std::string pool;
+  std::optional<size_t> hops;  ///< of attn; none: the model's, or 1
+  double hop_penalty = 0;      ///< of attn: factor of |A A^T - I|^2 in a text's loss
+  size_t patience = 0;         ///< epochs without a better score before it ends; 0: never early
 
-  /// Sets class_weights or `balanced` from a text: "balanced", or numbers from 0 up with commas
-  /// between them, one of them above 0. Throws Error of `class_weights`.
-  BERT_API void read_class_weights(std::string_view text);
+  /// Sets class_weights and balanced from "balanced" or numbers with commas between; "": none.
+  /// Throws Error (`class_weights`), also where the task has none.
+  void set_class_weights(const std::string& text);
 };
 
 /// Trains a model for a task on labelled examples and writes it as a Hugging Face directory: the

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 
 #include "base/error.h"
-#include "base/parse.h"
 #include "nn/loss.h"
 
 namespace bert {
@@ -82,27 +80,6 @@ void add_faults(const ExampleSet& set, HeadKind task, const char* what, const Ex
 }
 
 }  // namespace
-
-void FinetuneOptions::read_class_weights(std::string_view text) {
-  balanced = text == "balanced";
-  if (balanced) return;
-  bool some = false;
-  for (const std::string_view part : split(text, ',')) {
-    const std::string weight(part);
-    char* end = nullptr;
-    class_weights.push_back(std::strtod(weight.c_str(), &end));
-    const auto value = static_cast<float>(class_weights.back());
-    if (*end || weight.empty() || !(value >= 0 && std::isfinite(value))) {
-      throw Error::of_field("class_weights",
-                            fmt::format("found '{}', wants numbers from 0 up", printable(weight)));
-    }
-    some |= value > 0;
-  }
-  if (!some) {
-    throw Error::of_field("class_weights",
-                          fmt::format("found '{}', wants one above 0", printable(text)));
-  }
-}
 
 FinetunePlan FinetunePlan::make(const FinetuneOptions& options, const Config& config,
                                 size_t examples) {

@@ -189,6 +189,7 @@ class Task {
     if (old) {
       head_.config.labels = old->labels;
       head_.config.labels_named = old->labels_named;
+      head_.config.pooling = old->pooling;
     }
     bert::set_labels(line_.kind, line_.train, line_.labels, head_.config, &kept);
     relabelled_ = old && old->labels_named && before != head_.config.labels;
@@ -263,6 +264,7 @@ class Multitask {
     config.bilstm = {};  // new heads are linear
     training::require_trainable(config);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer
+    config.pooling = {};            // of the directory's own head
     std::vector<HeadPlan> heads;
     std::vector<std::string> relabelled;
     for (TaskLine& line : read_task_list(options.tasks)) {

@@ -37,6 +37,8 @@ Head::Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16)
       objective_(plan.objective),
       weights_(weights),
       class_weights_(plan.class_weights),
+      attentive_(plan.objective == Objective::classify && plan.config.pooling.hops > 0),
+      hop_penalty_(plan.hop_penalty),
       bilstm_(bilstm_shape(plan.config.bilstm, weights)),
       bf16_(bf16 ? &products_ : nullptr) {
   const Config& config = plan.config;
@@ -50,8 +52,20 @@ Head::Head(const HeadPlan& plan, const ModelWeights& weights, bool bf16)
   classifier_ = objective_ == Objective::pretrain ? &weights.next_sentence : &weights.classifier;
 }
 
-/// dropout(act(dense(first hidden state))), [S, H].
+/// dropout(the hops of attentive pooling), [S, hops H].
+Matrix Head::attentive_features(const PackedBatch& batch, ConstMatrix hidden,
+                                const DropoutPlan& dropout) {
+  const size_t hops = weights_.pooling_hops.weight.rows;
+  const Matrix features = features_.matrix(batch.sequences(), hops * hidden.cols);
+  pooling_forward({weights_.pooling_hidden, weights_.pooling_hops}, batch.cu_seq_lens, hidden,
+                  features, pooling_);
+  training::dropout(dropout.at(dropout.classifier, 0, kHeadSite, dropout.sequence_0), features);
+  return features;
+}
+
+/// dropout(act(dense(first hidden state))), [S, H], or those of attentive pooling.
 Matrix Head::features(const PackedBatch& batch, ConstMatrix hidden, const DropoutPlan& dropout) {
+  if (attentive_) return attentive_features(batch, hidden, dropout);
   const size_t count = batch.sequences(), h = hidden.cols;
   const Matrix rows = rows_.matrix(count, h);
   for (size_t s = 0; s < count; ++s) std::copy_n(hidden.row(batch.begin(s)), h, rows.row(s));
@@ -68,12 +82,18 @@ Matrix Head::features(const PackedBatch& batch, ConstMatrix hidden, const Dropou
   return features;
 }
 
-void Head::features_backward(const PackedBatch& batch, Matrix d_features,
-                             const DropoutPlan& dropout, const ModelWeights& gradient,
-                             Matrix d_hidden) {
+void Head::features_backward(const PackedBatch& batch, ConstMatrix hidden, Matrix d_features,
+                             float penalty, const DropoutPlan& dropout,
+                             const ModelWeights& gradient, Matrix d_hidden) {
   const size_t count = batch.sequences(), h = d_features.cols;
   if (objective_ == Objective::classify) {
     training::dropout(dropout.at(dropout.classifier, 0, kHeadSite, dropout.sequence_0), d_features);
+  }
+  if (attentive_) {
+    pooling_backward({weights_.pooling_hidden, weights_.pooling_hops}, batch.cu_seq_lens, hidden,
+                     d_features, penalty, {gradient.pooling_hidden, gradient.pooling_hops},
+                     d_hidden, pooling_);
+    return;
   }
   activation_backward(dense_act_, ConstMatrix(dense_out_.data(), count, h), d_features);
   const bool pooled = dense_ == &weights_.pooler;
@@ -171,12 +191,17 @@ void Head::learn_sequences(const TrainingBatch& batch, ConstMatrix hidden, float
   } else {
     tally.sequence_loss += text_loss(batch, logits, scale, tally.sequences_right);
   }
+  if (attentive_ && hop_penalty_ > 0) {
+    tally.sequence_loss += static_cast<double>(hop_penalty_) *
+                           hop_overlap({weights_.pooling_hidden, weights_.pooling_hops},
+                                       batch.batch.cu_seq_lens, pooling_);
+  }
   if (!gradient) return;
   const Matrix d_x = d_features_.matrix(x.rows, x.cols);
   const bool nsp = objective_ == Objective::pretrain;
   linear_backward(*classifier_, x, logits, nsp ? gradient->next_sentence : gradient->classifier,
                   d_x);
-  features_backward(batch.batch, d_x, dropout, *gradient, d_hidden);
+  features_backward(batch.batch, hidden, d_x, scale * hop_penalty_, dropout, *gradient, d_hidden);
 }
 
 void Head::learn_tokens(const TrainingBatch& batch, ConstMatrix hidden, float scale,

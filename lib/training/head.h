@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "nn/attentive_pooling.h"
 #include "training/encoder.h"
 #include "training/tally.h"
 #include "training/training_batch.h"
@@ -34,8 +35,9 @@ class Head {
 
  private:
   Matrix features(const PackedBatch& batch, ConstMatrix hidden, const DropoutPlan& dropout);
-  void features_backward(const PackedBatch& batch, Matrix d_features, const DropoutPlan& dropout,
-                         const ModelWeights& gradient, Matrix d_hidden);
+  void features_backward(const PackedBatch& batch, ConstMatrix hidden, Matrix d_features,
+                         float penalty, const DropoutPlan& dropout, const ModelWeights& gradient,
+                         Matrix d_hidden);
   void learn_masked(const TrainingBatch& batch, ConstMatrix hidden, float scale,
                     const ModelWeights* gradient, Matrix d_hidden, Tally& tally);
   void learn_sequences(const TrainingBatch& batch, ConstMatrix hidden, float scale,
@@ -49,6 +51,8 @@ class Head {
                    Tally& tally);
   void learn_vectors(const TrainingBatch& batch, ConstMatrix hidden, float scale,
                      const ModelWeights* gradient, Matrix d_hidden, Tally& tally);
+  Matrix attentive_features(const PackedBatch& batch, ConstMatrix hidden,
+                            const DropoutPlan& dropout);
   double text_loss(const TrainingBatch& batch, Matrix logits, float scale, size_t& right) const;
 
   const Config& config_;
@@ -59,6 +63,9 @@ class Head {
   const LinearWeights* dense_;       // before the classifier of texts
   const LinearWeights* classifier_;  // of texts
   Activation dense_act_;
+  const bool attentive_;  ///< attentive pooling stands before the classifier, and no dense layer
+  const float hop_penalty_;
+  PoolingBuffers pooling_;
   Buffer rows_, dense_out_, features_, logits_, d_features_, d_rows_, masked_;
   Buffer transformed_, transform_act_, transform_norm_, transform_statistics_, d_transform_;
   std::vector<int32_t> labels_;

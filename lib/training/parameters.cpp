@@ -128,6 +128,20 @@ LayerWeights RoleView::layer(size_t l) const {
   return layer;
 }
 
+namespace {
+
+/// What the head's classifier is called: with its own prefix, or else without one.
+Role classifier_role(const Layout& layout, const std::string& own) {
+  for (const std::string& prefix : {own, std::string()}) {
+    for (const Role role : {Role::classifier, Role::classifier_output, Role::pooling_classifier}) {
+      if (layout.find(prefix + tensor_name(role))) return role;
+    }
+  }
+  return Role::classifier;
+}
+
+}  // namespace
+
 ModelWeights ModelWeights::view(const Layout& layout, const Config& config, float* base,
                                 const std::string& own) {
   const auto find = [&](const std::string& name) {
@@ -153,8 +167,9 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
   }
   w.next_sentence = view.linear(Role::next_sentence);
   w.classifier_dense = view.linear(Role::classifier_dense);
-  w.classifier =
-      view.linear(find(tensor_name(Role::classifier)) ? Role::classifier : Role::classifier_output);
+  w.pooling_hidden = view.linear(Role::pooling_hidden);
+  w.pooling_hops = view.linear(Role::pooling_hops);
+  w.classifier = view.linear(classifier_role(layout, own));
   w.spans = view.linear(Role::qa_outputs);
   if (find(tensor_name(Role::bilstm_classifier))) {
     w.classifier = view.linear(Role::bilstm_classifier);
@@ -167,7 +182,9 @@ namespace {
 
 bool is_classifier(Role role) {
   return role == Role::classifier || role == Role::classifier_dense ||
-         role == Role::classifier_output || role == Role::bilstm || role == Role::bilstm_classifier;
+         role == Role::classifier_output || role == Role::pooling_hidden ||
+         role == Role::pooling_hops || role == Role::pooling_classifier || role == Role::bilstm ||
+         role == Role::bilstm_classifier;
 }
 
 void check_trunk(const Layout& layout, const Weights& weights) {

@@ -46,6 +46,7 @@ struct HeadPlan {
   std::string name;  ///< "": tensors have transformers' names; else `heads.NAME.` and these
   std::vector<float> class_weights = {};  ///< one for each label, or empty
   float weight = 1;                       ///< of its loss in the sum of all losses
+  float hop_penalty = 0;                  ///< of attentive pooling: factor of |A A^T - I|^2
   DropoutRates dropout = {};
 
   /// The prefix of the names of its own tensors.
@@ -101,8 +102,10 @@ struct ModelWeights {
   LinearWeights decoder;            ///< [V, E]; the word table if tied
   LinearWeights next_sentence;      ///< [2, H]
   LinearWeights classifier_dense;   ///< [H, H], in ELECTRA and DistilBERT
-  LinearWeights classifier;         ///< [labels, H], for texts or tokens
+  LinearWeights classifier;         ///< [labels, H], or [labels, hops H] of attentive pooling
   LinearWeights spans;              ///< [2, H]
+  LinearWeights pooling_hidden;     ///< [size, H], of attentive pooling
+  LinearWeights pooling_hops;       ///< [hops, size]
   std::vector<CellWeights> bilstm;  ///< before the classifier of tokens: of each layer, both ways
 
   /// `base` has layout.floats() floats. A tensor with this prefix is preferred to the one without.

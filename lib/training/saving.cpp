@@ -34,6 +34,11 @@ HeadConfig head_config(const Config& config, Objective objective) {
   if (objective == Objective::classify) {
     head.problem_type =
         config.problem_type.empty() ? "single_label_classification" : config.problem_type;
+    head.pooling = config.pooling;
+    // transformers has no class for it: it is to see a trunk, and no classifier over the pooler.
+    if (head.pooling.hops > 0) {
+      head.architectures = {class_name(Objective::vectors, *config.family)};
+    }
   }
   return head;
 }
