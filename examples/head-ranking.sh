@@ -13,6 +13,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat "$1" >"$work/file"
 shift
+for ((i = 1; i < $#; ++i)); do # attend below counts the heads of the same model
+  case ${!i} in -m | --model) next=$((i + 1)) && export BERT_MODEL=${!next} ;; esac
+done
 if head -n 1 "$work/file" | grep -q "$(printf '\t')"; then
   sed -i "1i gold$(printf '\t')text" "$work/file"
   score() { # mean log-probability of the label, accuracy
