@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     const bool words = app.get_option("--words")->count() > 0;
     const Tokenizer tokenizer =
         words ? Tokenizer::open_words(options.words) : models.open_tokenizer(true);
-    if (words) rows.read_instead_of_model(options.words);
+    if (words) rows.decide_by_file_alone(options.words);
     if (options.specials) {
       for (const auto& [token, id] : tokenizer.special_tokens()) {
         tools::print(fmt::format("{}\t{}\n", token, id));

@@ -2,7 +2,114 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/parse.h"
+
 namespace bert {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+
+/// Reads the dictionary of a header, a Python literal such as
+/// {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+class HeaderReader {
+ public:
+  HeaderReader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+
+  NpyArray read() {
+    NpyArray array;
+    int found = 0;  // bits of the three keys
+    want('{');
+    while (!take('}')) {
+      const std::string key = quoted();
+      want(':');
+      if (key == "descr") {
+        array.descr = quoted();
+        found |= 1;
+      } else if (key == "fortran_order") {
+        array.fortran_order = boolean();
+        found |= 2;
+      } else if (key == "shape") {
+        array.shape = shape();
+        found |= 4;
+      } else {
+        fail();
+      }
+      if (take('}')) break;
+      want(',');
+    }
+    if (found != 7) fail();
+    return array;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error(Error::Kind::data, path_,
+                "the header of this npy file is broken: wants descr, fortran_order and shape");
+  }
+  void skip_blanks() {
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n')) {
+      text_.remove_prefix(1);
+    }
+  }
+  bool take(char c) {
+    skip_blanks();
+    if (!text_.starts_with(c)) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  void want(char c) {
+    if (!take(c)) fail();
+  }
+  std::string quoted() {
+    skip_blanks();
+    if (text_.empty() || (text_.front() != '\'' && text_.front() != '"')) {
+      throw Error(Error::Kind::data, path_, "wants an npy file of plain numbers, in one array");
+    }
+    const size_t end = text_.find(text_.front(), 1);
+    if (end == text_.npos) fail();
+    const std::string value(text_.substr(1, end - 1));
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+  bool boolean() {
+    skip_blanks();
+    for (const std::string_view word : {"True", "False"}) {
+      if (!text_.starts_with(word)) continue;
+      text_.remove_prefix(word.size());
+      return word == "True";
+    }
+    fail();
+  }
+  std::vector<size_t> shape() {
+    std::vector<size_t> sizes;
+    want('(');
+    while (!take(')')) {
+      skip_blanks();
+      const auto size = take_number<size_t>(text_);
+      if (!size || sizes.size() == 32) fail();
+      sizes.push_back(*size);
+      if (take(')')) break;
+      want(',');
+    }
+    return sizes;
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+};
+
+/// The size of one number; 0 if the type is no number that we read.
+size_t size_of(std::string_view descr) {
+  static constexpr std::string_view kTypes[] = {"<f2", "<f4", "<f8", "|b1", "|i1", "|u1",
+                                                "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"};
+  const bool known = std::find(std::begin(kTypes), std::end(kTypes), descr) != std::end(kTypes);
+  return known ? static_cast<size_t>(descr[2] - '0') : 0;
+}
+
+}  // namespace
 
 std::string npy_header(size_t rows, size_t columns) {
   constexpr size_t kSize = 128, kPreamble = 10;
@@ -12,6 +119,38 @@ std::string npy_header(size_t rows, size_t columns) {
   dict.push_back('\n');
   const char preamble[kPreamble] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, kSize - kPreamble, 0};
   return std::string(preamble, kPreamble) + dict;
+}
+
+bool is_npy(std::string_view start) { return start.starts_with(kMagic); }
+
+NpyArray read_npy(std::span<const std::byte> file, const std::string& path) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const auto fail = [&](const std::string& what) { throw Error(Error::Kind::data, path, what); };
+  if (!is_npy(text)) fail("wants an npy file");
+  const auto byte = [&](size_t i) { return static_cast<size_t>(file[i]); };
+  if (text.size() < 12) fail("this npy file is cut short");
+  const size_t version = byte(6), preamble = version == 1 ? 10 : 12;
+  if (version < 1 || version > 3) fail(fmt::format("npy format {}, wants 1 to 3", version));
+  size_t length = byte(8) | byte(9) << 8;
+  if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
+  if (length > text.size() - preamble) fail("this npy file is cut short");
+  NpyArray array = HeaderReader(text.substr(preamble, length), path).read();
+  array.item_size = size_of(array.descr);
+  if (array.item_size == 0) {
+    fail(
+        fmt::format("found numbers of type '{}', wants little-endian floats or integers, such as "
+                    "'<f4'",
+                    printable(array.descr)));
+  }
+  array.bytes = file.subspan(preamble + length);
+  size_t bytes = array.item_size;
+  bool fits = true;
+  for (const size_t size : array.shape) fits &= !__builtin_mul_overflow(bytes, size, &bytes);
+  if (!fits || bytes != array.bytes.size()) {
+    fail(fmt::format("found {} bytes of numbers, wants those of its shape ({})", array.bytes.size(),
+                     fmt::join(array.shape, ", ")));
+  }
+  return array;
 }
 
 }  // namespace bert

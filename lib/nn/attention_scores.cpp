@@ -60,10 +60,12 @@ float squared_distance(const float* a, const float* b, size_t n) {
   return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
+/// Not -0 where q and k are the same.
 void gauss_forward(float width, ConstMatrix q, ConstMatrix k, Matrix scores) {
   for (size_t i = 0; i < q.rows; ++i) {
     for (size_t j = 0; j < k.rows; ++j) {
-      scores.row(i)[j] = -0.5f * (width * width) * squared_distance(q.row(i), k.row(j), q.cols);
+      const float distance = squared_distance(q.row(i), k.row(j), q.cols);
+      scores.row(i)[j] = 0 - 0.5f * (width * width) * distance;
     }
   }
 }

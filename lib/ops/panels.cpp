@@ -17,6 +17,7 @@ void pack_panel(ConstMatrix vectors, float* panel) {
   kernels().pack_f32(rows, static_cast<int>(DType::f32), vectors.cols, panel);
 }
 
+<<<<<<< HEAD
 void pack_panel(std::span<const std::byte* const> vectors, DType dtype, size_t width,
                 float* panel) {
   const std::byte* rows[kPanel] = {};
@@ -25,6 +26,9 @@ void pack_panel(std::span<const std::byte* const> vectors, DType dtype, size_t w
 }
 
 void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix out) {
+=======
+void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix out, bool add) {
+>>>>>>> e767c8b (attention-pool computes attention of any queries over any keys and values, and learns its parameters)
   GemmTask task;
   task.a = x.data;
   task.lda = x.stride;
@@ -37,6 +41,10 @@ void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix ou
   task.k = x.cols;
   task.c = out.data;
   task.ldc = out.stride;
+  if (add) {
+    task.residual = out.data;
+    task.ldr = out.stride;
+  }
   kernels().gemm_f32(task);
 }
 

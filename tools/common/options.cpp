@@ -8,10 +8,12 @@
 #include <limits>
 
 #include "base/cpu.h"
+#include "base/hash.h"
 #include "checkpoint/model_dir.h"
 #include "common/progress.h"
 #include "common/run.h"
 #include "io/json.h"
+#include "io/mapped_file.h"
 #include "model/static_config.h"
 #include "ops/arithmetic.h"
 #include "tasks/layers.h"
@@ -33,6 +35,11 @@ std::string quoted(const std::string& value) {
     }
   }
   return out + "'";
+}
+
+bool is_regular(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 /// Results that are no numbers are told with the weights that are none.
@@ -264,15 +271,17 @@ void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer,
 
 RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
     : app_(app), kind_(kind) {
-  stream_.texts = texts;
+  stream_.texts = std::max<size_t>(texts, 1);
   app.add({"FILE", "files of records; '-' or none: standard input", text("")}, stream_.files);
-  fields_option_ =
-      app.add({"-f,--fields",
-               texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"
-                          : "the field that holds the text (default: the whole line)",
-               column()},
-              fields_)
-          .shown_as("-f");
+  if (texts > 0) {
+    fields_option_ =
+        app.add({"-f,--fields",
+                 texts == 2 ? "the two fields that hold the texts, as in 2,5 (default: 1,2)"
+                            : "the field that holds the text (default: the whole line)",
+                 column()},
+                fields_)
+            .shown_as("-f");
+  }
   app.add({"-0,--null", "records end with NUL, in input and output"}, nul_);
   app.add({"--header", "the first line of each file names the fields"}, stream_.header);
   app.add({"-n,--number", "write the record number first"}, number_);
@@ -349,11 +358,15 @@ void RowOptions::split_fields() {
 /// products=int8 --seed=12345": all that decides the rows, and nothing else.
 std::string RowOptions::meta() const {
   std::string line = app_.get_name() + " (bertutils) " BERT_VERSION;
-  const CLI::Option* model = app_.get_option("--model");
-  const auto files = instead_of_model_.empty()
-                         ? hash_model(resolve_model(model->empty() ? "" : model->results()[0]))
-                         : std::vector{hash_file(instead_of_model_)};
-  for (const FileHash& file : files) line += fmt::format(" {}={:016x}", file.name, file.hash);
+  const CLI::Option* model = no_model_ ? nullptr : app_.get_option_no_throw("--model");
+  std::vector<FileHash> files;
+  if (model) files = hash_model(resolve_model(model->empty() ? "" : model->results()[0]));
+  for (const std::string& path : deciding_) {
+    if (is_regular(path)) files.push_back(hash_file(path));
+  }
+  for (const FileHash& file : files) {
+    line += fmt::format(" {}={:016x}", quoted(file.name), file.hash);
+  }
   if (precision_) {
     line += fmt::format(" kernels={} dtype={} products={}", kernel_set(),
                         precision_name(*precision_), products_in(*precision_));
@@ -423,13 +436,34 @@ void RowOptions::report_left_out(int& status) const {
   if (status == 0) status = static_cast<int>(Error::Kind::data);
 }
 
+void RowOptions::name_columns() {
+  const bool named = !json_ && !stream_.output_names.empty();
+  if (number_ && named) stream_.output_names.insert(stream_.output_names.begin(), "record");
+  if (json_) stream_.output_names.clear();
+}
+
+int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_rows) {
+  name_columns();
+  if (meta_) print(fmt::format("# {}{}", meta(), nul_ ? '\0' : '\n'));
+  if (stream_.header && !stream_.output_names.empty()) {
+    print(fmt::format("{}{}", fmt::join(stream_.output_names, "\t"), nul_ ? '\0' : '\n'));
+  }
+  uint64_t bytes = 0;
+  counts_ = write_rows([&](std::string_view rows) {
+    write_all(STDOUT_FILENO, rows);
+    bytes += rows.size();
+  });
+  counts_.bytes = bytes;
+  report(counts_, max_length_);
+  return 0;
+}
+
 int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker) {
   split_fields();
   refuse_output(stream_.files);
   stream_.terminator = nul_ ? '\0' : '\n';
   stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
-  if (number_ && !json_) stream_.output_names.insert(stream_.output_names.begin(), "record");
-  if (json_) stream_.output_names.clear();
+  name_columns();
   if (shape_.record != RowShape::Per::none) {
     stream_.write_place = [this](const Record& record, const Error& error, Rows& rows) {
       write_place(record, error, rows);

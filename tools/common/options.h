@@ -103,6 +103,7 @@ class RowOptions {
   /// An annotator writes results, then the input line (-o drops it). A transformer writes only its
   /// result (--keep appends the line). Both accept -o and --keep.
   enum class Kind { annotator, transformer };
+  /// `texts` 0: a record is no text and has no fields to choose from, so there is no -f.
   RowOptions(Command& app, Kind kind, size_t texts = 1, const char* quiet = "-q,--quiet");
 
   /// Sets the options of a task that these options decide. Call it after ModelOptions::fill. Throws
@@ -114,25 +115,37 @@ class RowOptions {
   /// Runs the stream, then reports texts that were cut or not UTF-8 on stderr. Returns the exit
   /// status.
   int run(const std::function<std::unique_ptr<Worker>()>& make_worker);
+  /// The same for records that come from no stream: `write_rows` gives all rows to the function
+  /// that it gets, in order.
+  using Write = std::function<void(std::string_view rows)>;
+  int run_all(const std::function<Counts(const Write& write)>& write_rows);
+  /// A file that decides the rows, as a model does: --meta has its hash, if it is a regular file.
+  void decide_by(const std::string& file) { deciding_.push_back(file); }
+  /// The same for a file that stands in the model's place.
+  void decide_by_file_alone(const std::string& file) {
+    decide_by(file);
+    no_model_ = true;
+  }
+  bool null() const { return nul_; }
   /// The stream's options, to which a tool adds texts, extra fields, output names or chunk size.
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
   const std::string& fields() const { return fields_; }  ///< -f, as it was given
-  bool fields_given() const { return fields_option_->count() > 0; }
+  bool fields_given() const { return fields_option_ && fields_option_->count() > 0; }
   const Counts& counts() const { return counts_; }
-  /// For --meta: the rows come of this file, not of a model.
-  void read_instead_of_model(const std::string& path) { instead_of_model_ = path; }
 
  private:
   void split_fields();
+  void name_columns();
   std::string meta() const;
   void write_place(const Record& record, const Error& error, Rows& rows) const;
   void report_left_out(int& status) const;
 
   const Command& app_;
   StreamOptions stream_;
-  CLI::Option* fields_option_;
+  CLI::Option* fields_option_ = nullptr;
   std::string fields_;
+  std::vector<std::string> deciding_;
   size_t max_length_ = 0;  ///< tokens, for the report of texts that were cut
   std::optional<Precision> precision_;
   bool nul_ = false;
@@ -143,7 +156,7 @@ class RowOptions {
   RowShape shape_;
   bool progress_ = false;
   bool meta_ = false;
-  std::string instead_of_model_;
+  bool no_model_ = false;
   bool verbose_ = false;
   Kind kind_;
   std::string default_field_;

@@ -1,0 +1,201 @@
+#include "attention/pool_loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "nn/loss.h"
+#include "nn/positions.h"
+#include "ops/blas.h"
+
+namespace bert {
+namespace {
+
+using training::LinearWeights;
+
+/// Queries that are computed together; their weights, of each head, are kept for the gradient.
+constexpr size_t kBlock = 64;
+
+ConstMatrix columns(ConstMatrix m, size_t begin, size_t count) {
+  return {m.data + begin, m.rows, count, m.stride};
+}
+Matrix columns(Matrix m, size_t begin, size_t count) {
+  return {m.data + begin, m.rows, count, m.stride};
+}
+
+Matrix zeros(Buffer& buffer, size_t rows, size_t cols) {
+  const Matrix m = buffer.matrix(rows, cols);
+  std::fill_n(m.data, rows * cols, 0.f);
+  return m;
+}
+
+ConstMatrix with_positions(ConstMatrix x, Buffer& own) {
+  const Matrix placed = own.matrix(x.rows, x.cols);
+  for (size_t i = 0; i < x.rows; ++i) std::copy_n(x.row(i), x.cols, placed.row(i));
+  Sinusoids(x.cols, SinusoidOrder::interleaved).add(0, placed);
+  return placed;
+}
+
+/// x W^T + b, or x without W.
+ConstMatrix project(const LinearWeights& weights, ConstMatrix x, Buffer& out) {
+  if (!weights.weight.data && !weights.bias) return x;
+  const size_t size = weights.weight.data ? weights.weight.rows : x.cols;
+  const Matrix y = out.matrix(x.rows, size);
+  if (weights.weight.data) {
+    linear_forward(weights, x, y);
+    return y;
+  }
+  for (size_t i = 0; i < x.rows; ++i) {
+    for (size_t c = 0; c < size; ++c) y.row(i)[c] = x.row(i)[c] + weights.bias[c];
+  }
+  return y;
+}
+
+/// Adds the gradients of a projection.
+void unproject(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy,
+               const LinearWeights& gradient) {
+  if (weights.weight.data) return linear_backward(weights, x, dy, gradient, {});
+  if (!gradient.bias) return;
+  for (size_t i = 0; i < dy.rows; ++i) {
+    for (size_t c = 0; c < dy.cols; ++c) gradient.bias[c] += dy.row(i)[c];
+  }
+}
+
+}  // namespace
+
+/// One computation of loss and gradient.
+struct PoolLoss::Pass {
+  PoolWeights weights, gradient;
+  ConstMatrix keys, values;  ///< [m, A], [m, B]
+  Matrix d_keys, d_values;   ///< the same; d_values without data if it is not needed
+  size_t hidden, mixed;      ///< A, B
+  float scale;               ///< 1 / (n O)
+};
+
+PoolLoss::PoolLoss(const PoolForm& form, const LearnData& data) : form_(form), data_(data) {
+  if (!form.positions) return;
+  const bool shared = data.values.data == data.keys.data;
+  data_.queries = with_positions(data.queries, placed_queries_);
+  data_.keys = with_positions(data.keys, placed_keys_);
+  if (shared) data_.values = data_.keys;
+}
+
+void PoolLoss::mask(size_t first, Matrix scores) const {
+  constexpr float kHidden = -std::numeric_limits<float>::infinity();
+  for (size_t i = 0; i < scores.rows; ++i) {
+    float* const row = scores.row(i);
+    if (form_.causal) {
+      std::fill(row + std::min(first + i + 1, scores.cols), row + scores.cols, kHidden);
+    }
+    if (form_.leave_one_out && first + i < scores.cols) row[first + i] = kHidden;
+  }
+}
+
+/// The weights [n, m] of one head, which are kept.
+ConstMatrix PoolLoss::forward_head(const Pass& pass, size_t head, size_t first,
+                                   ConstMatrix queries) {
+  const size_t size = pass.hidden / form_.heads;
+  const Matrix weights = weights_[head].matrix(queries.rows, pass.keys.rows);
+  const ConstMatrix q = columns(queries, head * size, size);
+  const ConstMatrix k = columns(pass.keys, head * size, size);
+  if (training::has_hidden_layer(form_.score)) {
+    const float* v = pass.weights.v ? pass.weights.v : ones_.data();
+    training::hidden_scores_forward(v + head * size, q, k, weights, scores_.scratch);
+  } else {
+    training::ScoreWeights score;
+    score.width = pass.weights.width;
+    score_forward(form_.score, score, q, k, weights, scores_);
+  }
+  mask(first, weights);
+  training::softmax_rows(weights);
+  return weights;
+}
+
+/// From the gradient of the head's output [n, B / heads]: adds to those of queries, keys, values.
+void PoolLoss::backward_head(const Pass& pass, size_t head, ConstMatrix queries,
+                             ConstMatrix d_mixed, Matrix d_queries) {
+  const size_t n = queries.rows, m = pass.keys.rows;
+  const size_t size = pass.hidden / form_.heads, width = pass.mixed / form_.heads;
+  const Matrix weights(weights_[head].data(), n, m), d_weights = d_weights_.matrix(n, m);
+  const ConstMatrix v = columns(pass.values, head * width, width);
+  blas_gemm_nt(d_mixed.data, d_mixed.stride, v.data, v.stride, d_weights.data, m, n, m, width);
+  if (pass.d_values.data) {
+    const Matrix dv = columns(pass.d_values, head * width, width);
+    blas_gemm_tn(weights.data, m, d_mixed.data, d_mixed.stride, dv.data, dv.stride, m, width, n, 1);
+  }
+  training::softmax_rows_backward(weights, d_weights);
+  const ConstMatrix q = columns(queries, head * size, size);
+  const ConstMatrix k = columns(pass.keys, head * size, size);
+  const Matrix dq = columns(d_queries, head * size, size);
+  const Matrix dk = columns(pass.d_keys, head * size, size);
+  if (training::has_hidden_layer(form_.score)) {
+    const float* of_scores = pass.weights.v ? pass.weights.v : ones_.data();
+    float* const d_v = pass.gradient.v ? pass.gradient.v + head * size : nullptr;
+    training::hidden_scores_backward(of_scores + head * size, q, k, d_weights, d_v, dq, dk,
+                                     scores_.scratch);
+    return;
+  }
+  training::ScoreWeights score, gradient;
+  score.width = pass.weights.width;
+  gradient.width = pass.gradient.width;
+  score_backward(form_.score, score, q, k, d_weights, gradient, dq, dk, scores_);
+}
+
+/// The sum of squared errors of some queries; adds to all gradients.
+double PoolLoss::block(const Pass& pass, size_t first, size_t count) {
+  const ConstMatrix x = data_.queries.slice(first, count);
+  const ConstMatrix targets = data_.targets.slice(first, count);
+  const ConstMatrix q = project(pass.weights.query, x, queries_);
+  const size_t width = pass.mixed / form_.heads;
+  const Matrix mixed = mixed_.matrix(count, pass.mixed);
+  for (size_t head = 0; head < form_.heads; ++head) {
+    const ConstMatrix weights = forward_head(pass, head, first, q);
+    const ConstMatrix v = columns(pass.values, head * width, width);
+    const Matrix to = columns(mixed, head * width, width);
+    blas_gemm_nn(weights.data, weights.stride, v.data, v.stride, to.data, to.stride, count, width,
+                 weights.cols);
+  }
+  const LinearWeights output{pass.weights.output, nullptr}, d_output{pass.gradient.output, nullptr};
+  const Matrix error = output_.matrix(count, targets.cols);
+  const ConstMatrix outputs = project(output, mixed, output_);
+  if (outputs.data != error.data) std::copy_n(mixed.data, count * pass.mixed, error.data);
+  const double loss = training::squared_error(error, targets, pass.scale);
+  ConstMatrix d_mixed = error;
+  if (output.weight.data) {
+    const Matrix back = d_mixed_.matrix(count, pass.mixed);
+    linear_backward(output, mixed, error, d_output, back);
+    d_mixed = back;
+  }
+  const Matrix d_queries = zeros(d_queries_, count, pass.hidden);
+  for (size_t head = 0; head < form_.heads; ++head) {
+    backward_head(pass, head, q, columns(d_mixed, head * width, width), d_queries);
+  }
+  unproject(pass.weights.query, x, d_queries, pass.gradient.query);
+  return loss;
+}
+
+double PoolLoss::operator()(PoolParameters& parameters, PoolParameters& gradient) {
+  const size_t query_size = data_.queries.cols;
+  Pass pass{{parameters, query_size}, {gradient, query_size}, {}, {}, {}, {}, 0, 0, 0};
+  const LinearWeights value{pass.weights.value, nullptr}, d_value{pass.gradient.value, nullptr};
+  const LinearWeights key{pass.weights.key.weight, nullptr};
+  pass.keys = project(key, data_.keys, keys_);
+  pass.values = project(value, data_.values, values_);
+  pass.hidden = pass.keys.cols;
+  pass.mixed = pass.values.cols;
+  pass.d_keys = zeros(d_keys_, pass.keys.rows, pass.hidden);
+  if (value.weight.data) pass.d_values = zeros(d_values_, pass.values.rows, pass.mixed);
+  const auto numbers = static_cast<double>(data_.targets.rows * data_.targets.cols);
+  pass.scale = static_cast<float>(1 / numbers);
+  weights_.resize(form_.heads);
+  ones_.assign(pass.hidden, 1.f);
+  double loss = 0;
+  for (size_t first = 0; first < data_.queries.rows; first += kBlock) {
+    loss += block(pass, first, std::min(kBlock, data_.queries.rows - first));
+  }
+  unproject(key, data_.keys, pass.d_keys, {pass.gradient.key.weight, nullptr});
+  unproject(value, data_.values, pass.d_values, d_value);
+  return loss / numbers;
+}
+
+}  // namespace bert
