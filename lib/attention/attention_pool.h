@@ -43,6 +43,9 @@ class BERT_API AttentionPool {
   AttentionPool(const PoolForm& form, PoolParameters parameters, ConstMatrix keys,
                 ConstMatrix values, const PoolNames& names, int threads);
 
+  AttentionPool(const AttentionPool&) = delete;
+  AttentionPool& operator=(const AttentionPool&) = delete;
+
   const PoolForm& form() const { return form_; }
   const PoolSizes& sizes() const { return sizes_; }
   const PoolNames& names() const { return names_; }

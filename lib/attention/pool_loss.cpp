@@ -7,6 +7,7 @@
 #include "nn/loss.h"
 #include "nn/positions.h"
 #include "ops/blas.h"
+#include "ops/kernels.h"
 
 namespace bert {
 namespace {
@@ -91,6 +92,23 @@ void PoolLoss::mask(size_t first, Matrix scores) const {
   }
 }
 
+/// |q - k|^2 [n, m] of one head, which are `known` after its forward pass: from the first pass on
+/// they are kept, if queries and keys stay as they are and there is room.
+ConstMatrix PoolLoss::distances(const Pass& pass, size_t head, size_t first, ConstMatrix q,
+                                ConstMatrix k, bool known) {
+  constexpr size_t kMost = size_t{1} << 28;  // numbers, 1 GiB
+  const size_t all = data_.queries.rows, m = k.rows;
+  const bool stays = !pass.weights.query.weight.data && !pass.weights.key.weight.data;
+  if (!stays || m > kMost / form_.heads / all) {
+    const Matrix some = squares_[head].matrix(q.rows, m);
+    if (!known) training::squared_distances(q, k, some);
+    return some;
+  }
+  const Matrix kept = squares_[head].matrix(all, m).slice(first, q.rows);
+  if (!known && !distances_known_) training::squared_distances(q, k, kept);
+  return kept;
+}
+
 /// The weights [n, m] of one head, which are kept.
 ConstMatrix PoolLoss::forward_head(const Pass& pass, size_t head, size_t first,
                                    ConstMatrix queries) {
@@ -101,10 +119,16 @@ ConstMatrix PoolLoss::forward_head(const Pass& pass, size_t head, size_t first,
   if (training::has_hidden_layer(form_.score)) {
     const float* v = pass.weights.v ? pass.weights.v : ones_.data();
     training::hidden_scores_forward(v + head * size, q, k, weights, scores_.scratch);
+  } else if (form_.score == Score::gauss) {
+    const ConstMatrix squares = distances(pass, head, first, q, k, false);
+    const float width = pass.weights.width ? *pass.weights.width : 1.f;
+    for (size_t i = 0; i < weights.rows; ++i) {
+      for (size_t j = 0; j < weights.cols; ++j) {
+        weights.row(i)[j] = -0.5f * (width * width) * squares.row(i)[j];
+      }
+    }
   } else {
-    training::ScoreWeights score;
-    score.width = pass.weights.width;
-    score_forward(form_.score, score, q, k, weights, scores_);
+    score_forward(form_.score, {}, q, k, weights, scores_);
   }
   mask(first, weights);
   training::softmax_rows(weights);
@@ -112,7 +136,7 @@ ConstMatrix PoolLoss::forward_head(const Pass& pass, size_t head, size_t first,
 }
 
 /// From the gradient of the head's output [n, B / heads]: adds to those of queries, keys, values.
-void PoolLoss::backward_head(const Pass& pass, size_t head, ConstMatrix queries,
+void PoolLoss::backward_head(const Pass& pass, size_t head, size_t first, ConstMatrix queries,
                              ConstMatrix d_mixed, Matrix d_queries) {
   const size_t n = queries.rows, m = pass.keys.rows;
   const size_t size = pass.hidden / form_.heads, width = pass.mixed / form_.heads;
@@ -135,10 +159,23 @@ void PoolLoss::backward_head(const Pass& pass, size_t head, ConstMatrix queries,
                                      scores_.scratch);
     return;
   }
-  training::ScoreWeights score, gradient;
+  training::ScoreWeights score;
   score.width = pass.weights.width;
-  gradient.width = pass.gradient.width;
-  score_backward(form_.score, score, q, k, d_weights, gradient, dq, dk, scores_);
+  if (form_.score == Score::gauss && pass.gradient.width) {
+    // d score / d width = -width |q - k|^2
+    const ConstMatrix squares = distances(pass, head, first, q, k, true);
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i) {
+      sum += dot(d_weights.row(i), squares.row(i), m);
+    }
+    *pass.gradient.width -= *score.width * static_cast<float>(sum);
+  }
+  // Nothing comes before queries and keys that are as they came.
+  const bool query = pass.weights.query.weight.data, key = pass.weights.key.weight.data;
+  if (query || key) {
+    score_backward(form_.score, score, q, k, d_weights, {}, query ? dq : Matrix(),
+                   key ? dk : Matrix(), scores_);
+  }
 }
 
 /// The sum of squared errors of some queries; adds to all gradients.
@@ -168,7 +205,7 @@ double PoolLoss::block(const Pass& pass, size_t first, size_t count) {
   }
   const Matrix d_queries = zeros(d_queries_, count, pass.hidden);
   for (size_t head = 0; head < form_.heads; ++head) {
-    backward_head(pass, head, q, columns(d_mixed, head * width, width), d_queries);
+    backward_head(pass, head, first, q, columns(d_mixed, head * width, width), d_queries);
   }
   unproject(pass.weights.query, x, d_queries, pass.gradient.query);
   return loss;
@@ -188,11 +225,13 @@ double PoolLoss::operator()(PoolParameters& parameters, PoolParameters& gradient
   const auto numbers = static_cast<double>(data_.targets.rows * data_.targets.cols);
   pass.scale = static_cast<float>(1 / numbers);
   weights_.resize(form_.heads);
+  squares_.resize(form_.heads);
   ones_.assign(pass.hidden, 1.f);
   double loss = 0;
   for (size_t first = 0; first < data_.queries.rows; first += kBlock) {
     loss += block(pass, first, std::min(kBlock, data_.queries.rows - first));
   }
+  distances_known_ = true;
   unproject(key, data_.keys, pass.d_keys, {pass.gradient.key.weight, nullptr});
   unproject(value, data_.values, pass.d_values, d_value);
   return loss / numbers;

@@ -20,8 +20,10 @@ class BERT_API PoolLoss {
  private:
   struct Pass;
   ConstMatrix forward_head(const Pass& pass, size_t head, size_t first, ConstMatrix queries);
-  void backward_head(const Pass& pass, size_t head, ConstMatrix queries, ConstMatrix d_mixed,
-                     Matrix d_queries);
+  void backward_head(const Pass& pass, size_t head, size_t first, ConstMatrix queries,
+                     ConstMatrix d_mixed, Matrix d_queries);
+  ConstMatrix distances(const Pass& pass, size_t head, size_t first, ConstMatrix q, ConstMatrix k,
+                        bool known);
   double block(const Pass& pass, size_t first, size_t count);
   void mask(size_t first, Matrix scores) const;
 
@@ -30,7 +32,9 @@ class BERT_API PoolLoss {
   Buffer placed_queries_, placed_keys_;  ///< with positions
   Buffer keys_, values_, d_keys_, d_values_;
   Buffer queries_, d_queries_, mixed_, d_mixed_, output_, d_weights_;
-  std::vector<Buffer> weights_;  ///< of each head [n, m]
+  std::vector<Buffer> weights_;   ///< of each head [n, m]
+  std::vector<Buffer> squares_;   ///< of each head: distances [n, m] of a block, or of all queries
+  bool distances_known_ = false;  ///< all are in squares_, if they stay the same
   std::vector<float> ones_;
   training::ScoreBuffers scores_;
 };

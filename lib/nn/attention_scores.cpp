@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <vector>
 
 #include "ops/blas.h"
 #include "ops/gradient_kernels.h"
@@ -60,43 +61,49 @@ float squared_distance(const float* a, const float* b, size_t n) {
   return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
-/// Not -0 where q and k are the same.
-void gauss_forward(float width, ConstMatrix q, ConstMatrix k, Matrix scores) {
-  for (size_t i = 0; i < q.rows; ++i) {
-    for (size_t j = 0; j < k.rows; ++j) {
-      const float distance = squared_distance(q.row(i), k.row(j), q.cols);
-      scores.row(i)[j] = 0 - 0.5f * (width * width) * distance;
-    }
-  }
-}
-
-/// d score / d width = -width |q - k|^2, d score / dq = -width^2 (q - k), d score / dk = -(d / dq)
+/// d score / d width = -width |q - k|^2. With s = d_scores width^2, dq += s k - sum_j s q, and
+/// dk += s^T q - sum_i s k: products of matrices, and sums of rows and columns.
 void gauss_backward(float width, ConstMatrix q, ConstMatrix k, ConstMatrix d_scores, float* d_width,
-                    Matrix dq, Matrix dk) {
+                    Matrix dq, Matrix dk, Buffer& scratch) {
   const auto axpy = gradient_kernels().axpy;
   double sum = 0;
-  for (size_t i = 0; i < q.rows; ++i) {
+  for (size_t i = 0; d_width && i < q.rows; ++i) {
     for (size_t j = 0; j < k.rows; ++j) {
-      const float d = d_scores.row(i)[j], slope = d * width * width;
-      if (d == 0) continue;  // of a masked pair
-      if (d_width) sum += static_cast<double>(d) * squared_distance(q.row(i), k.row(j), q.cols);
-      if (dq.data) {
-        axpy(-slope, q.row(i), q.cols, dq.row(i));
-        axpy(slope, k.row(j), q.cols, dq.row(i));
-      }
-      if (dk.data) {
-        axpy(slope, q.row(i), q.cols, dk.row(j));
-        axpy(-slope, k.row(j), q.cols, dk.row(j));
-      }
+      const float d = d_scores.row(i)[j];
+      if (d != 0) sum += double{d} * squared_distance(q.row(i), k.row(j), q.cols);
     }
   }
   if (d_width) *d_width -= width * static_cast<float>(sum);
+  if (!dq.data && !dk.data) return;
+  const float scale = width * width;
+  product_backward(q, k, scale, d_scores, dq, dk, scratch);
+  std::vector<double> columns(k.rows);
+  for (size_t i = 0; i < q.rows; ++i) {
+    double row = 0;
+    for (size_t j = 0; j < k.rows; ++j) {
+      row += d_scores.row(i)[j];
+      columns[j] += d_scores.row(i)[j];
+    }
+    if (dq.data) axpy(static_cast<float>(-scale * row), q.row(i), q.cols, dq.row(i));
+  }
+  for (size_t j = 0; dk.data && j < k.rows; ++j) {
+    axpy(static_cast<float>(-scale * columns[j]), k.row(j), k.cols, dk.row(j));
+  }
 }
 
 /// h = tanh(a + b)
 void hidden_row(const float* a, const float* b, std::span<float> h) {
   for (size_t i = 0; i < h.size(); ++i) h[i] = a[i] + b[i];
   activate(Activation::tanh, h);
+}
+
+/// Squared distances become scores. They are never -0.
+void gauss_forward(float width, Matrix scores) {
+  for (size_t i = 0; i < scores.rows; ++i) {
+    for (size_t j = 0; j < scores.cols; ++j) {
+      scores.row(i)[j] = 0 - 0.5f * (width * width) * scores.row(i)[j];
+    }
+  }
 }
 
 float width_of(const ScoreWeights& weights) { return weights.width ? *weights.width : 1.f; }
@@ -117,7 +124,10 @@ ScoreWeights ScoreWeights::joint(Matrix w, size_t query_size, float* bias, float
 
 void score_forward(Score score, const ScoreWeights& weights, ConstMatrix q, ConstMatrix k,
                    Matrix scores, ScoreBuffers& buffers) {
-  if (score == Score::gauss) return gauss_forward(width_of(weights), q, k, scores);
+  if (score == Score::gauss) {
+    squared_distances(q, k, scores);
+    return gauss_forward(width_of(weights), scores);
+  }
   if (!has_hidden_layer(score)) {
     return product_forward(q, k, scale_of(score, k), scores, buffers.scratch);
   }
@@ -133,7 +143,8 @@ void score_backward(Score score, const ScoreWeights& weights, ConstMatrix q, Con
                     ConstMatrix d_scores, const ScoreWeights& gradient, Matrix dq, Matrix dk,
                     ScoreBuffers& buffers) {
   if (score == Score::gauss) {
-    return gauss_backward(width_of(weights), q, k, d_scores, gradient.width, dq, dk);
+    return gauss_backward(width_of(weights), q, k, d_scores, gradient.width, dq, dk,
+                          buffers.scratch);
   }
   if (!has_hidden_layer(score)) {
     return product_backward(q, k, scale_of(score, k), d_scores, dq, dk, buffers.scratch);
@@ -181,6 +192,14 @@ void hidden_scores_backward(const float* v, ConstMatrix query_hidden, ConstMatri
         of_query[a] += slope;
         of_key[a] += slope;
       }
+    }
+  }
+}
+
+void squared_distances(ConstMatrix q, ConstMatrix k, Matrix out) {
+  for (size_t i = 0; i < q.rows; ++i) {
+    for (size_t j = 0; j < k.rows; ++j) {
+      out.row(i)[j] = squared_distance(q.row(i), k.row(j), q.cols);
     }
   }
 }

@@ -77,6 +77,10 @@ void hidden_scores_backward(const float* v, ConstMatrix query_hidden, ConstMatri
 /// becomes zeros.
 void softmax_rows(Matrix x);
 
+/// out [n, m] = |q_i - k_j|^2, from the differences: exact also where q and k are near. The bits of
+/// a number depend only on its two rows.
+void squared_distances(ConstMatrix q, ConstMatrix k, Matrix out);
+
 /// From p = softmax(scores) and dp = dL/dp, both [n, m]: dp becomes dL/dscores.
 void softmax_rows_backward(ConstMatrix p, Matrix dp);
 

@@ -17,7 +17,6 @@ void pack_panel(ConstMatrix vectors, float* panel) {
   kernels().pack_f32(rows, static_cast<int>(DType::f32), vectors.cols, panel);
 }
 
-<<<<<<< HEAD
 void pack_panel(std::span<const std::byte* const> vectors, DType dtype, size_t width,
                 float* panel) {
   const std::byte* rows[kPanel] = {};
@@ -25,10 +24,7 @@ void pack_panel(std::span<const std::byte* const> vectors, DType dtype, size_t w
   kernels().pack_f32(rows, static_cast<int>(dtype), width, panel);
 }
 
-void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix out) {
-=======
 void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix out, bool add) {
->>>>>>> e767c8b (attention-pool computes attention of any queries over any keys and values, and learns its parameters)
   GemmTask task;
   task.a = x.data;
   task.lda = x.stride;

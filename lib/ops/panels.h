@@ -18,18 +18,12 @@ constexpr size_t kVectorsOfPanel = 16;
 /// aligned to 64 bytes.
 void pack_panel(ConstMatrix vectors, float* panel);
 
-<<<<<<< HEAD
 /// The same of vectors [D] of any float type that lie anywhere, n <= 16.
 void pack_panel(std::span<const std::byte* const> vectors, DType dtype, size_t width, float* panel);
 
-/// out [rows, 16 * count] = x [rows, D] times the vectors of `count` panels, one behind the other.
-/// The bits of a row do not depend on the others.
-void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix out);
-=======
 /// out [rows, 16 * count] = x [rows, D] times the vectors of `count` panels, one behind the other;
 /// with `add`, out += that. The bits of a row do not depend on the others.
 void multiply_panels(ConstMatrix x, const float* panels, size_t count, Matrix out,
                      bool add = false);
->>>>>>> e767c8b (attention-pool computes attention of any queries over any keys and values, and learns its parameters)
 
 }  // namespace bert

@@ -126,7 +126,7 @@ class RowOptions {
     decide_by(file);
     no_model_ = true;
   }
-  bool null() const { return nul_; }
+  char terminator() const { return nul_ ? '\0' : '\n'; }
   /// The stream's options, to which a tool adds texts, extra fields, output names or chunk size.
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }

@@ -1,0 +1,201 @@
+#include "attention/pool_task.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+
+namespace bert {
+namespace {
+
+constexpr Score kScores[] = {Score::dot,    Score::scaled_dot, Score::additive,
+                             Score::concat, Score::perceptron, Score::gauss};
+
+const char* plural(size_t count) { return count == 1 ? "" : "s"; }
+
+/// Whether no queries come: standard input is a terminal or the null device.
+bool nothing_to_read() {
+  struct stat status;
+  return fstat(STDIN_FILENO, &status) != 0 || S_ISCHR(status.st_mode);
+}
+
+/// Whether the file holds lines and can be read again.
+bool is_file_of_lines(const std::string& path) {
+  struct stat status;
+  return path != "-" && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         !begins_as_npy(path);
+}
+
+}  // namespace
+
+PoolTask::PoolTask(PoolOptions options) : options_(std::move(options)) {
+  const bool learns = !options_.learn.empty();
+  const std::string from = learns ? options_.start : options_.params;
+  PoolParameters parameters;
+  if (!from.empty()) parameters = open_parameters(from);
+  form_.score = options_.score.value_or(form_.score);
+  form_.heads = options_.heads.value_or(form_.heads);
+  form_.causal = options_.causal;
+  form_.leave_one_out = options_.leave_one_out;
+  form_.positions = options_.positions;
+  check();
+  if (options_.width && parameters.has("width")) {
+    throw Error::of_field("width", "the parameters have a width");
+  }
+  if (options_.width) {
+    parameters.add("width", 1, 1).values[0] = static_cast<float>(*options_.width);
+  }
+  keys_ = NumberFile::open(options_.keys, options_.lines);
+  if (!options_.values.empty()) values_ = NumberFile::open(options_.values, options_.lines);
+  if (options_.given.empty()) {
+    find_queries();
+  } else {
+    given_ = read_given();
+  }
+  names_ = {queries_.empty() ? "-" : queries_[0]->path(), options_.keys, values().path(),
+            from.empty() ? "the parameters" : from};
+  if (learns) parameters = learn(std::move(parameters));
+  pool_.emplace(form_, std::move(parameters), keys_.matrix(), values().matrix(), names_,
+                options_.lines.threads);
+}
+
+/// The file may also say the score and the heads that it was learned for.
+PoolParameters PoolTask::open_parameters(const std::string& path) {
+  PoolParameters parameters = PoolParameters::open(path);
+  for (const Score score : kScores) {
+    if (parameters.score() != score_name(score)) continue;
+    if (options_.score.value_or(score) == score) {
+      form_.score = score;
+      continue;
+    }
+    throw Error(Error::Kind::data, path,
+                fmt::format("was learned for the score '{}', found '{}'", parameters.score(),
+                            score_name(*options_.score)));
+  }
+  if (const size_t heads = parameters.heads(); heads > 0) {
+    form_.heads = heads;
+    if (options_.heads.value_or(heads) != heads) {
+      throw Error(Error::Kind::data, path,
+                  fmt::format("was learned for {} head{}, found {}", heads, plural(heads),
+                              *options_.heads));
+    }
+  }
+  return parameters;
+}
+
+void PoolTask::check() const {
+  if (options_.width && form_.score != Score::gauss) {
+    throw Error::of_field("width", "wants the score 'gauss'");
+  }
+  if (!options_.learn.empty()) {
+    if (options_.given.empty()) return;
+    throw Error::of_field("given", "not with `learn`: weights that are given are not learned");
+  }
+  const std::pair<bool, const char*> of_learning[] = {{!options_.fit.empty(), "fit"},
+                                                      {options_.hidden > 0, "hidden"},
+                                                      {!options_.start.empty(), "start"}};
+  for (const auto& [found, field] : of_learning) {
+    if (found) throw Error::of_field(field, "wants `learn`");
+  }
+}
+
+/// Opens queries that must be in memory: keys, npy, or what is learned from. Lines stay with the
+/// stream.
+void PoolTask::find_queries() {
+  std::vector<std::string>& files = options_.queries;
+  if (files.empty() && nothing_to_read()) {
+    if (!is_file_of_lines(options_.keys)) {
+      queries_ = {&keys_};
+      return;
+    }
+    files = {options_.keys};
+  }
+  bool whole = !options_.learn.empty();
+  for (const std::string& file : files) whole |= begins_as_npy(file);
+  if (files.empty()) whole |= begins_as_npy("-");
+  if (!whole) return;
+  if (files.empty()) files = {"-"};
+  for (const std::string& file : files) own_.push_back(NumberFile::open(file, options_.lines));
+  for (const NumberFile& file : own_) queries_.push_back(&file);
+}
+
+PoolParameters PoolTask::learn(PoolParameters start) {
+  if (queries_.size() > 1) throw Error::of_field("learn", "wants the queries in one file");
+  const NumberFile targets = NumberFile::open(options_.learn, options_.lines);
+  LearnOptions learning;
+  learning.form = form_;
+  learning.hidden = options_.hidden;
+  learning.seed = options_.seed;
+  learning.max_steps = options_.max_steps;
+  learning.start = std::move(start);
+  for (const std::string_view name : split(options_.fit, ',', EmptyParts::skip)) {
+    learning.fit.emplace_back(name);
+  }
+  LearnResult result =
+      learn_attention({queries_[0]->matrix(), keys_.matrix(), values().matrix(), targets.matrix()},
+                      learning, names_, options_.learn);
+  options_.on_notice(fmt::format("{} parameter{}; MSE {:.6g} before, {:.6g} after {} step{}",
+                                 result.count, plural(result.count), result.before, result.after,
+                                 result.steps, plural(result.steps)));
+  if (!options_.params.empty()) result.parameters.write(options_.params, form_);
+  return std::move(result.parameters);
+}
+
+std::vector<float> PoolTask::read_given() const {
+  std::vector<float> weights;
+  for (const std::string_view part : split(options_.given, ',')) {
+    try {
+      read_numbers(part, weights);
+    } catch (const Error&) {
+      throw Error::of_field("given", fmt::format("found '{}', wants numbers, as in 0.1,0.3",
+                                                 printable(options_.given)));
+    }
+  }
+  if (weights.size() == keys_.rows()) return weights;
+  throw Error::of_field("given",
+                        fmt::format("found {} weight{}, wants {}, the rows of {}", weights.size(),
+                                    plural(weights.size()), keys_.rows(), options_.keys));
+}
+
+size_t PoolTask::rows() const {
+  size_t rows = given_.empty() ? 0 : 1;
+  for (const NumberFile* file : queries_) rows += file->rows();
+  return rows;
+}
+
+std::vector<std::string> PoolTask::columns(PoolRows rows) const {
+  std::vector<std::string> names;
+  if (rows == PoolRows::stages) return names;
+  const bool weights = rows == PoolRows::weights;
+  if (weights && form_.heads > 1) names.push_back("head");
+  const size_t count = weights ? pool_->keys() : pool_->sizes().output;
+  for (size_t i = 1; i <= count; ++i) names.push_back((weights ? "w" : "v") + std::to_string(i));
+  return names;
+}
+
+Counts PoolTask::write(const PoolRowOptions& rows,
+                       const std::function<void(std::string_view)>& out) const {
+  Counts counts;
+  if (!given_.empty()) {
+    Rows row(rows.terminator);
+    PoolWorker(*pool_, rows).mix(given_, row);
+    out(row.bytes());
+    counts.records = 1;
+  }
+  size_t first = 0;
+  for (const NumberFile* file : queries_) {
+    const size_t wanted = pool_->sizes().queries;
+    if (file->cols() != wanted) {
+      throw Error(Error::Kind::data, file->path(),
+                  fmt::format("found {} column{}, wants {}, as {}", file->cols(),
+                              plural(file->cols()), wanted, pool_->queries_fit()));
+    }
+    counts += run_queries(*pool_, rows, file->matrix(), first, options_.lines.threads, out);
+    first += file->rows();
+  }
+  return counts;
+}
+
+}  // namespace bert
