@@ -19,6 +19,11 @@ std::string name_of(const Seq2SeqConfig& config, bool decoder, Role role, Part p
   return seq2seq_file_name(config, decoder, tensor_name(role, part));
 }
 
+/// The tensor of the output layer.
+Role output_table(const Seq2SeqConfig& config) {
+  return config.decoder.tie_word_embeddings ? Role::word_embeddings : Role::mlm_decoder;
+}
+
 /// One half: word vectors and layers.
 struct HalfWeights {
   Matrix words;  ///< [V, H]
@@ -175,7 +180,8 @@ class TransformerLane : public Lane {
                  {layout, plan.config, false, gradient}, scratch_),
         decoder_(plan, true, {layout, plan.config, true, values},
                  {layout, plan.config, true, gradient}, scratch_) {
-    const auto word = name_of(plan.config, true, Role::word_embeddings, Part::weight);
+    const Role table = output_table(plan.config);
+    const auto word = name_of(plan.config, true, table, Part::weight);
     const auto bias = name_of(plan.config, true, Role::mlm_bias, Part::bias);
     output_ = {layout.matrix(word, values), layout.matrix(bias, values).data};
     d_output_ = {layout.matrix(word, gradient), nullptr};  // the bias is no parameter
@@ -235,10 +241,10 @@ class TransformerLane : public Lane {
 
 TransformerNetwork::TransformerNetwork(TransformerPlan plan) : plan_(std::move(plan)) {
   const Seq2SeqConfig& config = plan_.config;
-  if (config.kind == Seq2SeqKind::marian && config.decoder.tie_word_embeddings) return;
+  if (config.kind == Seq2SeqKind::marian) return;
   throw Error(Error::Kind::unsupported, config.path,
-              "such a model can be run but not trained yet, wants a Marian model whose output "
-              "layer is tied to the word embeddings");
+              "found an encoder-decoder of two models, which can be run but not trained yet, wants "
+              "a model of Marian");
 }
 
 Layout TransformerNetwork::layout() const {
@@ -253,6 +259,10 @@ Layout TransformerNetwork::layout() const {
       }
       all.push_back(std::move(spec));
     }
+  }
+  if (!config.decoder.tie_word_embeddings) {
+    all.push_back(tensor_spec(config.decoder, Role::mlm_decoder));
+    all.back().name = name_of(config, true, Role::mlm_decoder, Part::weight);
   }
   TensorSpec bias = tensor_spec(config.decoder, Role::mlm_bias, Part::bias);
   bias.name = name_of(config, true, Role::mlm_bias, Part::bias);
@@ -278,6 +288,9 @@ void TransformerNetwork::load(const Weights& encoder, const Weights& decoder, co
   };
   for (const TensorSpec& spec : encoder_tensors(config.encoder)) copy(false, spec);
   for (const TensorSpec& spec : encoder_tensors(config.decoder)) copy(true, spec);
+  if (!config.decoder.tie_word_embeddings) {
+    copy(true, tensor_spec(config.decoder, Role::mlm_decoder));
+  }
   const TensorSpec bias = tensor_spec(config.decoder, Role::mlm_bias, Part::bias);
   if (decoder.find(bias.name)) copy(true, bias);
 }

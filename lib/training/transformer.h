@@ -23,14 +23,15 @@ struct TransformerPlan {
 /// The encoder-decoder Transformer (Vaswani et al. 2017) as a Network: Marian's, as transformers'
 /// MarianMTModel is in training. Norms stand behind the sublayers, positions are sinusoids; one
 /// table of word vectors serves sources, targets and the output layer, so its gradient comes from
-/// three places. A source or a target ends with its end token.
+/// three places, unless the config has tables of their own. A source or a target ends with its end
+/// token.
 ///
 /// With teacher forcing one pass computes all tokens of a target. Where the decoder reads its own
 /// words (TargetPlan::teacher_forcing below 1), passes are repeated until these words no longer
 /// change: they are then those of a decoder that writes word by word.
 class BERT_API TransformerNetwork : public Network {
  public:
-  /// Throws Error(unsupported) if the config is not Marian's, with a tied output layer.
+  /// Throws Error(unsupported) if the config is not Marian's.
   explicit TransformerNetwork(TransformerPlan plan);
 
   const TransformerPlan& plan() const { return plan_; }

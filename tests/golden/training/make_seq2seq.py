@@ -39,6 +39,7 @@ CASES = {
         vocab_size=23,
         decoder_vocab_size=27,
         share_encoder_decoder_embeddings=False,
+        tie_word_embeddings=False,
         activation_function="relu",
         scale_embedding=False,
     ),
