@@ -16,5 +16,5 @@ for layers in 0 -1 sum:1--1 -2 sum:-4--1 concat:-4--1; do
   width=$(echo a | embed -q --pool none --layers=$layers | awk 'END { print NF - 3 }')
   finetune -q --task ner --net bilstm --layers=$layers --train "$work/train" --dev "$work/dev" \
     --output "$work/model" --overwrite "$@" |
-    awk -v layers=$layers -v width="$width" -v OFS='\t' '$5 > best { best = $5 } END { print layers, width, best + 0 }'
+    awk -v layers=$layers -v width="$width" -v OFS='\t' 'NR > 1 && $5 > best { best = $5 } END { print layers, width, best + 0 }'
 done

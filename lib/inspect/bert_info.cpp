@@ -189,6 +189,10 @@ void write_summary(const ModelFiles& model, Rows& rows) {
     row(rows, "weights", "none");
   }
   if (model.config.labels_named) row(rows, "labels", joined(model.config.labels));
+  if (const BilstmConfig& net = model.config.bilstm) {
+    row(rows, "bilstm",
+        fmt::format("{}, layers {}, units {}", net.layers, net.num_layers, net.hidden_size));
+  }
   if (!model.config.problem_type.empty()) row(rows, "problem_type", model.config.problem_type);
   if (model.config.pooling.hops > 0) row(rows, "pooling", pooling_of(model.config));
   write_tokenizer(model.directory, rows);
