@@ -11,7 +11,8 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset "${!BERT_@}" "${!HF_@}" "${!LC_@}" LANG
 export PATH=$bin:$PATH HOME=$work LC_ALL=C.UTF-8
-export LECTURE=$root/tests/lecture TESTS=$root/tests MODELS=$root/tests/golden EXAMPLES=$root/examples UNTRAINED=$work/untrained
+export LECTURE=$root/tests/lecture TESTS=$root/tests MODELS=$root/tests/golden EXAMPLES=$root/examples
+export UNTRAINED=$work/untrained BACKWARDS=$work/backwards LIBRARY=${bin%/*}/lib
 failures=0 commands=0 rows=0
 fail() {
   echo "FAIL $where: $*"
@@ -19,7 +20,8 @@ fail() {
 }
 
 # The models that rows name: the published sizes and vocabularies without weights; BERT with two layers that has learned
-# nothing; a Chinese model, for which a small one stands in if models/ has none.
+# nothing; a Chinese model, for which a small one stands in if models/ has none; nets that learned to write up to 8
+# letters backwards.
 models=$work/.local/share/bert/models
 small() { # VOCABULARY: a config of 2 layers of 64
   sed -e 's/"hidden_size": 768/"hidden_size": 64/; s/"intermediate_size": 3072/"intermediate_size": 128/' \
@@ -40,6 +42,21 @@ make_models() {
   cat "$LECTURE"/files/*.txt "$LECTURE"/chinese/*.{tsv,conll} | train-vocab -q --min-frequency 1 --size 500 >"$work/vocab.txt"
   small "$work/vocab.txt" >"$work/config.json"
   "$LECTURE/chinese/make.sh" "$work/vocab.txt" "$work/config.json" "$models/chinese" >/dev/null
+}
+
+backwards() { # SEED NUMBER: texts of 1 to 8 letters, and their reverse
+  awk -v seed="$1" -v n="$2" 'BEGIN { srand(seed)
+    while (n-- > 0) { s = r = ""
+      for (i = int(rand() * 8); i >= 0; --i) { c = substr("abcde", 1 + int(rand() * 5), 1); s = s c; r = c r }
+      print s "\t" r } }'
+}
+make_backwards() {
+  mkdir "$BACKWARDS" && backwards 1 3000 >"$BACKWARDS/train" && backwards 2 200 >"$BACKWARDS/test" || return
+  local options=(-q --train "$BACKWARDS/train" --hidden 32 --dropout 0 --steps 500 --keep-checkpoints 0) attention
+  train-seq2seq "${options[@]}" --lr 3e-3 --output "$BACKWARDS/transformer" >/dev/null || return
+  for attention in none dot additive; do
+    train-seq2seq "${options[@]}" --lr 5e-3 --net gru --attention $attention --output "$BACKWARDS/$attention" >/dev/null || return
+  done
 }
 
 # fresh: an empty directory with the files that rows and pages use.
@@ -81,6 +98,9 @@ finish() {
     grep -qE -e "$check" "$work/err" || fail "wants '$check', says $(head -c 300 "$work/err")"
   done
 }
+there() { # PATH, or PROGRAM WORD: is it there, does the program's --help have this word?
+  [ -e "$root/$1" ] || { "$1" --help 2>/dev/null | grep -qwe "${2-}"; }
+}
 run_rows() { # FILE
   local line skip=yes
   begin ''
@@ -93,7 +113,7 @@ run_rows() { # FILE
         [ "$chosen" = '  ' ] || [[ $chosen == *" $where "* ]] || skip=yes
         [ $skip = yes ] || { rows=$((rows + 1)) && fresh; }
         ;;
-      'needs '*) [ -x "$bin/${line#needs }" ] || skip=yes ;;
+      'needs '*) there ${line#needs } || skip=yes ;;
       '$ '*) [ $skip = yes ] || { finish; begin "${line:2}"; } ;;
       '  '*) command+=${command:+$'\n'$line} ;;
       '> '* | '>') printf '%s\n' "${line:2}" >>"$work/wanted" ;;
@@ -121,6 +141,7 @@ page() {
 
 where=models
 make_models || fail "cannot be made"
+make_backwards || fail "cannot be made: nets that write backwards"
 for file in "$LECTURE"/rows/[A-E]; do run_rows "$file"; done
 if ! command -v mandoc >/dev/null; then
   echo "not run, mandoc is not installed: bert-lecture(7)"

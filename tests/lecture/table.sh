@@ -28,7 +28,7 @@ table() {
     /^[A-E][0-9]+ / { finish(); row = $1; claim = substr($0, length(row) + 2); gsub(/\|/, "\\|", claim); gsub(/</, "\\&lt;", claim)
       used = needs = see = why = note = ""; commands = stands = 0; for (w in had) delete had[w]; next }
     /^\$ / { ++commands } /^(\$| ) / { uses($0); if (!chinese && / -m chinese/) stands = 1 }
-    /^needs / { needs = $2 } /^see / { see = substr($0, 5); gsub(/ /, ", ", see) } /^prose / { why = substr($0, 7) }
+    /^needs / { needs = substr($0, 7) } /^see / { see = substr($0, 5); gsub(/ /, ", ", see) } /^prose / { why = substr($0, 7) }
     /^note / { note = substr($0, 6); gsub(/</, "\\&lt;", note); gsub(/\*/, "\\*", note) }
     END { finish()
       for (i = 1; i <= all; ++i) { s = state_of(names[i]); print text[names[i]] " | " s " |"; ++count[s ~ /^(waits|no)/ ? substr(s, 1, 2) : "runs"] }
