@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     PoolOptions& pool = options.pool;
     pool.queries = rows.stream().files;
-    pool.lines = {rows.terminator(), rows.stream().header, rows.stream().jobs};
+    pool.lines = {rows.stream().header, rows.stream().jobs};
     pool.on_notice = tools::notice;
     for (const std::string& file : {pool.keys, pool.values, pool.params}) rows.decide_by(file);
     return write(PoolTask(pool), options, rows);

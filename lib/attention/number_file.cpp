@@ -217,23 +217,24 @@ NumberFile NumberFile::open(const std::string& path, const NumberLines& lines) {
 
 void NumberFile::read_lines(std::string_view text, const NumberLines& lines) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  if (lines.header) take_line(text, lines.terminator);
+  const char terminator =
+      text.find('\n') != text.npos || text.find('\0') == text.npos ? '\n' : '\0';
+  if (lines.header) take_line(text, terminator);
   std::string_view rest = text;
-  const size_t cols = count_fields(take_line(rest, lines.terminator));
+  const size_t cols = count_fields(take_line(rest, terminator));
   constexpr size_t kSmall = size_t{1} << 16;  // below it, a thread costs more than it saves
   Team team(text.size() < kSmall ? 1 : lines.threads);
-  std::vector<Piece> pieces = cut(text, lines.terminator, static_cast<size_t>(team.size()));
+  std::vector<Piece> pieces = cut(text, terminator, static_cast<size_t>(team.size()));
   size_t rows = 0;
   for (Piece& piece : pieces) {
     piece.first = rows;
-    piece.lines = count_lines(piece.text, lines.terminator);
+    piece.lines = count_lines(piece.text, terminator);
     rows += piece.lines;
   }
   if (rows == 0) throw Error(Error::Kind::data, path_, "is empty, wants rows of numbers");
-  check_widths(text, lines.terminator, rows, cols);
+  check_widths(text, terminator, rows, cols);
   const Matrix out = values_.matrix(rows, cols);
-  team.run(
-      [&](int part, int) { read_piece(pieces[static_cast<size_t>(part)], lines.terminator, out); });
+  team.run([&](int part, int) { read_piece(pieces[static_cast<size_t>(part)], terminator, out); });
   for (const Piece& piece : pieces) {
     if (piece.bad_line != SIZE_MAX) refuse_line(piece.bad_line, piece.fault);
   }

@@ -15,9 +15,8 @@ namespace bert {
 /// a place that names the field: all numbers are finite floats.
 BERT_API void read_numbers(std::string_view line, std::vector<float>& out);
 
-/// How the lines of a file are read.
+/// How the lines of a file are read. They end with LF, or with NUL if there is no LF.
 struct NumberLines {
-  char terminator = '\n';
   bool header = false;  ///< the first line names the columns
   int threads = 1;
 };

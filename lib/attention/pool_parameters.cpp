@@ -91,7 +91,7 @@ PoolParameters PoolParameters::open(const std::string& path) {
   return parameters;
 }
 
-void PoolParameters::write(const std::string& path, const PoolForm& form) const {
+void PoolParameters::write(OutputFile& file, const PoolForm& form) const {
   std::vector<SafetensorsTensor> tensors;
   for (const PoolTensor& tensor : tensors_) {
     std::vector<size_t> shape{tensor.rows, tensor.cols};
@@ -99,7 +99,6 @@ void PoolParameters::write(const std::string& path, const PoolForm& form) const 
     if (vector) shape.erase(shape.begin());
     tensors.push_back({tensor.name, "F32", shape, std::as_bytes(std::span(tensor.values))});
   }
-  OutputFile file(path);
   write_safetensors(
       file, tensors,
       {{"score", std::string(score_name(form.score))}, {"heads", std::to_string(form.heads)}});

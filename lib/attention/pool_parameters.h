@@ -11,6 +11,8 @@
 
 namespace bert {
 
+class OutputFile;
+
 using training::Score;
 
 /// How attention over rows of one's own is computed.
@@ -51,8 +53,8 @@ class BERT_API PoolParameters {
   /// Reads a safetensors file. Throws Error that names the file and the tensor: an unknown name, a
   /// shape of another rank, a number that is not finite.
   static PoolParameters open(const std::string& path);
-  /// Writes a safetensors file with the score and the heads as its metadata, whole or not at all.
-  void write(const std::string& path, const PoolForm& form) const;
+  /// Writes a safetensors file with the score and the heads as its metadata.
+  void write(OutputFile& file, const PoolForm& form) const;
 
   /// What the file is for, as write() wrote it; empty: unknown.
   const std::string& score() const { return score_; }

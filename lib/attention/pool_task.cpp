@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "io/output_file.h"
 
 namespace bert {
 namespace {
@@ -105,7 +106,8 @@ void PoolTask::check() const {
 /// stream.
 void PoolTask::find_queries() {
   std::vector<std::string>& files = options_.queries;
-  if (files.empty() && nothing_to_read()) {
+  const bool taken = options_.keys == "-" || options_.values == "-";  // standard input
+  if (files.empty() && (taken || nothing_to_read())) {
     if (!is_file_of_lines(options_.keys)) {
       queries_ = {&keys_};
       return;
@@ -124,6 +126,8 @@ void PoolTask::find_queries() {
 PoolParameters PoolTask::learn(PoolParameters start) {
   if (queries_.size() > 1) throw Error::of_field("learn", "wants the queries in one file");
   const NumberFile targets = NumberFile::open(options_.learn, options_.lines);
+  std::optional<OutputFile> file;  // opened before the work, which may take long
+  if (!options_.params.empty()) file.emplace(options_.params);
   LearnOptions learning;
   learning.form = form_;
   learning.hidden = options_.hidden;
@@ -139,7 +143,7 @@ PoolParameters PoolTask::learn(PoolParameters start) {
   options_.on_notice(fmt::format("{} parameter{}; MSE {:.6g} before, {:.6g} after {} step{}",
                                  result.count, plural(result.count), result.before, result.after,
                                  result.steps, plural(result.steps)));
-  if (!options_.params.empty()) result.parameters.write(options_.params, form_);
+  if (file) result.parameters.write(*file, form_);
   return std::move(result.parameters);
 }
 
