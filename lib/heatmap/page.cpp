@@ -12,6 +12,7 @@ const std::string_view kPageHead = R"page(<!DOCTYPE html>
 <style>
 :root { color-scheme: light; --ink: #1b1f24; --soft: #667085; --line: #d8dee6; --blue: #08519c; --mark: #d9480f; }
 * { box-sizing: border-box; }
+html { overflow-y: scroll; } /* a scroll bar that comes while heads are drawn would make the last ones larger */
 body { margin: 0; color: var(--ink); background: #fff; font: 14px/1.45 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
 main { padding: 0 20px 40px; }
 h1 { font-size: 17px; margin: 0 12px 0 0; }
