@@ -31,10 +31,6 @@ void share(Team* team, size_t count, Use use) {
   });
 }
 
-ConstMatrix columns(ConstMatrix m, size_t begin, size_t count) {
-  return {m.data + begin, m.rows, count, m.stride};
-}
-
 /// The matrix without gaps between its rows, for Linear; empty of an empty one.
 std::vector<float> dense(ConstMatrix m) {
   std::vector<float> values;

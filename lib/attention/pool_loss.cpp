@@ -17,19 +17,6 @@ using training::LinearWeights;
 /// Queries that are computed together; their weights, of each head, are kept for the gradient.
 constexpr size_t kBlock = 64;
 
-ConstMatrix columns(ConstMatrix m, size_t begin, size_t count) {
-  return {m.data + begin, m.rows, count, m.stride};
-}
-Matrix columns(Matrix m, size_t begin, size_t count) {
-  return {m.data + begin, m.rows, count, m.stride};
-}
-
-Matrix zeros(Buffer& buffer, size_t rows, size_t cols) {
-  const Matrix m = buffer.matrix(rows, cols);
-  std::fill_n(m.data, rows * cols, 0.f);
-  return m;
-}
-
 ConstMatrix with_positions(ConstMatrix x, Buffer& own) {
   const Matrix placed = own.matrix(x.rows, x.cols);
   for (size_t i = 0; i < x.rows; ++i) std::copy_n(x.row(i), x.cols, placed.row(i));
@@ -203,7 +190,7 @@ double PoolLoss::block(const Pass& pass, size_t first, size_t count) {
     linear_backward(output, mixed, error, d_output, back);
     d_mixed = back;
   }
-  const Matrix d_queries = zeros(d_queries_, count, pass.hidden);
+  const Matrix d_queries = d_queries_.zeros(count, pass.hidden);
   for (size_t head = 0; head < form_.heads; ++head) {
     backward_head(pass, head, first, q, columns(d_mixed, head * width, width), d_queries);
   }
@@ -220,8 +207,8 @@ double PoolLoss::operator()(PoolParameters& parameters, PoolParameters& gradient
   pass.values = project(value, data_.values, values_);
   pass.hidden = pass.keys.cols;
   pass.mixed = pass.values.cols;
-  pass.d_keys = zeros(d_keys_, pass.keys.rows, pass.hidden);
-  if (value.weight.data) pass.d_values = zeros(d_values_, pass.values.rows, pass.mixed);
+  pass.d_keys = d_keys_.zeros(pass.keys.rows, pass.hidden);
+  if (value.weight.data) pass.d_values = d_values_.zeros(pass.values.rows, pass.mixed);
   const auto numbers = static_cast<double>(data_.targets.rows * data_.targets.cols);
   pass.scale = static_cast<float>(1 / numbers);
   weights_.resize(form_.heads);

@@ -32,4 +32,13 @@ constexpr Utf8Step utf8_step(std::string_view text, size_t i) {
   return {length, true};
 }
 
+constexpr bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Step step = utf8_step(text, i);
+    if (!step.valid) return false;
+    i += step.length;
+  }
+  return true;
+}
+
 }  // namespace bert

@@ -92,13 +92,6 @@ void fill(Matrix m, float value) {
 }
 
 /// Columns [begin, begin + count).
-Matrix columns(Matrix m, size_t begin, size_t count) {
-  return {m.data + begin, m.rows, count, m.stride};
-}
-ConstMatrix columns(ConstMatrix m, size_t begin, size_t count) {
-  return {m.data + begin, m.rows, count, m.stride};
-}
-
 }  // namespace
 
 void cell_forward(Cell cell, Matrix gates, ConstMatrix recurrent, ConstMatrix hidden,

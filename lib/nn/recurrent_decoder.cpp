@@ -6,19 +6,7 @@
 #include "ops/kernels.h"
 
 namespace bert::training {
-namespace {
-
-Matrix columns(Matrix m, size_t begin, size_t count) {
-  return {m.data + begin, m.rows, count, m.stride};
-}
-
-Matrix zeros(Buffer& buffer, size_t rows, size_t cols) {
-  const Matrix m = buffer.matrix(rows, cols);
-  std::fill_n(m.data, rows * cols, 0.f);
-  return m;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void attend_to_source(Score score, const float* v, const float* query, ConstMatrix keys,
                       ConstMatrix hidden, float* weights, float* context, Buffer& scratch,
@@ -214,12 +202,12 @@ void RecurrentDecoder::backward(ConstMatrix d_hidden, const RecurrentDecoderWeig
   for (Layer& layer : layers_) {
     layer.d_gates.reserve(tokens() * layer.gates.cols);
     if (shape_.cell == Cell::gru) layer.d_recurrent.reserve(tokens() * layer.gates.cols);
-    zeros(layer.d_hidden, sequences, h);
-    if (has_memory()) zeros(layer.d_memory, sequences, h);
+    layer.d_hidden.zeros(sequences, h);
+    if (has_memory()) layer.d_memory.zeros(sequences, h);
   }
   if (score_ && has_hidden_layer(*score_)) {
-    d_query_hidden_ = zeros(d_query_buffer_, tokens(), query_hidden_.cols);
-    d_key_hidden_ = zeros(d_key_buffer_, key_hidden_.rows, key_hidden_.cols);
+    d_query_hidden_ = d_query_buffer_.zeros(tokens(), query_hidden_.cols);
+    d_key_hidden_ = d_key_buffer_.zeros(key_hidden_.rows, key_hidden_.cols);
   }
   const Matrix top(layers_.back().d_hidden.data(), sequences, h);
   for (size_t step = time_.steps(); step-- > 0;) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdlib>
@@ -40,6 +41,14 @@ struct Matrix {
   operator ConstMatrix() const { return {data, rows, cols, stride}; }
 };
 
+/// Columns [begin, begin + count).
+inline ConstMatrix columns(ConstMatrix m, size_t begin, size_t count) {
+  return {m.data + begin, m.rows, count, m.stride};
+}
+inline Matrix columns(Matrix m, size_t begin, size_t count) {
+  return {m.data + begin, m.rows, count, m.stride};
+}
+
 /// Memory aligned to 64 bytes, not initialised. It grows and never shrinks; growing loses the
 /// content. One per thread and purpose. Throws std::bad_alloc.
 class Buffer {
@@ -59,6 +68,12 @@ class Buffer {
   }
   /// The buffer as a dense matrix [rows, cols].
   Matrix matrix(size_t rows, size_t cols) { return {reserve(rows * cols), rows, cols}; }
+  /// The same, filled with zeros.
+  Matrix zeros(size_t rows, size_t cols) {
+    const Matrix m = matrix(rows, cols);
+    std::fill_n(m.data, rows * cols, 0.f);
+    return m;
+  }
   float* data() const { return data_.get(); }
 
  private:

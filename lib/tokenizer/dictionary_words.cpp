@@ -56,15 +56,6 @@ std::string_view trimmed(std::string_view line) {
   return line;
 }
 
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Step step = utf8_step(text, i);
-    if (!step.valid) return false;
-    i += step.length;
-  }
-  return true;
-}
-
 }  // namespace
 
 DictionaryWords::DictionaryWords(const Vocab& vocab)

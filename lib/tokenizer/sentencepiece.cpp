@@ -20,15 +20,6 @@ using Type = SentencePieceFile::Type;
 constexpr float kUnknownPenalty = 10;
 constexpr size_t kLongestPiece = 8000;  // bytes, as in sentencepiece
 
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Step step = utf8_step(text, i);
-    if (!step.valid) return false;
-    i += step.length;
-  }
-  return true;
-}
-
 bool is_reserved(Type type) {
   return type == Type::control || type == Type::unknown || type == Type::byte;
 }

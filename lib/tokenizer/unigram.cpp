@@ -25,15 +25,6 @@ constexpr int32_t kNoUnknown = -1;
   throw Error(Error::Kind::data, where, what);
 }
 
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Step step = utf8_step(text, i);
-    if (!step.valid) return false;
-    i += step.length;
-  }
-  return true;
-}
-
 }  // namespace
 
 /// places [n + 1]: the last is the end of the word, or of what was read of it.

@@ -13,10 +13,6 @@ void copy(ConstMatrix from, Matrix to) {
 }
 
 /// Columns [index width, (index + 1) width).
-Matrix columns(Matrix m, size_t index, size_t width) {
-  return {m.data + index * width, m.rows, width, m.stride};
-}
-
 }  // namespace
 
 /// Query, key and value, or their gradients, in one matrix of self-attention or in two.
@@ -25,10 +21,10 @@ AttentionSublayer::Views AttentionSublayer::views(const AttentionWeights& weight
                                                   size_t width) {
   if (weights.qkv.weight.data) {
     const Matrix qkv = query.matrix(tokens, 3 * width);  // [T, 3H]
-    return {columns(qkv, 0, width), columns(qkv, 1, width), columns(qkv, 2, width)};
+    return {columns(qkv, 0, width), columns(qkv, width, width), columns(qkv, 2 * width, width)};
   }
   const Matrix kv = pairs.matrix(states, 2 * width);  // [U, 2H]
-  return {query.matrix(tokens, width), columns(kv, 0, width), columns(kv, 1, width)};
+  return {query.matrix(tokens, width), columns(kv, 0, width), columns(kv, width, width)};
 }
 
 Matrix AttentionSublayer::forward(const AttentionWeights& w, const AttentionPlan& plan,
