@@ -92,18 +92,20 @@ class Starter {
     const std::string path = directory + "/config.json";
     const JsonDocument document = JsonDocument::open(path);
     if (RecurrentConfig::is(document.root())) {
-      set_recurrent(RecurrentConfig::open(directory));
+      const RecurrentConfig config = RecurrentConfig::open(directory);
+      start_.tokenizers.emplace(TranslationTokenizers::open(directory));
+      set_recurrent(config);
       start_.fill = [directory](const Layout& layout, float* values) {
         load_by_name(directory, layout, values);
       };
     } else {
       const auto halves = std::make_shared<const Halves>(Halves::open(directory));
+      start_.tokenizers.emplace(TranslationTokenizers::open(directory));
       const training::TransformerNetwork* network = set_transformer(directory, halves->config);
       start_.fill = [halves, network](const Layout& layout, float* values) {
         network->load(*halves->encoder, *halves->decoder, layout, values);
       };
     }
-    start_.tokenizers.emplace(TranslationTokenizers::open(directory));
     start_.files = files_of(directory);
     start_.files.emplace_back("config.json",
                               edit_config(path, {{"dtype", "\"float32\""}, {"torch_dtype", ""}}));
@@ -159,6 +161,7 @@ class Starter {
         GenerationConfig::open(directory, decoder.max_tokens(), decoder.vocab_size).start;
     plan.target.label_smoothing = static_cast<float>(options_.label_smoothing);
     plan.target.teacher_forcing = options_.teacher_forcing;
+    plan.target.unknown = start_.tokenizers->target.unk_id();
     plan.dropout = options_.dropout
                        ? training::DropoutRates::all(*options_.dropout)
                        : training::DropoutRates::of(decoder, training::Objective::masked_lm);
@@ -180,6 +183,7 @@ class Starter {
     plan.dropout = options_.dropout.value_or(0);
     plan.label_smoothing = options_.label_smoothing;
     plan.teacher_forcing = options_.teacher_forcing;
+    plan.unknown = start_.tokenizers->target.unk_id();
     start_.max_tokens = max_length();
     start_.text = fmt::format("{}, layers {}, hidden size {}, attention {}", cell_word(config.cell),
                               config.num_layers, config.hidden_size,

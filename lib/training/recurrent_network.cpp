@@ -80,7 +80,7 @@ class RecurrentLane : public Lane {
       : config_(config),
         training_(training),
         plan_{config.decoder_start_token_id, static_cast<float>(training.label_smoothing),
-              training.teacher_forcing},
+              training.teacher_forcing, training.unknown},
         weights_(config, layout, values),
         gradient_(config, layout, gradient),
         encoder_({config.cell, config.embedding_size, config.encoder_hidden_size(),

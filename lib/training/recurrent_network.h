@@ -15,6 +15,7 @@ struct RecurrentTraining {
   /// The probability that the decoder reads the true word; else it reads the word that it finds
   /// likeliest itself (scheduled sampling, Bengio et al. 2015).
   double teacher_forcing = 1;
+  int32_t unknown = -1;  ///< as in TargetPlan
 };
 
 /// A pair of recurrent nets that learns: the encoder reads the source, its last state is the

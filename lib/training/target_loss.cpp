@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -55,7 +56,9 @@ Tally TargetLoss::learn(const LinearWeights& output, ConstMatrix hidden, const P
     const auto last = first + static_cast<std::ptrdiff_t>(target.length(s));
     const auto right = static_cast<size_t>(std::count(first, last, uint8_t{1}));
     tally.tokens_right += right;
-    tally.sequences_right += right == target.length(s);
+    const auto ids = std::span(target.input_ids).subspan(target.begin(s), target.length(s));
+    const bool known = std::find(ids.begin(), ids.end(), plan.unknown) == ids.end();
+    tally.sequences_right += known && right == target.length(s);
   }
   tally.tokens = tally.labelled = static_cast<double>(target.tokens());
   return tally;

@@ -16,6 +16,7 @@ struct TargetPlan {
   /// The probability that the decoder reads the target's own last token. Otherwise it reads the
   /// token that it would have written there itself: scheduled sampling (Bengio et al. 2015).
   double teacher_forcing = 1;
+  int32_t unknown = -1;  ///< the unknown token: no target with it is right as a whole
 };
 
 /// What the decoder reads before each token of the targets: `start`, then all of a target but its
@@ -37,7 +38,8 @@ class TargetLoss {
   /// `gradient` (not to a bias without data) and writes d_hidden [T, H]. `output` is [V, H].
   ///
   /// In the tally, tokens are those of targets; sequences_right counts targets of which each token
-  /// is the most probable one: exactly those that greedy decoding writes as they are.
+  /// is the most probable one, and none is the unknown one: exactly those that greedy decoding
+  /// writes as they are.
   Tally learn(const LinearWeights& output, ConstMatrix hidden, const PackedBatch& target,
               const TargetPlan& plan, const Pass& pass, const LinearWeights& gradient,
               Matrix d_hidden);
