@@ -108,6 +108,11 @@ int main(int argc, char** argv) {
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
 
   return tools::run(app, argc, argv, [&] {
+    for (const char* size : {"--layers", "--lstm-size", "--lstm-layers"}) {
+      if (!options.bilstm && app.get_option(size)->count() > 0) {
+        throw Error(Error::Kind::usage, size, "wants --net bilstm");
+      }
+    }
     settle(options);
     return training.train(options.finetune, finetune);
   });

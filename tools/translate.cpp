@@ -77,6 +77,11 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
+    for (const char* shown : {"--layers", "--heads"}) {
+      if (!options.translate.looks() && app.get_option(shown)->count() > 0) {
+        throw Error(Error::Kind::usage, shown, "wants --align or --trace");
+      }
+    }
     const auto model = models.open_seq2seq();
     const TranslationTokenizers tokenizers = models.open_translation_tokenizers();
     settle_heads(options, *model);
