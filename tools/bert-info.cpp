@@ -4,6 +4,7 @@
 #include "common/run.h"
 #include "inspect/bert_info.h"
 #include "inspect/static_info.h"
+#include "model/seq2seq_config.h"
 
 using namespace bert;
 
@@ -27,8 +28,8 @@ int check(const std::vector<std::string>& names) {
   return status == 0 && errors > 0 ? 1 : status;
 }
 
-[[noreturn]] void refuse_layers(const std::string& directory) {
-  throw Error(Error::Kind::unsupported, directory, "static vectors have no layers to show");
+[[noreturn]] void refuse(const std::string& directory, const char* why) {
+  throw Error(Error::Kind::unsupported, directory, why);
 }
 
 }  // namespace
@@ -68,8 +69,18 @@ int main(int argc, char** argv) {
     } else {
       const std::string directory = resolve_model(name);
       if (const auto files = StaticFiles::find(directory)) {
-        if (parameters || shapes || tree) refuse_layers(directory);
+        if (parameters || shapes || tree) {
+          refuse(directory, "static vectors have no layers to show");
+        }
         write_static_summary(directory, *files, rows);
+        tools::print(rows.bytes());
+        return 0;
+      }
+      if (seq2seq_kind(directory)) {
+        if (shapes || tree) {
+          refuse(directory, "models that translate are shown by summary and --params only");
+        }
+        (parameters ? write_seq2seq_parameters : write_seq2seq_summary)(directory, rows);
         tools::print(rows.bytes());
         return 0;
       }

@@ -14,9 +14,13 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/model_dir.h"
+#include "checkpoint/tensor_files.h"
+#include "io/json.h"
 #include "io/mapped_file.h"
 #include "io/safetensors.h"
+#include "model/recurrent_config.h"
 #include "model/schema.h"
+#include "model/seq2seq_config.h"
 #include "ops/arithmetic.h"
 #include "ops/blas.h"
 #include "tokenizer/tokenizer.h"
@@ -36,8 +40,8 @@ std::string joined(std::span<const std::string> words) {
   return words.empty() ? "none" : printable(fmt::format("{}", fmt::join(words, " ")), 1000);
 }
 
-/// What `weights` hold of parameters: model order first, then heads in file order. Buffers of
-/// integers and second names of one matrix (a tied decoder in a pickle) are none.
+/// What `weights` hold of parameters: with a config model order first, then heads in file order.
+/// Buffers of integers and second names of one matrix (a tied decoder in a pickle) are none.
 struct StoredParameter {
   std::string name;  // as the file spells it
   std::string canonical;
@@ -45,7 +49,7 @@ struct StoredParameter {
   uint64_t count = 0;
 };
 
-std::vector<StoredParameter> stored_parameters(const Weights& weights, const Config& config) {
+std::vector<StoredParameter> stored_parameters(const Weights& weights, const Config* config) {
   std::vector<StoredParameter> list;
   std::set<std::pair<const std::byte*, size_t>> seen;
   const auto add = [&](const TensorView& tensor) {
@@ -55,8 +59,10 @@ std::vector<StoredParameter> stored_parameters(const Weights& weights, const Con
     }
     list.push_back({tensor.name, weights.canonical(tensor), tensor.shape, tensor.elements()});
   };
-  for (const TensorSpec& parameter : encoder_tensors(config)) {
-    if (const TensorView* tensor = weights.find(parameter.name)) add(*tensor);
+  if (config) {
+    for (const TensorSpec& parameter : encoder_tensors(*config)) {
+      if (const TensorView* tensor = weights.find(parameter.name)) add(*tensor);
+    }
   }
   for (const TensorView* tensor : weights.tensors()) add(*tensor);
   return list;
@@ -64,7 +70,7 @@ std::vector<StoredParameter> stored_parameters(const Weights& weights, const Con
 
 /// With weights what they hold, without what the config describes.
 std::vector<StoredParameter> parameters_of(const ModelFiles& model) {
-  if (model.weights) return stored_parameters(*model.weights, model.config);
+  if (model.weights) return stored_parameters(*model.weights, &model.config);
   std::vector<StoredParameter> list;
   for (const TensorSpec& parameter : encoder_tensors(model.config)) {
     list.push_back({parameter.name, parameter.name, parameter.shape, parameter.count()});
@@ -199,8 +205,9 @@ void write_summary(const ModelFiles& model, Rows& rows) {
   write_modules(model.directory, rows);
 }
 
-void write_parameters(const ModelFiles& model, Rows& rows) {
-  const auto parameters = parameters_of(model);
+namespace {
+
+void write_list(std::span<const StoredParameter> parameters, Rows& rows) {
   for (const StoredParameter& parameter : parameters) {
     rows.field(printable(parameter.name, 200))
         .field(shape_text(parameter.shape))
@@ -209,6 +216,69 @@ void write_parameters(const ModelFiles& model, Rows& rows) {
   }
   rows.field("total").field("-").field(total(parameters));
   rows.end();
+}
+
+/// The sizes of a half of a Transformer.
+void write_half(const std::string& half, const Config& config, Rows& rows) {
+  row(rows, half + "_type", config.family->model_type);
+  row(rows, half + "_layers", config.num_hidden_layers);
+  row(rows, half + "_hidden_size", config.hidden_size);
+  row(rows, half + "_attention_heads", config.num_attention_heads);
+  row(rows, half + "_intermediate_size", config.intermediate_size);
+  row(rows, half + "_vocab_size", config.vocab_size);
+  row(rows, half + "_max_position_embeddings", config.max_position_embeddings);
+}
+
+void write_recurrent(const RecurrentConfig& config, Rows& rows) {
+  row(rows, "cell", cell_word(config.cell));
+  row(rows, "attention", recurrent_attention_word(config.attention));
+  row(rows, "layers", config.num_layers);
+  row(rows, "bidirectional", config.bidirectional ? "true" : "false");
+  row(rows, "hidden_size", config.hidden_size);
+  row(rows, "embedding_size", config.embedding_size);
+  row(rows, "vocab_size", config.vocab_size);
+}
+
+/// All tensors of a model that translates, under the names of its files. They borrow from `files`.
+Weights all_tensors(const TensorFiles& files) {
+  Config untied;
+  untied.tie_word_embeddings = false;
+  return Weights::of(files.tensors, untied, files.path);
+}
+
+}  // namespace
+
+void write_parameters(const ModelFiles& model, Rows& rows) {
+  write_list(parameters_of(model), rows);
+}
+
+void write_seq2seq_summary(const std::string& directory, Rows& rows) {
+  row(rows, "model", printable(directory, 0));
+  const JsonDocument document = JsonDocument::open(directory + "/config.json");
+  row(rows, "model_type", document.root().find("model_type")->as_string());
+  if (RecurrentConfig::is(document.root())) {
+    write_recurrent(RecurrentConfig::open(directory), rows);
+  } else {
+    const Seq2SeqConfig config = Seq2SeqConfig::open(directory);
+    write_half("encoder", config.encoder, rows);
+    write_half("decoder", config.decoder, rows);
+  }
+  if (!Weights::present(directory)) {
+    row(rows, "weights", "none");
+    return;
+  }
+  const TensorFiles files = open_tensor_files(directory);
+  const Weights weights = all_tensors(files);
+  const uint64_t parameters = total(stored_parameters(weights, nullptr));
+  row(rows, "parameters", parameters);
+  row(rows, "parameters_rounded", rounded(parameters));
+  row(rows, "weights", printable(files.path, 0));
+  row(rows, "dtype", dtypes_of(weights));
+}
+
+void write_seq2seq_parameters(const std::string& directory, Rows& rows) {
+  const TensorFiles files = open_tensor_files(directory);
+  write_list(stored_parameters(all_tensors(files), nullptr), rows);
 }
 
 void write_cpu(Rows& rows) {

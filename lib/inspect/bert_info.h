@@ -30,6 +30,10 @@ BERT_API void write_summary(const ModelFiles& model, Rows& rows);
 /// tensor shape count; the last row is the total. Without weights, the encoder the config
 /// describes.
 BERT_API void write_parameters(const ModelFiles& model, Rows& rows);
+/// As write_summary and write_parameters, of a model that translates (model/seq2seq_config.h). The
+/// parameters are those of its files. Throws Error as these do when they are opened.
+BERT_API void write_seq2seq_summary(const std::string& directory, Rows& rows);
+BERT_API void write_seq2seq_parameters(const std::string& directory, Rows& rows);
 /// step shape elements parameters: what one text of `tokens` tokens goes through. Throws
 /// Error(usage) if the model has no such position.
 BERT_API void write_shapes(const Config& config, size_t tokens, Rows& rows);
