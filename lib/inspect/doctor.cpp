@@ -20,11 +20,13 @@
 #include "heads/token_classification.h"
 #include "inspect/bert_info.h"
 #include "inspect/findings.h"
+#include "inspect/seq2seq_doctor.h"
 #include "inspect/static_info.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/names.h"
 #include "model/schema.h"
+#include "model/seq2seq_config.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {
@@ -36,6 +38,14 @@ std::optional<StaticFiles> static_files_or_none(const std::string& directory) {
     return StaticFiles::find(directory);
   } catch (const Error&) {
     return std::nullopt;
+  }
+}
+
+bool translates(const std::string& directory) {
+  try {
+    return seq2seq_kind(directory).has_value();
+  } catch (const Error&) {
+    return false;
   }
 }
 
@@ -380,6 +390,7 @@ size_t check_model(const std::string& directory, Rows& rows, std::string_view na
   if (const auto files = static_files_or_none(directory)) {
     return check_static_model(directory, *files, rows, name);
   }
+  if (translates(directory)) return check_seq2seq_model(directory, rows, name);
   return Doctor(directory, rows, name).run();
 }
 

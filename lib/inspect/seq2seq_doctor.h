@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "io/rows.h"
+
+namespace bert {
+
+/// check_model (bert_info.h) of a directory whose model translates (model/seq2seq_config.h).
+size_t check_seq2seq_model(const std::string& directory, Rows& rows, std::string_view name);
+
+}  // namespace bert
