@@ -60,6 +60,10 @@ int open_unnamed(const std::string& directory) {
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path) : path_(resolve_link(path)) {
+  struct stat there;
+  if (stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    throw Error(Error::Kind::cannot_create, path, "cannot create: is there, but no regular file");
+  }
   temporary_ = temporary_name(path_);
   fd_ = open_unnamed(parent_of(path_));
   unnamed_ = fd_ >= 0;

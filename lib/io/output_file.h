@@ -14,7 +14,8 @@ namespace bert {
 /// A file that appears whole or not at all. It is written in its directory under another name,
 /// synced to the disk and then renamed; then the directory is synced. On systems that can do so,
 /// the file has no name before that, so a killed process leaves nothing. The umask gives its mode.
-/// If the path is a symbolic link, the link stays and its target is replaced.
+/// If the path is a symbolic link, the link stays and its target is replaced. Only a regular file
+/// is replaced, never a device, a pipe or a directory.
 ///
 /// Throws Error (cannot_create, permission, io); the destructor removes what was not committed.
 class BERT_API OutputFile {

@@ -142,6 +142,18 @@ TEST_CASE("OutputFile: pieces of any size come out in order, and nothing before 
   CHECK(file.content() == written);
 }
 
+TEST_CASE("OutputFile: replaces no pipe, no device and no directory") {
+  const test::TemporaryFile pipe("");
+  REQUIRE(unlink(pipe.path().c_str()) == 0);
+  REQUIRE(mkfifo(pipe.path().c_str(), 0600) == 0);
+  for (const std::string& path : {pipe.path(), std::string("/dev/null"), std::string("/")}) {
+    CAPTURE(path);
+    Error::Kind kind{};
+    thrown([&] { OutputFile file(path); }, &kind);
+    CHECK(kind == Error::Kind::cannot_create);
+  }
+}
+
 TEST_CASE("Json: values") {
   const JsonDocument document = JsonDocument::parse(
       R"({"a": [1, -2, 3.5, 18446744073709551615, true, null], "b": {"c": "x\u00e9\u0000y"}})",
