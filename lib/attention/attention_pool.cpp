@@ -149,14 +149,7 @@ void AttentionPool::pack_values(Team& team) {
   });
 }
 
-std::string AttentionPool::queries_fit() const {
-  for (const char* name : {"W_q", "W", "W1"}) {
-    if (!parameters_.has(name)) continue;
-    const std::string_view why = name[1] == '_' ? "" : " and the keys";
-    return fmt::format("{} of {}{}", name, names_.parameters, why);
-  }
-  return parameters_.has("W_k") ? "W_k of " + names_.parameters : names_.keys;
-}
+std::string AttentionPool::queries_fit() const { return bert::queries_fit(parameters_, names_); }
 
 ConstMatrix AttentionPool::project_queries(ConstMatrix queries, size_t first,
                                            Scratch& scratch) const {
@@ -213,14 +206,18 @@ size_t AttentionPool::seen(size_t query) const {
   return form_.causal ? std::min(query + 1, rows_) : rows_;
 }
 
-/// Scores become weights; those of keys that are not seen 0.
+/// Scores become weights; those of keys that are not seen 0. Scores that are all too far below 0
+/// for a float say nothing of the keys: then the weights are NaN.
 void AttentionPool::normalise(size_t first, Matrix scores) const {
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
   for (size_t i = 0; i < scores.rows; ++i) {
     float* const row = scores.row(i);
     const size_t keys = seen(first + i);
-    if (form_.leave_one_out && first + i < keys) row[first + i] = kHidden;
+    const bool hides = form_.leave_one_out && first + i < keys;
+    if (hides) row[first + i] = kHidden;
+    const bool lost = keys > (hides ? 1u : 0u) && *std::max_element(row, row + keys) == kHidden;
     softmax({row, keys});
+    if (lost) std::fill(row, row + keys, std::numeric_limits<float>::quiet_NaN());
     std::fill(row + keys, row + scores.stride, 0.f);
   }
 }

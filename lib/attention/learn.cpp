@@ -276,12 +276,12 @@ void check_fit(const std::vector<std::string>& fit, const PoolForm& form) {
   }
 }
 
-void check_sizes(const LearnData& data, const PoolSizes& sizes, const PoolNames& names,
-                 const std::string& targets) {
+void check_sizes(const LearnData& data, const PoolParameters& parameters, const PoolSizes& sizes,
+                 const PoolNames& names, const std::string& targets) {
   if (sizes.queries != data.queries.cols) {
     throw Error(Error::Kind::data, names.queries,
-                fmt::format("found {} columns, wants {}, as {} has", data.queries.cols,
-                            sizes.queries, names.keys));
+                fmt::format("{}, wants {}, as {}", found_columns(data.queries.cols), sizes.queries,
+                            queries_fit(parameters, names)));
   }
   if (data.targets.rows != data.queries.rows) {
     throw Error(Error::Kind::data, targets,
@@ -290,7 +290,7 @@ void check_sizes(const LearnData& data, const PoolSizes& sizes, const PoolNames&
   }
   if (data.targets.cols != sizes.output) {
     throw Error(Error::Kind::data, targets,
-                fmt::format("found {} columns, wants {}, the output of {}", data.targets.cols,
+                fmt::format("{}, wants {}, the output of {}", found_columns(data.targets.cols),
                             sizes.output, names.values));
   }
 }
@@ -306,7 +306,7 @@ LearnResult learn_attention(const LearnData& data, const LearnOptions& options,
   result.parameters = Start(data, options).make(fit);
   const auto sizes =
       PoolSizes::of(options.form, result.parameters, data.keys.cols, data.values.cols, names);
-  check_sizes(data, sizes, names, targets_name);
+  check_sizes(data, result.parameters, sizes, names, targets_name);
   Objective objective(data, options.form, result.parameters, fit);
   Minimiser minimiser(objective);
   result.count = objective.point().size();

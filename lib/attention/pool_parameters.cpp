@@ -158,7 +158,7 @@ size_t project(const PoolTensor* tensor, const std::string& file, size_t size,
                const PoolNames& names) {
   if (!tensor) return size;
   if (tensor->cols == size) return tensor->rows;
-  refuse(file, fmt::format("found {} columns, wants {}, as {} has", size, tensor->cols,
+  refuse(file, fmt::format("{}, wants {}, as {} has", found_columns(size), tensor->cols,
                            name_of(*tensor, names)));
 }
 
@@ -190,6 +190,19 @@ void check_heads(size_t heads, const char* what, size_t size) {
 
 }  // namespace
 
+std::string queries_fit(const PoolParameters& parameters, const PoolNames& names) {
+  for (const char* name : {"W_q", "W", "W1"}) {
+    if (!parameters.has(name)) continue;
+    const std::string_view why = name[1] == '_' ? "" : " and the keys";
+    return fmt::format("{} of {}{}", name, names.parameters, why);
+  }
+  return parameters.has("W_k") ? "W_k of " + names.parameters : names.keys;
+}
+
+std::string found_columns(size_t count) {
+  return fmt::format("found {} column{}", count, count == 1 ? "" : "s");
+}
+
 PoolSizes PoolSizes::of(const PoolForm& form, const PoolParameters& parameters, size_t key_size,
                         size_t value_size, const PoolNames& names) {
   check_names(form, parameters, names);
@@ -199,9 +212,9 @@ PoolSizes PoolSizes::of(const PoolForm& form, const PoolParameters& parameters, 
   const PoolTensor* joint = parameters.find(form.score == Score::concat ? "W" : "W1");
   if (joint) {
     if (joint->cols <= key_size) {
-      refuse(names.keys, fmt::format("found {} columns, wants fewer than the {} of {}, which are "
+      refuse(names.keys, fmt::format("{}, wants fewer than the {} of {}, which are "
                                      "those of query and key",
-                                     key_size, joint->cols, name_of(*joint, names)));
+                                     found_columns(key_size), joint->cols, name_of(*joint, names)));
     }
     sizes.queries = joint->cols - key_size;
     sizes.hidden = joint->rows;

@@ -92,6 +92,11 @@ struct PoolNames {
   std::string queries, keys, values, parameters;
 };
 
+/// What the columns of queries must fit, for messages.
+std::string queries_fit(const PoolParameters& parameters, const PoolNames& names);
+/// "found 2 columns", for messages.
+std::string found_columns(size_t count);
+
 /// The sizes of one attention.
 struct PoolSizes {
   size_t queries = 0, keys = 0, values = 0;  ///< Dq, Dk, Dv: columns as they come in

@@ -29,6 +29,37 @@ bool is_file_of_lines(const std::string& path) {
          !begins_as_npy(path);
 }
 
+/// Whether both paths are there and lead to one file.
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat first, second;
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+using Input = std::pair<const char*, std::string>;  ///< what it is, and its path
+
+/// All files of numbers that are named.
+std::vector<Input> inputs_of(const PoolOptions& options) {
+  std::vector<Input> inputs = {
+      {"keys", options.keys}, {"values", options.values}, {"targets", options.learn}};
+  for (const std::string& file : options.queries) inputs.emplace_back("queries", file);
+  return inputs;
+}
+
+/// Standard input can be read once only.
+void refuse_second_reading(const std::vector<Input>& inputs) {
+  const char* reader = nullptr;
+  for (const auto& [what, path] : inputs) {
+    if (path != "-") continue;
+    if (reader && std::string_view(reader) != what) {
+      throw Error(
+          Error::Kind::usage, "-",
+          fmt::format("standard input holds the {}, so it cannot hold the {}", reader, what));
+    }
+    reader = what;
+  }
+}
+
 }  // namespace
 
 PoolTask::PoolTask(PoolOptions options) : options_(std::move(options)) {
@@ -87,6 +118,7 @@ PoolParameters PoolTask::open_parameters(const std::string& path) {
 }
 
 void PoolTask::check() const {
+  refuse_second_reading(inputs_of(options_));
   if (options_.width && form_.score != Score::gauss) {
     throw Error::of_field("width", "wants the score 'gauss'");
   }
@@ -106,7 +138,8 @@ void PoolTask::check() const {
 /// stream.
 void PoolTask::find_queries() {
   std::vector<std::string>& files = options_.queries;
-  const bool taken = options_.keys == "-" || options_.values == "-";  // standard input
+  const bool taken =  // standard input
+      options_.keys == "-" || options_.values == "-" || options_.learn == "-";
   if (files.empty() && (taken || nothing_to_read())) {
     if (!is_file_of_lines(options_.keys)) {
       queries_ = {&keys_};
@@ -126,6 +159,12 @@ void PoolTask::find_queries() {
 PoolParameters PoolTask::learn(PoolParameters start) {
   if (queries_.size() > 1) throw Error::of_field("learn", "wants the queries in one file");
   const NumberFile targets = NumberFile::open(options_.learn, options_.lines);
+  for (const auto& [what, path] : inputs_of(options_)) {
+    if (same_file(path, options_.params)) {
+      throw Error::of_field(
+          "params", fmt::format("{} holds the {}, which it would replace", options_.params, what));
+    }
+  }
   std::optional<OutputFile> file;  // opened before the work, which may take long
   if (!options_.params.empty()) file.emplace(options_.params);
   LearnOptions learning;
@@ -193,8 +232,8 @@ Counts PoolTask::write(const PoolRowOptions& rows,
     const size_t wanted = pool_->sizes().queries;
     if (file->cols() != wanted) {
       throw Error(Error::Kind::data, file->path(),
-                  fmt::format("found {} column{}, wants {}, as {}", file->cols(),
-                              plural(file->cols()), wanted, pool_->queries_fit()));
+                  fmt::format("{}, wants {}, as {}", found_columns(file->cols()), wanted,
+                              pool_->queries_fit()));
     }
     counts += run_queries(*pool_, rows, file->matrix(), first, options_.lines.threads, out);
     first += file->rows();
