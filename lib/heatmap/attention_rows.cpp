@@ -22,8 +22,9 @@ uint64_t number(const Record& line, std::string_view field, const char* name) {
 }
 
 float weight(const Record& line, std::string_view field) {
-  const auto found = to_number<float>(field);
-  if (found && std::isfinite(*found) && *found >= 0) return *found;
+  const auto found = to_number<double>(field);  // also what is nearly 0 and no float
+  const auto value = static_cast<float>(found.value_or(-1));
+  if (std::isfinite(value) && value >= 0) return value;
   line.fail(Error::Kind::data,
             fmt::format("weight: found '{}', wants a number from 0 up", printable(field)));
 }

@@ -31,7 +31,8 @@ TerminalColors terminal_colors() {
 size_t terminal_width() {
   struct winsize size {};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return to_number<size_t>(variable("COLUMNS")).value_or(80);
+  const size_t columns = to_number<size_t>(variable("COLUMNS")).value_or(0);
+  return columns > 0 ? columns : 80;
 }
 
 }  // namespace bert::tools
