@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "heads/pooling.h"
+#include "model/names.h"
 #include "ops/kernels.h"
 
 namespace bert {
@@ -29,6 +30,15 @@ Normalization normalization_of(const Config& config) {
   return sigmoid ? Normalization::sigmoid : Normalization::softmax;
 }
 
+/// Whether the head in use has tensors of attentive pooling. Those of the directory's own
+/// classifier are not those of a named head, which has another classifier.
+bool has_attentive_tensors(const Weights& weights) {
+  const TensorView* attentive = weights.find(Role::pooling_classifier);
+  const TensorView* plain = weights.find(Role::classifier_output);
+  if (!plain) plain = weights.find(Role::classifier);
+  return attentive && !(plain && head_name(plain->name) != head_name(attentive->name));
+}
+
 }  // namespace
 
 Classifier Classifier::open(const Model& model) {
@@ -45,7 +55,7 @@ Classifier Classifier::open(const Model& model) {
     c.output_ = weights.linear(config, Role::pooling_classifier, Precision::f32);
     return c;
   }
-  if (weights.find(Role::pooling_classifier)) {
+  if (has_attentive_tensors(weights)) {
     throw Error(Error::Kind::data, config.path,
                 "bertutils_pooling is missing, wants the sizes of the attentive pooling that the "
                 "weights have");
