@@ -311,6 +311,12 @@ LearnResult learn_attention(const LearnData& data, const LearnOptions& options,
   Minimiser minimiser(objective);
   result.count = objective.point().size();
   result.before = minimiser.value();
+  if (!std::isfinite(result.before)) {
+    throw Error(
+        Error::Kind::data, targets_name,
+        "the mean squared error of the outputs at the start is no finite number: the scores "
+        "or the targets are too large");
+  }
   // Ends when ten steps together lower the error by less than a millionth.
   double checked = result.before;
   while (result.steps < options.max_steps && minimiser.step()) {

@@ -39,7 +39,8 @@ struct LearnData {
 ///
 /// A matrix starts near the identity, so that learning begins close to attention without
 /// parameters; width begins at 1. Throws as PoolSizes::of, and Error(data) if the number of
-/// targets does not fit, Error(usage) for a name that the score does not have.
+/// targets does not fit or the error at the start is not finite, Error(usage) for a name that the
+/// score does not have.
 BERT_API LearnResult learn_attention(const LearnData& data, const LearnOptions& options,
                                      const PoolNames& names, const std::string& targets_name);
 
