@@ -125,7 +125,7 @@ model_of() {
 count=0
 example() { # WHERE NAME COMMAND: it works and does something
   local where=$1 command=$3 limit=60 follows=no status program
-  for program in mlr sqlite3 duckdb numpy; do # not among the packages of README.md
+  for program in mlr sqlite3 duckdb numpy less; do # not among the packages of README.md
     grep -qw -- "$program" <<<"$command" || continue
     { [ "$program" = numpy ] && python3 -c 'import numpy' 2>/dev/null; } || command -v "$program" >/dev/null || {
       echo "not run, $program is not installed: $where: '$command'"
