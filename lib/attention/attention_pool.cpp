@@ -49,7 +49,7 @@ ConstMatrix prepare(ConstMatrix x, const Sinusoids* positions, size_t first, con
                     Buffer& sum, Buffer& projected, LinearScratch& scratch) {
   if (positions) {
     const Matrix own = sum.matrix(x.rows, x.cols);
-    for (size_t i = 0; i < x.rows; ++i) std::copy_n(x.row(i), x.cols, own.row(i));
+    copy(x, own);
     positions->add(first, own);
     x = own;
   }
@@ -245,7 +245,7 @@ void AttentionPool::sum(size_t head, ConstMatrix weights, size_t seen, Matrix mi
 
 void AttentionPool::finish(ConstMatrix mixed, Matrix out, Scratch& scratch) const {
   if (output_) return output_(mixed, out, Activation::none, scratch.linear);
-  for (size_t i = 0; i < mixed.rows; ++i) std::copy_n(mixed.row(i), mixed.cols, out.row(i));
+  copy(mixed, out);
 }
 
 /// The products of weights and values of one query, [m, B / heads].

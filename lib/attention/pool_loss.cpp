@@ -19,7 +19,7 @@ constexpr size_t kBlock = 64;
 
 ConstMatrix with_positions(ConstMatrix x, Buffer& own) {
   const Matrix placed = own.matrix(x.rows, x.cols);
-  for (size_t i = 0; i < x.rows; ++i) std::copy_n(x.row(i), x.cols, placed.row(i));
+  copy(x, placed);
   Sinusoids(x.cols, SinusoidOrder::interleaved).add(0, placed);
   return placed;
 }

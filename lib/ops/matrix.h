@@ -49,6 +49,11 @@ inline Matrix columns(Matrix m, size_t begin, size_t count) {
   return {m.data + begin, m.rows, count, m.stride};
 }
 
+/// Copies all rows; both have the same shape.
+inline void copy(ConstMatrix from, Matrix to) {
+  for (size_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.cols, to.row(i));
+}
+
 /// Memory aligned to 64 bytes, not initialised. It grows and never shrinks; growing loses the
 /// content. One per thread and purpose. Throws std::bad_alloc.
 class Buffer {

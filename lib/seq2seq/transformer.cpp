@@ -127,7 +127,7 @@ void Transformer::State::check_token(int32_t id, size_t place) const {
 
 void Transformer::State::finish(ConstMatrix hidden, Matrix out, LinearScratch& scratch) const {
   if (transform) return transform(hidden, out, scratch);
-  for (size_t t = 0; t < hidden.rows; ++t) std::copy_n(hidden.row(t), hidden.cols, out.row(t));
+  copy(hidden, out);
 }
 
 /// Hypotheses whose keys and values are cached.

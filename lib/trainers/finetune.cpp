@@ -140,8 +140,7 @@ class Finetuning {
     const auto refuse = [](const char* field, double value, const char* wanted) {
       throw Error::of_field(field, fmt::format("found {}, wants {}", value, wanted));
     };
-    const double rate = options_.learner.optimizer.learning_rate;
-    if (!(rate > 0 && std::isfinite(rate))) refuse("learning_rate", rate, "a number above 0");
+    options_.check_learning_rate();
     if (!(options_.hop_penalty >= 0 && std::isfinite(options_.hop_penalty))) {
       refuse("hop_penalty", options_.hop_penalty, "a number from 0 up");
     }

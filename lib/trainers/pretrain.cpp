@@ -328,10 +328,7 @@ class Pretraining {
   }
 
   void check() const {
-    const double rate = options_.learner.optimizer.learning_rate;
-    if (!(rate > 0 && std::isfinite(rate))) {
-      throw Error::of_field("learning_rate", fmt::format("found {}, wants a number above 0", rate));
-    }
+    options_.check_learning_rate();
     if (options_.model.empty() && (options_.config.empty() || options_.vocab.empty())) {
       throw Error::of_field(
           "model", "wants a model directory, or `config` and `vocab` to begin from scratch");

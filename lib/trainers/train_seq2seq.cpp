@@ -78,8 +78,7 @@ class Seq2SeqTraining {
     const auto refuse = [](const char* field, double value, const char* wanted) {
       throw Error::of_field(field, fmt::format("found {}, wants {}", value, wanted));
     };
-    const double rate = options_.learner.optimizer.learning_rate;
-    if (!(rate > 0 && std::isfinite(rate))) refuse("learning_rate", rate, "a number above 0");
+    options_.check_learning_rate();
     if (!(options_.teacher_forcing >= 0 && options_.teacher_forcing <= 1)) {
       refuse("teacher_forcing", options_.teacher_forcing, "a number from 0 to 1");
     }

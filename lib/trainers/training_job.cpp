@@ -7,10 +7,17 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
 
 namespace bert {
+
+void TrainingJob::check_learning_rate() const {
+  const double rate = learner.optimizer.learning_rate;
+  if (rate > 0 && std::isfinite(rate)) return;
+  throw Error::of_field("learning_rate", fmt::format("found {}, wants a number above 0", rate));
+}
 
 training::LearnerOptions TrainingJob::learner_options(uint64_t steps) const {
   training::LearnerOptions options = learner;

@@ -34,6 +34,8 @@ struct TrainingJob {
   /// A table about the model that was kept.
   std::function<void(const std::string&)> on_report;
 
+  /// Throws Error (`learning_rate`) unless the rate is above 0.
+  void check_learning_rate() const;
   /// The learner's options for a run of so many steps.
   training::LearnerOptions learner_options(uint64_t steps) const;
   training::DropoutRates dropout_rates(const Config& config, training::Objective objective) const {

@@ -17,10 +17,6 @@ constexpr size_t kHeadSite = 8;  // site of dropout
 constexpr size_t kDenseSite = 9;
 constexpr size_t kBilstmSite = 10;
 
-void copy(ConstMatrix from, Matrix to) {
-  for (size_t t = 0; t < from.rows; ++t) std::copy_n(from.row(t), from.cols, to.row(t));
-}
-
 void fill(Matrix m, float value) {
   for (size_t t = 0; t < m.rows; ++t) std::fill_n(m.row(t), m.cols, value);
 }

@@ -6,14 +6,30 @@
 #include "ops/kernels.h"
 
 namespace bert::training {
-namespace {
 
-void copy(ConstMatrix from, Matrix to) {
-  for (size_t t = 0; t < from.rows; ++t) std::copy_n(from.row(t), from.cols, to.row(t));
+Matrix SublayerExit::forward(const Weights& w, float norm_eps, const Dropout& drop, ConstMatrix y,
+                             ConstMatrix x, SublayerScratch& scratch) {
+  const size_t tokens = x.rows, h = x.cols;
+  const Matrix sum = sum_.matrix(tokens, h);  // [T, H]
+  linear_forward(w.output, y, sum, scratch.bf16);
+  dropout(drop, sum);
+  add(x, sum);
+  const Matrix output = output_.matrix(tokens, h);  // [T, H]
+  layer_norm_forward(w.norm, norm_eps, sum, output, statistics_.matrix(tokens, 2));
+  return output;
 }
 
-/// Columns [index width, (index + 1) width).
-}  // namespace
+void SublayerExit::backward(const Weights& w, const Dropout& drop, ConstMatrix y, Matrix d,
+                            Matrix dy, const Weights& gradient, SublayerScratch& scratch) {
+  const size_t tokens = d.rows, h = d.cols;
+  // d becomes the gradient of the sum before the norm, which is also that of the residual.
+  layer_norm_backward(w.norm, sum_.matrix(tokens, h), statistics_.matrix(tokens, 2), d,
+                      gradient.norm, d);
+  const Matrix d_dense = scratch.d_dense.matrix(tokens, h);  // [T, H]
+  copy(d, d_dense);
+  dropout(drop, d_dense);
+  linear_backward(w.output, y, d_dense, gradient.output, dy, false, scratch.bf16);
+}
 
 /// Query, key and value, or their gradients, in one matrix of self-attention or in two.
 AttentionSublayer::Views AttentionSublayer::views(const AttentionWeights& weights, Buffer& query,
@@ -41,13 +57,7 @@ Matrix AttentionSublayer::forward(const AttentionWeights& w, const AttentionPlan
   const Matrix context = context_.matrix(tokens, h);  // [T, H]
   attention_forward(plan, q, k, v, context, log_sums_.matrix(plan.num_attention_heads, tokens),
                     scratch.attention);
-  const Matrix sum = sum_.matrix(tokens, h);  // [T, H]
-  linear_forward(w.output, context, sum, scratch.bf16);
-  dropout(drop, sum);
-  add(x, sum);
-  const Matrix output = output_.matrix(tokens, h);  // [T, H]
-  layer_norm_forward(w.norm, norm_eps, sum, output, statistics_.matrix(tokens, 2));
-  return output;
+  return exit_.forward({w.output, w.norm}, norm_eps, drop, context, x, scratch);
 }
 
 void AttentionSublayer::backward(const AttentionWeights& w, const AttentionPlan& plan,
@@ -55,15 +65,10 @@ void AttentionSublayer::backward(const AttentionWeights& w, const AttentionPlan&
                                  Matrix d_states, const AttentionWeights& gradient,
                                  SublayerScratch& scratch, Matrix d_bias) {
   const size_t tokens = d.rows, h = d.cols;
-  // d becomes the gradient of the sum before the norm, which is also that of the residual.
-  layer_norm_backward(w.norm, sum_.matrix(tokens, h), statistics_.matrix(tokens, 2), d,
-                      gradient.norm, d);
-  const Matrix d_dense = scratch.d_dense.matrix(tokens, h);  // [T, H]
-  copy(d, d_dense);
-  dropout(drop, d_dense);
   const ConstMatrix context = context_.matrix(tokens, h);
   const Matrix d_context = scratch.d_context.matrix(tokens, h);  // [T, H]
-  linear_backward(w.output, context, d_dense, gradient.output, d_context, false, scratch.bf16);
+  exit_.backward({w.output, w.norm}, drop, context, d, d_context, {gradient.output, gradient.norm},
+                 scratch);
 
   const auto [q, k, v] = views(w, query_, pairs_, tokens, states.rows, h);
   const auto [dq, dk, dv] = views(w, scratch.d_query, scratch.d_pairs, tokens, states.rows, h);
@@ -81,33 +86,21 @@ void AttentionSublayer::backward(const AttentionWeights& w, const AttentionPlan&
 
 Matrix FeedForwardSublayer::forward(const FeedForwardWeights& w, Activation act, float norm_eps,
                                     const Dropout& drop, ConstMatrix x, SublayerScratch& scratch) {
-  const size_t tokens = x.rows, h = x.cols, i = w.intermediate.weight.rows;
+  const size_t tokens = x.rows, i = w.intermediate.weight.rows;
   const Matrix intermediate = intermediate_.matrix(tokens, i);  // [T, I]
   linear_forward(w.intermediate, x, intermediate, scratch.bf16);
   const Matrix activated = activated_.matrix(tokens, i);  // [T, I]
   activation_forward(act, intermediate, activated);
-  const Matrix sum = sum_.matrix(tokens, h);  // [T, H]
-  linear_forward(w.output, activated, sum, scratch.bf16);
-  dropout(drop, sum);
-  add(x, sum);
-  const Matrix output = output_.matrix(tokens, h);  // [T, H]
-  layer_norm_forward(w.norm, norm_eps, sum, output, statistics_.matrix(tokens, 2));
-  return output;
+  return exit_.forward({w.output, w.norm}, norm_eps, drop, activated, x, scratch);
 }
 
 void FeedForwardSublayer::backward(const FeedForwardWeights& w, Activation act, const Dropout& drop,
                                    ConstMatrix x, Matrix d, const FeedForwardWeights& gradient,
                                    SublayerScratch& scratch) {
-  const size_t tokens = d.rows, h = d.cols, i = w.intermediate.weight.rows;
-  // d becomes the gradient of the sum before the norm, which is also that of the residual.
-  layer_norm_backward(w.norm, sum_.matrix(tokens, h), statistics_.matrix(tokens, 2), d,
-                      gradient.norm, d);
-  const Matrix d_dense = scratch.d_dense.matrix(tokens, h);  // [T, H]
-  copy(d, d_dense);
-  dropout(drop, d_dense);
+  const size_t tokens = d.rows, i = w.intermediate.weight.rows;
   const Matrix d_wide = scratch.d_wide.matrix(tokens, i);  // [T, I]
-  linear_backward(w.output, activated_.matrix(tokens, i), d_dense, gradient.output, d_wide, false,
-                  scratch.bf16);
+  exit_.backward({w.output, w.norm}, drop, activated_.matrix(tokens, i), d, d_wide,
+                 {gradient.output, gradient.norm}, scratch);
   activation_backward(act, intermediate_.matrix(tokens, i), d_wide);
   linear_backward(w.intermediate, x, d_wide, gradient.intermediate, d, true, scratch.bf16);
 }

@@ -33,6 +33,34 @@ struct SublayerScratch {
   Bf16Products* bf16 = nullptr;  ///< computes the products; nullptr: in float
 };
 
+/// How each sublayer ends: norm(x + dropout(W_o y)), where y [T, K] is what the sublayer computed
+/// of x [T, H].
+///
+/// Thread rule: one per thread; forward() keeps what backward() needs.
+class SublayerExit {
+ public:
+  /// The parameters, or their gradients.
+  struct Weights {
+    const LinearWeights& output;  ///< [H, K]
+    const NormWeights& norm;
+  };
+
+  /// [T, H], valid until the next call.
+  Matrix forward(const Weights& weights, float norm_eps, const Dropout& dropout, ConstMatrix y,
+                 ConstMatrix x, SublayerScratch& scratch);
+  /// d [T, H] is the gradient of the output, and becomes that of the residual x. Writes the
+  /// gradient of y to dy, and adds to `gradient`.
+  void backward(const Weights& weights, const Dropout& dropout, ConstMatrix y, Matrix d, Matrix dy,
+                const Weights& gradient, SublayerScratch& scratch);
+  /// The output of the last forward() [T, H].
+  ConstMatrix output(size_t tokens, size_t width) const { return {output_.data(), tokens, width}; }
+
+ private:
+  Buffer sum_;         ///< [T, H] before the norm
+  Buffer statistics_;  ///< [T, 2]
+  Buffer output_;      ///< [T, H]
+};
+
 /// norm(x + dropout(W_o attention(x W_q, s W_k, s W_v)))   (Vaswani et al. 2017, post-norm)
 ///
 /// x [T, H] asks, s [U, H] is asked. In self-attention s is x.
@@ -58,13 +86,11 @@ class AttentionSublayer {
   static Views views(const AttentionWeights& weights, Buffer& query, Buffer& pairs, size_t tokens,
                      size_t states, size_t width);
 
-  Buffer query_;       ///< [T, 3H] of self-attention, else [T, H]
-  Buffer pairs_;       ///< [U, 2H], unless self-attention
-  Buffer log_sums_;    ///< [A, T]
-  Buffer context_;     ///< [T, H]
-  Buffer sum_;         ///< [T, H] before the norm
-  Buffer statistics_;  ///< [T, 2]
-  Buffer output_;      ///< [T, H]
+  Buffer query_;     ///< [T, 3H] of self-attention, else [T, H]
+  Buffer pairs_;     ///< [U, 2H], unless self-attention
+  Buffer log_sums_;  ///< [A, T]
+  Buffer context_;   ///< [T, H]
+  SublayerExit exit_;
 };
 
 /// norm(x + dropout(W_o act(W_i x)))
@@ -79,14 +105,12 @@ class FeedForwardSublayer {
                 ConstMatrix x, Matrix d, const FeedForwardWeights& gradient,
                 SublayerScratch& scratch);
   /// The output of the last forward() [T, H].
-  ConstMatrix output(size_t tokens, size_t width) const { return {output_.data(), tokens, width}; }
+  ConstMatrix output(size_t tokens, size_t width) const { return exit_.output(tokens, width); }
 
  private:
   Buffer intermediate_;  ///< [T, I] before the activation
   Buffer activated_;     ///< [T, I]
-  Buffer sum_;           ///< [T, H] before the norm
-  Buffer statistics_;    ///< [T, 2]
-  Buffer output_;        ///< [T, H]
+  SublayerExit exit_;
 };
 
 }  // namespace bert::training
