@@ -1,10 +1,9 @@
 // qa - find the answer to a question in a text. See man/qa.1.
 #include "tasks/qa.h"
 
-#include <unistd.h>
-
 #include "common/options.h"
 #include "common/run.h"
+#include "common/search.h"
 
 using namespace bert;
 
@@ -46,27 +45,6 @@ void add(tools::Command& app, Options& o) {
       ->excludes(o.question);
 }
 
-/// Writes the answers of all records, best first. Returns 0, or 1 if there is no answer.
-int search(tools::RowOptions& rows, AnswerRanking& ranking,
-           const std::function<std::unique_ptr<Worker>()>& make_worker) {
-  rows.stream().texts = 1;
-  rows.stream().output_names = {"file", "record", "score", "start", "end", "answer"};
-  const auto write = [&] {
-    Rows answers(rows.stream().terminator);
-    ranking.write(answers, rows.json());
-    write_all(STDOUT_FILENO, answers.bytes());
-  };
-  try {
-    const int status = rows.run(make_worker);
-    const bool found = !ranking.empty();
-    write();
-    return status != 0 || found ? status : 1;
-  } catch (const Error&) {
-    write();  // answers of the records before the bad record
-    throw;
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -105,7 +83,11 @@ int main(int argc, char** argv) {
     const auto make_worker = [&] {
       return std::make_unique<QaWorker>(tokenizer, model, head, qa, task);
     };
-    if (searching) return search(rows, ranking, make_worker);
+    if (searching) {
+      rows.stream().texts = 1;
+      rows.stream().output_names = {"file", "record", "score", "start", "end", "answer"};
+      return tools::search(rows, ranking, make_worker);
+    }
     rows.stream().output_names = {"answer", "score", "start", "end"};
     const int status = rows.run(make_worker);
     if (qa.metrics) tools::print_report(metrics.report());

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
-#include <tuple>
 
 #include "base/error.h"
 #include "io/json.h"
@@ -12,28 +10,9 @@
 #include "tokenizer/windows.h"
 
 namespace bert {
-namespace {
-
-bool better(const AnswerRanking::Entry& a, const AnswerRanking::Entry& b) {
-  return std::tuple(-a.score, a.number) < std::tuple(-b.score, b.number);
-}
-
-}  // namespace
-
-void AnswerRanking::add(Entry entry) {
-  const std::lock_guard lock(mutex_);
-  if (entries_.size() == capacity_) {
-    if (!better(entry, entries_.front())) return;
-    std::pop_heap(entries_.begin(), entries_.end(), better);
-    entries_.pop_back();
-  }
-  entries_.push_back(std::move(entry));
-  std::push_heap(entries_.begin(), entries_.end(), better);
-}
 
 void AnswerRanking::write(Rows& rows, bool json) {
-  std::sort(entries_.begin(), entries_.end(), better);
-  for (const Entry& e : entries_) {
+  for (const FoundAnswer& e : sorted()) {
     if (!json) {
       rows.field(e.file).field(e.record).number(e.score).field(e.start).field(e.end).field(
           e.answer);

@@ -1,39 +1,31 @@
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "metrics/answer_metrics.h"
 #include "tasks/answers.h"
+#include "tasks/ranking.h"
 #include "tasks/task.h"
 
 namespace bert {
 
-/// The best answers of a search over many records.
-///
-/// Thread rule: add() may be called from many threads; what is kept does not depend on the order.
-class BERT_API AnswerRanking {
- public:
-  struct Entry {
-    std::string file;
-    uint64_t number = 0;  ///< of the record, over all files
-    uint64_t record = 0;  ///< within its file
-    double score = 0;
-    size_t start = 0, end = 0;
-    std::string answer;
-  };
-  explicit AnswerRanking(size_t capacity) : capacity_(capacity) {}
-  void add(Entry entry);
-  /// One row per entry, best first: file record score start end answer.
-  void write(Rows& rows, bool json);
-  bool empty() const { return entries_.empty(); }
+/// The best answer of a record that a search read.
+struct FoundAnswer {
+  std::string file;
+  uint64_t number = 0;  ///< of the record, over all files
+  uint64_t record = 0;  ///< within its file
+  double score = 0;
+  size_t start = 0, end = 0;
+  std::string answer;
+};
 
- private:
-  std::mutex mutex_;
-  size_t capacity_;
-  std::vector<Entry> entries_;  ///< a heap, the worst on top
+class BERT_API AnswerRanking : public Ranking<FoundAnswer> {
+ public:
+  using Ranking::Ranking;
+  /// One row per answer, best first: file record score start end answer.
+  void write(Rows& rows, bool json);
 };
 
 struct QaOptions {

@@ -105,7 +105,7 @@ data=$work/.local/share/bert/models
 mkdir -p "$data" "$work/example"
 cp -r tests/man/files/. "$work/example/"
 for pair in bert-base-uncased=tiny-bert bert-base-cased=tiny-bert my-bert=tiny-bert my-classifier=tiny-classifier \
-  my-qa=tiny-qa my-sentence-model=st-mean my-tagger=tiny-ner sentiment=tiny-classifier \
+  my-qa=tiny-qa my-cross-encoder=tiny-cross-encoder my-sentence-model=st-mean my-tagger=tiny-ner sentiment=tiny-classifier \
   all-MiniLM-L6-v2=st-mean; do
   ln -s "$root/tests/golden/${pair#*=}" "$data/${pair%=*}"
 done

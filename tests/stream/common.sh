@@ -21,10 +21,11 @@ declare -A arguments=(
   [nsp-score]="-m $models/tiny-bert"
   [classify]="-m $models/tiny-classifier"
   [qa]="-m $models/tiny-qa"
+  [rank]="-m $models/tiny-cross-encoder"
   [ner]="-m $models/tiny-ner --inline"
   [translate]="-m $models/bert2bert --max-new-tokens 6"
 )
-for tool in tokenize embed mlm-fill mlm-mask mlm-score nsp-score classify qa ner translate; do
+for tool in tokenize embed mlm-fill mlm-mask mlm-score nsp-score classify qa rank ner translate; do
   [ -x "$bin/$tool" ] && tools+=("$tool")
 done
 [ ${#tools[@]} -ge 2 ] || { echo "no tools in $bin"; exit 1; }

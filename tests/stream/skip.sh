@@ -21,7 +21,7 @@ sed '3s/cat/c\xfft/; 77s/^/\xc3\t/; 301s/dogs/\xe2\x82/' "$work/in" >"$work/byte
 for t in "${tools[@]}"; do
   fields=2 annotator=
   case $t in
-    nsp-score | qa) fields=1,2 annotator=1 ;;
+    nsp-score | qa | rank) fields=1,2 annotator=1 ;;
     mlm-score | classify | ner) annotator=1 ;;
   esac
   tool "$t" -f $fields "$work/good" >"$work/rows" 2>/dev/null

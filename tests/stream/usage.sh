@@ -41,7 +41,7 @@ for t in "${tools[@]}"; do
 
   # Record 3 has too few fields: the rows before it are out, the message has its number.
   fields=2
-  case $t in nsp-score | qa) fields=1,2 ;; esac
+  case $t in nsp-score | qa | rank) fields=1,2 ;; esac
   printf 'a\tb\nc\td\ne\nf\tg\n' | tool "$t" -f $fields >"$work/out" 2>"$work/err"
   expect "$t short record: status" $? 65
   expect "$t short record: message" "$(cat "$work/err")" "$t: -: record 3: found 1 field, wants at least 2"
@@ -52,7 +52,7 @@ for t in "${tools[@]}"; do
   printf 'x\ttext\tb\n1\tthe [MASK]\tran\n' >"$work/a"
   printf 'b\ttext\ndogs\tthe cat\n' >"$work/b"
   fields=text
-  case $t in nsp-score | qa) fields=text,b ;; esac
+  case $t in nsp-score | qa | rank) fields=text,b ;; esac
   tool "$t" --header -n -o -f $fields "$work/a" "$work/b" >"$work/out" 2>"$work/err"
   expect "$t --header -n: status" "$? $(cat "$work/err")" "0 "
   expect "$t --header -n: numbers" "$(cut -f 1 "$work/out" | tr '\n' ' ')" "record 1 2 "
@@ -72,15 +72,15 @@ for t in "${tools[@]}"; do
 
   # The line last, byte for byte, whatever is in it.
   keep=--keep
-  case $t in mlm-score | nsp-score | classify | qa | ner) keep=-n ;; esac
+  case $t in mlm-score | nsp-score | classify | qa | rank | ner) keep=-n ;; esac
   printf '\xff\xfe bad\tx\xc3\n\e[31m\x01 red\t\\ "q" \xe2\x80\xa8 z\r\n' >"$work/odd"
   tool "$t" $keep "$work/odd" 2>"$work/err" >"$work/rows"
   expect "$t odd bytes: status" $? 0
   expect "$t odd bytes: told" "$(head -1 "$work/err" | cut -d ' ' -f 1-6)" "$t: 1 of 2 records had"
   awk -F '\t' -v OFS='\t' '{ print $(NF - 1), $NF }' "$work/rows" >"$work/out"
   equal "$t $keep odd bytes" "$work/out" "$work/odd"
-  tool "$t" -q "$work/odd" 2>"$work/err" >/dev/null || [ "$t" = qa ] # whose -q is the question
-  [ "$t" = qa ] || expect "$t -q" "$(cat "$work/err")" ""
+  tool "$t" -q "$work/odd" 2>"$work/err" >/dev/null || [[ $t = qa || $t = rank ]] # whose -q is the question
+  [[ $t = qa || $t = rank ]] || expect "$t -q" "$(cat "$work/err")" ""
   tool "$t" --strict "$work/odd" 2>"$work/err" >"$work/out"
   expect "$t --strict: status" $? 65
   expect "$t --strict: message" "$(cat "$work/err")" "$t: $work/odd: record 1: is not UTF-8"

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/export.h"
+#include "io/rows.h"
+
+namespace bert {
+
+/// The best entries of a search over many records, in memory that does not grow with them. An Entry
+/// has a `score` and the `number` of its record over all files; equal scores stand in the order of
+/// their records.
+///
+/// Thread rule: add() may be called from many threads; what is kept does not depend on the order.
+template <typename Entry>
+class Ranking {
+ public:
+  explicit Ranking(size_t capacity) : capacity_(capacity) {}
+
+  /// The score is a number, not NaN.
+  void add(Entry entry) {
+    const std::lock_guard lock(mutex_);
+    if (entries_.size() == capacity_) {
+      if (!better(entry, entries_.front())) return;
+      std::pop_heap(entries_.begin(), entries_.end(), better);
+      entries_.pop_back();
+    }
+    entries_.push_back(std::move(entry));
+    std::push_heap(entries_.begin(), entries_.end(), better);
+  }
+  bool empty() const { return entries_.empty(); }
+
+ protected:
+  /// Best first.
+  const std::vector<Entry>& sorted() {
+    std::sort(entries_.begin(), entries_.end(), better);
+    return entries_;
+  }
+
+ private:
+  static bool better(const Entry& a, const Entry& b) {
+    return std::tuple(-a.score, a.number) < std::tuple(-b.score, b.number);
+  }
+
+  std::mutex mutex_;
+  size_t capacity_;
+  std::vector<Entry> entries_;  ///< a heap, the worst on top; once sorted, complete
+};
+
+/// A text that a search found.
+struct FoundText {
+  std::string file;
+  uint64_t number = 0;  ///< of the record, over all files
+  uint64_t record = 0;  ///< within its file
+  double score = 0;
+  std::string text;
+};
+
+class BERT_API TextRanking : public Ranking<FoundText> {
+ public:
+  using Ranking::Ranking;
+  /// One row per text, best first: file record score text.
+  void write(Rows& rows, bool json);
+};
+
+}  // namespace bert

@@ -1,0 +1,68 @@
+// rank - score texts by how well they answer a query. See man/rank.1.
+#include "tasks/rank.h"
+
+#include "common/options.h"
+#include "common/run.h"
+#include "common/search.h"
+
+using namespace bert;
+
+namespace {
+
+struct Options {
+  RankOptions rank;
+  size_t top_k = 10;
+  bool sigmoid = false, logits = false;
+  CLI::Option* query = nullptr;
+};
+
+void add(tools::Command& app, Options& o) {
+  o.query = app.add(
+      {"-q,--query", "score every record for this query and rank them", tools::text("TEXT")},
+      o.rank.query);
+  o.query->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
+  app.add(
+         {"-k,--top-k", "with -q: the K best records (default: 10)", tools::whole(1, 1 << 20, "K")},
+         o.top_k)
+      ->needs(o.query);
+  app.add({"--threshold", "with -q: only records with at least this score", tools::real()},
+          o.rank.threshold)
+      ->needs(o.query);
+  auto sigmoid = app.add({"--sigmoid", "put the scores through a sigmoid"}, o.sigmoid);
+  app.add({"--logits", "write the model's raw scores"}, o.logits)->excludes(sigmoid);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tools::Command app{"Score texts by how well they answer a query."};
+  app.footer("rank -m ms-marco-MiniLM-L6-v2 -q 'who sat?' text.txt");
+  // -q is the query, as the pattern is of grep -e.
+  tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2, "--quiet");
+  tools::ModelOptions models(app, Overflow::cut);
+  Options options;
+  add(app, options);
+
+  return tools::run(app, argc, argv, [&] {
+    const Tokenizer tokenizer = models.open_tokenizer();
+    const Model model = models.open_model(HeadKind::classify);
+    const Classifier head = Classifier::open(model);
+    const bool sigmoid = options.sigmoid || (saves_sigmoid(model) && !options.logits);
+    const bool searching = options.query->count() > 0;
+    TaskOptions task;
+    models.fill(task, tokenizer, model, 2);
+    rows.fill(task, {searching ? tools::RowShape::Per::none : tools::RowShape::Per::one});
+
+    TextRanking ranking(options.top_k);
+    if (searching) options.rank.ranking = &ranking;
+    const auto make_worker = [&] {
+      return std::make_unique<CrossEncoderWorker>(tokenizer, model, head, sigmoid, options.rank,
+                                                  task);
+    };
+    rows.stream().output_names = {"score"};
+    if (!searching) return rows.run(make_worker);
+    rows.stream().texts = 1;
+    rows.stream().output_names = {"file", "record", "score", "text"};
+    return tools::search(rows, ranking, make_worker);
+  });
+}
