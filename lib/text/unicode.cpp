@@ -93,6 +93,20 @@ size_t count_code_points(std::string_view text) {
   return n;
 }
 
+char32_t char_before(std::string_view text, size_t i) {
+  size_t begin = i - 1;
+  while (begin > 0 && i - begin < 4 && (text[begin] & 0xC0) == 0x80) --begin;
+  return decode_utf8(text, begin).code_point;
+}
+
+bool is_unspaced(char32_t c) {
+  const auto in = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
+  return (char_class(c) & kCharCjk) || in(0x0E00, 0x0EFF) ||  // Chinese; Thai and Lao
+         in(0x1000, 0x109F) || in(0x1780, 0x17FF) ||          // Burmese, Khmer
+         in(0x3005, 0x3007) || in(0x3040, 0x30FF) ||          // iteration mark; kana
+         in(0x3100, 0x312F) || in(0x31F0, 0x31FF) || in(0xFF66, 0xFF9F);
+}
+
 void include_marks(std::string_view text, size_t& begin, size_t& end) {
   const auto is_mark = [&](size_t i) {
     return char_class(decode_utf8(text, i).code_point) & (kCharMark | kCharCombining);

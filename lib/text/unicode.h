@@ -82,6 +82,13 @@ size_t encode_utf8(char32_t c, char* out);
 /// The number of code points of `text`; each maximal invalid part counts as one.
 size_t count_code_points(std::string_view text);
 
+/// The character before text[i], i > 0, where a character begins or the text ends.
+char32_t char_before(std::string_view text, size_t i);
+
+/// Letters of scripts that write no blanks between words: Chinese, Japanese, Thai, Lao, Khmer,
+/// Burmese.
+bool is_unspaced(char32_t c);
+
 /// Widens [begin, end) of `text` by the combining marks after it and, if it begins with a mark, by
 /// the letter before that mark.
 void include_marks(std::string_view text, size_t& begin, size_t& end);

@@ -14,15 +14,6 @@ namespace {
 constexpr size_t kLongestEntry = 1000;  // bytes: time per character of a text is bounded by it
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 
-/// Letters of scripts that write no blanks between words.
-bool is_unspaced(char32_t c) {
-  const auto in = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
-  return (char_class(c) & kCharCjk) || in(0x0E00, 0x0EFF) ||  // Chinese; Thai and Lao
-         in(0x1000, 0x109F) || in(0x1780, 0x17FF) ||          // Myanmar, Khmer
-         in(0x3005, 0x3007) || in(0x3040, 0x30FF) ||          // iteration mark; kana
-         in(0x3100, 0x312F) || in(0x31F0, 0x31FF) || in(0xFF66, 0xFF9F);
-}
-
 /// Letters and digits that a word of several is made of.
 bool is_letter(char32_t c) {
   return (char_class(c) & (kCharLetter | kCharNumber | kCharAnyMark)) && !is_unspaced(c);
@@ -32,21 +23,14 @@ bool separates(char32_t c) {
   return (char_class(c) & kCharWhite) || c < 0x20 || (c >= 0x7F && c < 0xA0);
 }
 
-/// The character before text[i], i > 0, which begins one.
-char32_t before(std::string_view text, size_t i) {
-  size_t begin = i - 1;
-  while (begin > 0 && i - begin < 4 && (text[begin] & 0xC0) == 0x80) --begin;
-  return decode_utf8(text, begin).code_point;
-}
-
 /// Whether a word may end before text[i].
 bool is_border(std::string_view text, size_t i) {
   if (i == 0 || i == text.size()) return true;
   constexpr char32_t kJoiner = 0x200D;  // of emoji
   const char32_t next = decode_utf8(text, i).code_point;
   if ((char_class(next) & kCharAnyMark) || next == kJoiner) return false;  // of the one before it
-  if (before(text, i) == kJoiner) return separates(next);
-  return !is_letter(next) || !is_letter(before(text, i));
+  if (char_before(text, i) == kJoiner) return separates(next);
+  return !is_letter(next) || !is_letter(char_before(text, i));
 }
 
 std::string_view trimmed(std::string_view line) {

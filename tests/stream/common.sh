@@ -14,6 +14,7 @@ failures=0 checks=0
 tools=()
 declare -A arguments=(
   [tokenize]="-m $models/tiny-bert"
+  [chunk]="-m $models/tiny-bert --spans"
   [embed]="-m $models/st-mean"
   [mlm-fill]="-m $models/tiny-bert"
   [mlm-mask]="-m $models/tiny-bert --seed 1"
@@ -25,7 +26,7 @@ declare -A arguments=(
   [ner]="-m $models/tiny-ner --inline"
   [translate]="-m $models/bert2bert --max-new-tokens 6"
 )
-for tool in tokenize embed mlm-fill mlm-mask mlm-score nsp-score classify qa rank ner translate; do
+for tool in tokenize chunk embed mlm-fill mlm-mask mlm-score nsp-score classify qa rank ner translate; do
   [ -x "$bin/$tool" ] && tools+=("$tool")
 done
 [ ${#tools[@]} -ge 2 ] || { echo "no tools in $bin"; exit 1; }

@@ -22,7 +22,7 @@ for t in "${tools[@]}"; do
   fields=2 annotator=
   case $t in
     nsp-score | qa | rank) fields=1,2 annotator=1 ;;
-    mlm-score | classify | ner) annotator=1 ;;
+    mlm-score | classify | ner | chunk) annotator=1 ;;
   esac
   tool "$t" -f $fields "$work/good" >"$work/rows" 2>/dev/null
   columns=$(head -1 "$work/rows" | awk -F '\t' -v more="${annotator:+2}" '{ print NF - more }')

@@ -63,6 +63,12 @@ void add_model(Command& app, std::string& name, const std::string& description) 
 ModelOptions::ModelOptions(Command& app, Overflow default_overflow, Use use)
     : overflow_(default_overflow) {
   add_model(app, model_);
+  app.add({"--strict", use == Use::whole_texts
+                           ? "fail on invalid UTF-8 and on texts of mostly unknown tokens"
+                           : "fail on a cut text, invalid UTF-8 or a value that is not a number"},
+          strict_);
+  app.add({"--literal", "read special tokens in the text as plain text"}, literal_);
+  if (use == Use::whole_texts) return;
   app.add(
       {"--head", "which of the model's named heads (default: the first that fits)", text("NAME")},
       head_);
@@ -80,9 +86,6 @@ ModelOptions::ModelOptions(Command& app, Overflow default_overflow, Use use)
       {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}});
   app.add({"--stride", "tokens that two windows share (default: 128, or half a window)", whole()},
           stride_);
-  app.add({"--strict", "fail on a cut text, invalid UTF-8 or a value that is not a number"},
-          strict_);
-  app.add({"--literal", "read special tokens in the text as plain text"}, literal_);
   app.add<std::optional<Precision>>(
          {"--dtype", "precision of the matrix products (default: the model's)"}, precision_,
          {{"auto", std::nullopt},

@@ -26,10 +26,11 @@ void add_model(Command& app, std::string& name,
 
 /// The common options of all tools that read a model: -m --model, --head, --max-seq-length,
 /// --overflow, --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap, and of those
-/// that run its layers --ablate
+/// that run its layers --ablate; of those that only tokenize texts of any length, -m --model,
+/// --strict, --literal
 class ModelOptions {
  public:
-  enum class Use { tokenizer, layers };
+  enum class Use { whole_texts, tokenizer, layers };
   ModelOptions(Command& app, Overflow default_overflow, Use use = Use::layers);
 
   /// The model directory that -m, $BERT_MODEL or the default names.
