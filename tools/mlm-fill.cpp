@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     FillSummary sum;
     for (const FillSummary& part : summaries) sum += part;
     const std::string told = sum.text(measured, rows.counts());
-    if (!told.empty()) tools::notice(told);
+    if (!told.empty() && !tools::within_memo()) tools::notice(told);
     return status;
   });
 }

@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     });
     ScoreSummary sum;
     for (const ScoreSummary& part : summaries) sum += part;
-    report(sum, options);
+    if (!tools::within_memo()) report(sum, options);
     return status;
   });
 }

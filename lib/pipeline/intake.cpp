@@ -10,6 +10,8 @@ namespace {
 void clear(Job& job) {
   job.records.clear();
   job.left_out.clear();
+  job.bad.clear();
+  job.failed = 0;
   job.counts = {};
   job.rows.clear();
   job.error = nullptr;
@@ -47,6 +49,7 @@ void Intake::take_lines(Job& job) {
                   .number_in_file = chunk.first_in_file + i - (options_.header ? 1 : 0),
                   .file = chunk.file,
                   .crlf = options_.terminator == '\n'};
+    if (options_.place) options_.place(record);
     if (i == 0 && options_.header && chunk.first_of_file()) {
       columns_.read_header(record);
       take_header(record, job.rows);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/record_reader.h"
@@ -25,8 +26,11 @@ struct Job {
   Chunk chunk;
   std::vector<Record> records;
   std::vector<LeftOut> left_out;  ///< records that the intake leaves out, in order
-  Counts counts;                  ///< of all records that are left out
-  std::string before;             ///< with `adjacent`: the text of the record before the first
+  /// Number and message of each bad record that is left out, in order.
+  std::vector<std::pair<uint64_t, std::string>> bad;
+  uint64_t failed = 0;  ///< number of the record that ended the run in a worker; 0: none
+  Counts counts;        ///< of all records that are left out
+  std::string before;   ///< with `adjacent`: the text of the record before the first
   Rows rows;
   std::exception_ptr error;
   bool done = false;

@@ -130,7 +130,10 @@ class Streamer {
     } catch (const Error& error) {
       job.rows.truncate(mark);
       if (records.size() == 1) {
-        if (!options_.skip_bad || error.kind() != Error::Kind::data) throw;
+        if (!options_.skip_bad || error.kind() != Error::Kind::data) {
+          job.failed = records[0].number;
+          throw;
+        }
         leave_out(records[0], error, false, job);
         return;
       }
@@ -144,9 +147,10 @@ class Streamer {
     if (options_.write_place) options_.write_place(record, error, job.rows);
     if (blank) {
       ++job.counts.blank;
-    } else if (job.counts.bad++ == 0) {
-      job.counts.first_bad = error.what();
+      return;
     }
+    if (job.counts.bad++ == 0) job.counts.first_bad = error.what();
+    if (options_.write_job) job.bad.emplace_back(record.number, error.what());
   }
 
   /// Runs the only chunk there is: one worker, with all threads as its team.
@@ -230,7 +234,9 @@ class Streamer {
 
   void write(Job& job) {
     if (job.error) job.rows.drop_unfinished();
-    if (options_.write) {
+    if (options_.write_job) {
+      options_.write_job(job);
+    } else if (options_.write) {
       if (!job.rows.bytes().empty()) options_.write(job.rows.bytes());
     } else {
       write_all(options_.output_fd, job.rows.bytes());

@@ -12,6 +12,8 @@
 
 namespace bert {
 
+struct Job;
+
 /// How input is cut into records and fields, and how records are run.
 struct StreamOptions {
   std::vector<std::string> files;  ///< empty: stdin; "-": stdin
@@ -46,6 +48,11 @@ struct StreamOptions {
   int output_fd = 1;
   /// If set, gets the rows instead of output_fd; never called from two threads at once.
   std::function<void(std::string_view rows)> write;
+  /// The same with the records of the rows: see intake.h.
+  std::function<void(const Job& job)> write_job;
+  /// Called with each line, headers too, before its fields are chosen. It may cut the begin of the
+  /// line and change the numbers and the file.
+  std::function<void(Record& record)> place;
   /// Called after a chunk is written, with the records and bytes read so far.
   std::function<void(uint64_t records, uint64_t bytes)> progress;
   /// Called with the error of a file that cannot be opened; the run goes on with the other files.

@@ -114,7 +114,7 @@ ln -s "$root/tests/golden/st-mean" "$work/example/all-MiniLM-L6-v2"
 ln -s "$root/tests/golden/marian" "$work/example/marian"
 model_of() {
   case $1 in
-    classify | bert-tsv) echo my-classifier ;;
+    classify | bert-tsv | memo) echo my-classifier ;;
     ner) echo my-tagger ;;
     embed) echo my-sentence-model ;;
     bert-tools) echo bert-base-uncased ;;

@@ -23,6 +23,9 @@ off_t place() {
 
 NpyOutput::NpyOutput(size_t rows, size_t columns)
     : rows_(rows), columns_(columns), begin_(place()) {
+  if (within_memo()) {
+    throw Error(Error::Kind::usage, "--format npy", "begins with a header, wants f32 within memo");
+  }
   if (begin_ < 0 && rows_ == 0) {
     throw Error(Error::Kind::usage, "--format npy",
                 "wants --rows N: the number of rows cannot be written later into a pipe or an "

@@ -305,6 +305,9 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
       .same_rows();
   app.add({"--meta", "begin with a '#' line: version, hashes of the model, options"}, meta_)
       .same_rows();
+  app.add({"--memo", "talk to memo over standard input and output"}, [] { set_within_memo(); })
+      .same_rows()
+      ->group("");
   app.add({quiet, "write only errors to stderr"}, [] { set_quiet(true); }).same_rows();
   app.add({"-v,--verbose", "report the speed on stderr"}, verbose_).same_rows();
   stream_.jobs = allowed_cpus();
@@ -359,7 +362,7 @@ void RowOptions::split_fields() {
 
 /// "mlm-fill (bertutils) 0.2.0 config.json=0123456789abcdef ... kernels=avx2 dtype=int8
 /// products=int8 --seed=12345": all that decides the rows, and nothing else.
-std::string RowOptions::meta() const {
+std::string RowOptions::meta(const std::set<std::string>& left_out) const {
   std::string line = app_.get_name() + " (bertutils) " BERT_VERSION;
   const CLI::Option* model = no_model_ ? nullptr : app_.get_option_no_throw("--model");
   std::vector<FileHash> files;
@@ -378,6 +381,7 @@ std::string RowOptions::meta() const {
     const Declaration* declaration = app_.declaration(option);
     if (!declaration || !declaration->changes_rows || option->get_positional()) continue;
     const std::string name = option->get_single_name();
+    if (left_out.contains(name)) continue;
     if (declaration->value.kind == Value::Kind::flag) {
       if (option->count() > 0) line += " --" + name;
     } else if (option->count() > 0) {
@@ -389,9 +393,6 @@ std::string RowOptions::meta() const {
   return line;
 }
 
-namespace {
-
-/// Refuses an input file that is also the output: it would grow while it is read and never end.
 void refuse_output(const std::vector<std::string>& files) {
   struct stat output {};
   if (fstat(STDOUT_FILENO, &output) != 0 || !S_ISREG(output.st_mode) || output.st_size == 0) return;
@@ -403,8 +404,6 @@ void refuse_output(const std::vector<std::string>& files) {
     }
   }
 }
-
-}  // namespace
 
 /// Writes the row of a record that is left out: empty results, with the number and the line if rows
 /// have them.
@@ -433,10 +432,7 @@ void RowOptions::report_left_out(int& status) const {
     notice(fmt::format("{} blank record{} at the end {} skipped", counts_.blank,
                        counts_.blank == 1 ? "" : "s", counts_.blank == 1 ? "was" : "were"));
   }
-  if (counts_.bad == 0) return;
-  complain(fmt::format("skipped {} of {} records; the first: {}", counts_.bad, counts_.records,
-                       counts_.first_bad));
-  if (status == 0) status = static_cast<int>(Error::Kind::data);
+  report_bad(counts_.bad, counts_.records, counts_.first_bad, status);
 }
 
 void RowOptions::name_columns() {
@@ -446,6 +442,8 @@ void RowOptions::name_columns() {
 }
 
 int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_rows) {
+  if (within_memo())
+    throw Error(Error::Kind::usage, "within memo", "found rows of all records, wants rows of each");
   name_columns();
   if (meta_) print(fmt::format("# {}{}", meta(), nul_ ? '\0' : '\n'));
   if (stream_.header && !stream_.output_names.empty()) {
@@ -463,7 +461,7 @@ int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_r
 
 int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker) {
   split_fields();
-  refuse_output(stream_.files);
+  if (!within_memo()) refuse_output(stream_.files);
   stream_.terminator = nul_ ? '\0' : '\n';
   stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
   name_columns();
@@ -478,14 +476,18 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
     status = static_cast<int>(error.kind());
   };
   Progress progress(progress_, stream_.files);
-  if (progress.shown()) {
+  if (progress.shown() && !within_memo()) {
     stream_.progress = [&](uint64_t records, uint64_t bytes) { progress.update(records, bytes); };
   }
-  if (meta_) print(fmt::format("# {}{}", meta(), stream_.terminator));
+  if (within_memo()) {
+    serve();
+  } else if (meta_) {
+    print(fmt::format("# {}{}", meta(), stream_.terminator));
+  }
   counts_ = bert::stream(stream_, make_worker);
   progress.finish();
   report(counts_, max_length_);
-  report_left_out(status);
+  if (!within_memo()) report_left_out(status);
   if (verbose_) report_speed(counts_, progress.seconds(), stream_.jobs);
   return status;
 }

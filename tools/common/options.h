@@ -3,12 +3,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "common/command.h"
 #include "encoder/model.h"
+#include "memo/served_rows.h"
 #include "pipeline/stream.h"
 #include "seq2seq/decoder.h"
 #include "tasks/static_text.h"
@@ -138,7 +140,10 @@ class RowOptions {
  private:
   void split_fields();
   void name_columns();
-  std::string meta() const;
+  /// `left_out`: options that are not named.
+  std::string meta(const std::set<std::string>& left_out = {}) const;
+  void serve();
+  void refuse_within_memo() const;
   void write_place(const Record& record, const Error& error, Rows& rows) const;
   void report_left_out(int& status) const;
 
@@ -158,10 +163,14 @@ class RowOptions {
   bool progress_ = false;
   bool meta_ = false;
   bool no_model_ = false;
+  std::unique_ptr<ServedRows> served_;  ///< within memo
   bool verbose_ = false;
   Kind kind_;
   std::string default_field_;
   Counts counts_;
 };
+
+/// Refuses an input file that is also the output: it would grow while it is read and never end.
+void refuse_output(const std::vector<std::string>& files);
 
 }  // namespace bert::tools

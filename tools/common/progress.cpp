@@ -89,6 +89,12 @@ void report(const Counts& counts, size_t max_length) {
   if (counts.non_finite > 0 && explain) explain();
 }
 
+void report_bad(uint64_t bad, uint64_t records, const std::string& first_bad, int& status) {
+  if (bad == 0) return;
+  complain(fmt::format("skipped {} of {} records; the first: {}", bad, records, first_bad));
+  if (status == 0) status = static_cast<int>(Error::Kind::data);
+}
+
 void report_speed(const Counts& counts, double seconds, int jobs) {
   notice(fmt::format("{} records in {:.2f} s, {:.0f} records/s, -j {}", counts.records, seconds,
                      static_cast<double>(counts.records) / seconds, jobs));

@@ -22,6 +22,7 @@ namespace {
 
 std::string tool_name = "bert";
 bool quiet_notices = false;
+bool run_by_memo = false;
 const Command* command = nullptr;  // whose options messages name
 
 /// If the parent closed a standard descriptor, opens /dev/null there, in a mode in which its use
@@ -76,6 +77,7 @@ std::string unexpected(const Command& app) {
   std::vector<std::string> names;
   add_long_names(app, names);
   const std::string wrong = extra.substr(0, extra.find('='));
+  if (wrong == "--memo") return "writes no rows of single records, which memo could keep";
   const std::string near = nearest_name(wrong, names);
   return "unknown option '" + printable(wrong) + "'" +
          (near.empty() ? "" : "; did you mean '" + near + "'?");
@@ -209,6 +211,10 @@ void print_report(const std::string& text) {
 void set_quiet(bool quiet) { quiet_notices = quiet; }
 
 bool quiet() { return quiet_notices; }
+
+void set_within_memo() { run_by_memo = true; }
+
+bool within_memo() { return run_by_memo; }
 
 void print(const std::string& text) { write_all(1, text); }
 

@@ -19,6 +19,9 @@ void complain(const std::string& message);
 void notice(const std::string& message);
 /// Writes a text of several lines, such as a table of metrics, to stderr. -q silences it.
 void print_report(const std::string& text);
+/// Whether memo runs this tool.
+void set_within_memo();
+bool within_memo();
 /// -q
 void set_quiet(bool quiet);
 bool quiet();

@@ -1,0 +1,121 @@
+#include "memo/co_process.h"
+
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "base/error.h"
+
+extern char** environ;
+
+namespace bert {
+namespace {
+
+constexpr size_t kReadSize = 64 << 10;
+
+}  // namespace
+
+CoProcess::CoProcess(const std::vector<std::string>& command) : name_(command.at(0)) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw Error::from_errno(name_, "cannot start", errno);
+  }
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const int fd : {0, 1}) posix_spawn_file_actions_adddup2(&actions, ends[1], fd);
+  const int code = posix_spawnp(&pid_, name_.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  fd_ = ends[0];
+  if (code == 0) return;
+  close(fd_);
+  throw Error::from_errno(name_, "cannot start", code);
+}
+
+CoProcess::~CoProcess() {
+  close(fd_);
+  wait();
+}
+
+/// Reads what there is. False if nothing came in time, or the end.
+bool CoProcess::fill(int wait) {
+  pollfd p{fd_, POLLIN, 0};
+  const int ready = poll(&p, 1, wait);
+  if (ready <= 0) return false;
+  bytes_.erase(0, taken_);
+  taken_ = 0;
+  const size_t old = bytes_.size();
+  bytes_.resize(old + kReadSize);
+  const ssize_t n = read(fd_, bytes_.data() + old, kReadSize);
+  const bool again = n < 0 && (errno == EINTR || errno == EAGAIN);
+  bytes_.resize(old + static_cast<size_t>(n > 0 ? n : 0));
+  end_ = n <= 0 && !again;  // a tool that was killed may reset the socket: that is an end, too
+  return n > 0;
+}
+
+std::optional<Greeting> CoProcess::greeting() {
+  Greeting greeting;
+  for (;;) {
+    std::string_view rest = bytes_;
+    if (take_greeting(rest, greeting)) {
+      taken_ = bytes_.size() - rest.size();
+      return greeting;
+    }
+    fill(-1);
+    if (end_) return std::nullopt;
+  }
+}
+
+bool CoProcess::send(std::string_view requests) {
+  while (!requests.empty()) {
+    const ssize_t n = ::send(fd_, requests.data(), requests.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) requests.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+void CoProcess::end_requests() { shutdown(fd_, SHUT_WR); }
+
+CoProcess::Got CoProcess::receive(Reply& reply, int wait) {
+  for (;;) {
+    std::string_view rest = std::string_view(bytes_).substr(taken_);
+    if (take_reply(rest, reply)) {
+      taken_ = bytes_.size() - rest.size();
+      return Got::reply;
+    }
+    if (end_) return Got::end;
+    if (!fill(wait) && !end_) return Got::nothing;
+  }
+}
+
+bool CoProcess::has_ended() const {
+  siginfo_t info{};
+  return pid_ < 0 ||
+         (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+          info.si_pid == pid_);
+}
+
+void CoProcess::stop() const {
+  if (pid_ > 0) kill(pid_, SIGTERM);
+}
+
+int CoProcess::wait() {
+  if (pid_ < 0) return status_;
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return status_;
+}
+
+}  // namespace bert

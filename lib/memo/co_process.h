@@ -1,0 +1,59 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.h"
+#include "memo/protocol.h"
+
+namespace bert {
+
+/// The tool that memo runs, and the socket that is its standard input and output. One thread may
+/// send while another thread receives.
+class BERT_API CoProcess {
+ public:
+  /// Starts `command`: the name of a program, which is looked up in PATH, and its arguments. Throws
+  /// Error(no_input, permission ..) that names it.
+  explicit CoProcess(const std::vector<std::string>& command);
+  /// Ends its input, and waits for it.
+  ~CoProcess();
+  CoProcess(const CoProcess&) = delete;
+  CoProcess& operator=(const CoProcess&) = delete;
+
+  /// The first words of the tool; nullopt if it ended without them.
+  std::optional<Greeting> greeting();
+
+  /// False if the tool reads no more.
+  bool send(std::string_view requests);
+  /// The tool gets no more requests, and ends after the last reply.
+  void end_requests();
+
+  enum class Got { reply, nothing, end };
+  /// The next reply. Waits at most so many milliseconds, or without end if they are negative.
+  Got receive(Reply& reply, int wait);
+
+  /// Whether the tool has ended, by itself or by a signal.
+  bool has_ended() const;
+  /// Ends the tool, whose work nobody wants any more.
+  void stop() const;
+  /// Waits until the tool has ended: its exit status, or 128 and the number of the signal that
+  /// ended it, as a shell has it.
+  int wait();
+
+ private:
+  bool fill(int wait);
+
+  std::string name_;
+  int fd_ = -1;
+  pid_t pid_ = -1;
+  int status_ = 0;
+  bool end_ = false;   ///< nothing more comes
+  std::string bytes_;  ///< received; those from taken_ on are not taken
+  size_t taken_ = 0;
+};
+
+}  // namespace bert

@@ -1,0 +1,115 @@
+#include "memo/protocol.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <vector>
+
+#include "base/parse.h"
+
+namespace bert {
+namespace {
+
+constexpr std::string_view kName = "memo 1";
+constexpr size_t kLongestLine = 200;  // of a greeting or reply, up to its LF
+
+[[noreturn]] void refuse(std::string_view found) {
+  throw Error(Error::Kind::internal, "",
+              fmt::format("found '{}' in what the tool writes, wants replies", printable(found)));
+}
+
+/// Takes a line of `count` numbers and the bytes behind it, of which the last two numbers are the
+/// lengths of two parts.
+bool take(std::string_view& bytes, size_t count, std::vector<uint64_t>& numbers, std::string& first,
+          std::string& second) {
+  const size_t end = bytes.substr(0, kLongestLine).find('\n');
+  if (end == bytes.npos && bytes.size() < kLongestLine) return false;
+  const std::string_view line = bytes.substr(0, end);
+  numbers.clear();
+  for (const std::string_view item : split(line, ' ')) {
+    const auto number = to_number<uint64_t>(item);
+    if (!number) refuse(line);
+    numbers.push_back(*number);
+  }
+  if (numbers.size() != count) refuse(line);
+  const uint64_t sizes[] = {numbers[count - 2], numbers[count - 1]};
+  if (bytes.size() - end - 1 < sizes[0] + sizes[1]) return false;
+  first = bytes.substr(end + 1, sizes[0]);
+  second = bytes.substr(end + 1 + sizes[0], sizes[1]);
+  bytes.remove_prefix(end + 1 + sizes[0] + sizes[1]);
+  return true;
+}
+
+}  // namespace
+
+std::string Greeting::bytes() const {
+  return fmt::format("{} {} {} {} {} {} {}\n{}{}", kName, static_cast<int>(terminator),
+                     static_cast<int>(numbers), static_cast<int>(header),
+                     static_cast<int>(skip_bad), begin.size(), key.size(), begin, key);
+}
+
+bool take_greeting(std::string_view& bytes, Greeting& greeting) {
+  const std::string_view start = bytes.substr(0, kName.size());
+  if (start != kName.substr(0, start.size())) refuse(bytes);
+  if (start.size() < kName.size()) return false;
+  std::string_view rest = bytes.substr(std::min(bytes.size(), kName.size() + 1));
+  std::vector<uint64_t> numbers;
+  if (!take(rest, 6, numbers, greeting.begin, greeting.key)) return false;
+  greeting.terminator = static_cast<char>(numbers[0]);
+  greeting.numbers = static_cast<Greeting::Numbers>(numbers[1]);
+  greeting.header = numbers[2] != 0;
+  greeting.skip_bad = numbers[3] != 0;
+  bytes = rest;
+  return true;
+}
+
+std::string row_begin(Greeting::Numbers numbers, uint64_t number) {
+  switch (numbers) {
+    case Greeting::Numbers::none:
+      return "";
+    case Greeting::Numbers::field:
+      return std::to_string(number);
+    case Greeting::Numbers::json:
+      return "{\"record\":" + std::to_string(number);
+  }
+  return "";
+}
+
+void append_request(std::string& out, const Record& record, char terminator) {
+  out +=
+      fmt::format("{}\t{}\t{}\t", record.number, record.number_in_file, printable(*record.file, 0));
+  out += record.line;
+  out += terminator;
+}
+
+std::string_view take_request(Record& record) {
+  std::string_view line = record.line;
+  const auto number = take_number<uint64_t>(line);
+  const size_t first = line.find('\t');
+  line.remove_prefix(std::min(line.size(), first + 1));
+  const auto in_file = take_number<uint64_t>(line);
+  const size_t second = line.find('\t');
+  const size_t end = second == line.npos ? line.npos : line.find('\t', second + 1);
+  if (!number || first != 0 || !in_file || second != 0 || end == line.npos) {
+    record.fail(Error::Kind::data, "found no request of memo");
+  }
+  record.number = *number;
+  record.number_in_file = *in_file;
+  record.line = line.substr(end + 1);
+  return line.substr(1, end - 1);
+}
+
+void append_reply(std::string& out, const Reply& reply) {
+  out += fmt::format("{} {} {}\n", reply.number, reply.rows.size(), reply.message.size());
+  out += reply.rows;
+  out += reply.message;
+}
+
+bool take_reply(std::string_view& bytes, Reply& reply) {
+  std::vector<uint64_t> numbers;
+  if (!take(bytes, 3, numbers, reply.rows, reply.message)) return false;
+  reply.number = numbers[0];
+  return true;
+}
+
+}  // namespace bert

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/export.h"
+
+struct sqlite3;
+
+namespace bert {
+
+/// Rows that were computed before, in a file of SQLite. It can be looked at with sqlite3:
+///
+///   calls     id key                        what a tool computes: its line of --meta
+///   records   id call hash record rows used   what it has made of a record, and when that was last
+///                                           read (Unix time, to the hour)
+///
+/// New rows are held in memory until save(), which writes them in one transaction. So a process
+/// that is killed at any moment loses what was kept since the last save(), and nothing else.
+/// Several processes may use the file at once. Every member may be called from any thread.
+///
+/// Throws Error that names the file: data (no cache, or damaged), io, permission, try_again
+/// (another process has locked it for a minute).
+class BERT_API MemoStore {
+ public:
+  enum class Mode { create, existing };
+  MemoStore(const std::string& path, Mode mode);
+  ~MemoStore();
+  MemoStore(const MemoStore&) = delete;
+  MemoStore& operator=(const MemoStore&) = delete;
+
+  /// Chooses the key of what find() and keep() are about.
+  void choose(std::string_view key);
+  /// The rows of a record, if they are there. Records are compared byte by byte.
+  std::optional<std::string> find(std::string_view record);
+  void keep(std::string_view record, std::string_view rows);
+  void save();
+  /// Whether something waits for save() for half a second, or is large.
+  bool due() const;
+  bool waits() const;  ///< whether something waits for save()
+
+  struct Call {
+    std::string key;
+    uint64_t records, bytes;  ///< bytes of records and rows
+    uint64_t days;            ///< since the last use of one of them
+  };
+  std::vector<Call> calls();
+  /// Removes what was not used in the last `days` days, and gives its room back to the file system.
+  /// Returns the number of records.
+  uint64_t prune(uint64_t days);
+
+ private:
+  class Statement;
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+
+  [[noreturn]] void fail(int code, std::string_view action) const;
+  void execute(const char* sql);
+  int64_t value(const char* sql);
+  void open(Mode mode);
+  void create();
+  void check();
+  void save_now();
+
+  std::string path_;
+  std::unique_ptr<sqlite3, Close> database_;
+  std::unique_ptr<Statement> find_, insert_, touch_;
+  int64_t call_ = 0;
+  mutable std::mutex mutex_;  ///< guards all of the following, and the statements
+  std::unordered_map<std::string, std::string> unsaved_;  ///< rows by record
+  std::vector<int64_t> used_;                             ///< ids of records that were read
+  size_t bytes_ = 0;                                      ///< of unsaved_
+  int64_t first_unsaved_ = 0;                             ///< milliseconds
+};
+
+}  // namespace bert

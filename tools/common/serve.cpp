@@ -1,0 +1,61 @@
+// The side of a tool that memo runs: RowOptions with --memo.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/options.h"
+#include "common/run.h"
+
+namespace bert::tools {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(Error::Kind::usage, "within memo", what);
+}
+
+}  // namespace
+
+/// Refuses what makes rows of more than one record and the files that --meta has a hash of.
+void RowOptions::refuse_within_memo() const {
+  if (!stream_.files.empty()) {
+    throw Error(Error::Kind::usage, stream_.files[0], "memo reads the files: name it before '--'");
+  }
+  if (stream_.gold) refuse("found true labels, whose report would miss the records that memo has");
+  if (stream_.adjacent) refuse("found rows of two records, wants rows of one");
+  if (stream_.paragraphs) refuse("found records of several lines, wants lines");
+  if (shape_.record == RowShape::Per::none) refuse("found rows of all records, wants rows of each");
+  if (!shape_.number) refuse("found rows without the record's number");
+  for (const std::string& file : deciding_) {
+    struct stat status {};
+    if (!file.empty() && (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode))) {
+      refuse("found '" + printable(file) + "', wants a regular file, since it decides the rows");
+    }
+  }
+}
+
+/// Begins to talk to memo: greets it, and makes the stream take requests and write replies.
+void RowOptions::serve() {
+  refuse_within_memo();
+  Greeting greeting;
+  greeting.terminator = stream_.terminator;
+  greeting.numbers = json_     ? Greeting::Numbers::json
+                     : number_ ? Greeting::Numbers::field
+                               : Greeting::Numbers::none;
+  greeting.header = stream_.header;
+  greeting.skip_bad = stream_.skip_bad;
+  if (meta_) greeting.begin = "# " + meta() + stream_.terminator;
+  greeting.key = meta({"skip-bad"});  // which changes only the rows of bad records
+  ServedRows::Shape shape;
+  shape.numbers = greeting.numbers;
+  shape.several = shape_.record == RowShape::Per::several;
+  shape.header = stream_.header;
+  shape.names = stream_.header && !stream_.output_names.empty();
+  shape.width = shape_.binary_width * sizeof(float);
+  served_ = std::make_unique<ServedRows>(STDOUT_FILENO, shape, [this](const std::string& text) {
+    return app_.with_option_names(text);
+  });
+  stream_.place = [this](Record& record) { served_->place(record); };
+  stream_.write_job = [this](const Job& job) { served_->write(job); };
+  print(greeting.bytes());
+}
+
+}  // namespace bert::tools

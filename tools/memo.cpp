@@ -1,0 +1,119 @@
+// memo - keep the rows of a tool, and compute only what is new. See man/memo.1.
+#include "memo/memo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "common/options.h"
+#include "common/progress.h"
+#include "common/run.h"
+
+using namespace bert;
+
+namespace {
+
+struct Options {
+  std::string cache;
+  MemoOptions memo;
+  std::optional<uint64_t> prune;
+  bool stats = false, progress = false, verbose = false;
+};
+
+void add(tools::Command& app, Options& o) {
+  app.add({"CACHE", "the file that keeps rows; made if it is missing", tools::text("")}, o.cache)
+      ->required();
+  app.add({"FILE", "files of records, before -- TOOL; '-' or none: stdin", tools::text("")},
+          o.memo.files);
+  auto stats = app.add({"--stats", "write what the cache holds"}, o.stats);
+  app.add({"--prune", "remove rows not used in the last N days", tools::whole("N")}, o.prune)
+      ->excludes(stats);
+  app.add({"--progress", "show progress on stderr, also if it is not a terminal"}, o.progress);
+  app.add({"-q,--quiet", "write only errors to stderr"}, [] { tools::set_quiet(true); });
+  app.add({"-v,--verbose", "say on stderr how many rows came from the cache"}, o.verbose);
+}
+
+/// Cuts the command behind "--" off the arguments.
+std::vector<std::string> take_command(int& argc, char** argv) {
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, std::string_view("--"));
+  argc = static_cast<int>(dashes - argv);
+  return {std::min(dashes + 1, end), end};
+}
+
+void write_stats(MemoStore& store) {
+  for (const MemoStore::Call& call : store.calls()) {
+    tools::print(fmt::format("{}\t{}\t{}\t{}\n", call.records, call.bytes, call.days,
+                             printable(call.key, 0)));
+  }
+}
+
+/// The status of a tool that ended; its own message says why, unless a signal ended it.
+int ended(const std::string& tool, int status, bool greeted) {
+  if (status > 128) {
+    tools::complain(
+        fmt::format("{} was ended by signal {} ({})", tool, status - 128, strsignal(status - 128)));
+  } else if (!greeted && status < static_cast<int>(Error::Kind::usage)) {
+    throw Error(Error::Kind::usage, tool, "is no tool that writes rows of each record");
+  }
+  return status;
+}
+
+int report(const Options& o, const Memo& memo, int status) {
+  const MemoCounts& counts = memo.counts();
+  if (o.verbose) {
+    tools::notice(fmt::format("{} of {} records were computed, {} came from {}", counts.computed,
+                              counts.records, counts.records - counts.computed, o.cache));
+  }
+  tools::report_bad(counts.bad, counts.records, counts.first_bad, status);
+  if (!memo.lost()) return status;
+  tools::complain(memo.lost()->what() +
+                  std::string("; all rows are written, but not all are kept"));
+  return status == 0 ? static_cast<int>(memo.lost()->kind()) : status;
+}
+
+int run(Options& o, std::vector<std::string> command) {
+  tools::refuse_output(o.memo.files);
+  MemoStore store(o.cache, MemoStore::Mode::create);
+  tools::refuse_output({o.cache});
+  command.insert(command.begin() + 1, "--memo");
+  std::signal(SIGCHLD, [](int) {});  // wakes a reader that waits, when the tool ends
+  CoProcess tool(command);
+  const auto greeting = tool.greeting();
+  if (!greeting) return ended(command[0], tool.wait(), false);
+  tools::Progress progress(o.progress, o.memo.files);
+  int skipped = 0;
+  o.memo.on_skipped = [&](const Error& error) {
+    tools::complain(error.what());
+    skipped = static_cast<int>(error.kind());
+  };
+  if (progress.shown()) {
+    o.memo.progress = [&](uint64_t records, uint64_t bytes) { progress.update(records, bytes); };
+  }
+  Memo memo(o.memo, *greeting, tool, store);
+  const int status = ended(command[0], memo.run(), true);
+  progress.finish();
+  return report(o, memo, status == 0 ? skipped : status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tools::Command app{"Keep the rows of a tool, and compute only those of new records."};
+  app.footer("memo reviews.memo reviews.txt -- classify -o");
+  Options options;
+  add(app, options);
+  const std::vector<std::string> command = take_command(argc, argv);
+  return tools::run(app, argc, argv, [&] {
+    if (options.stats || options.prune) {
+      MemoStore store(options.cache, MemoStore::Mode::existing);
+      if (options.stats) return write_stats(store), 0;
+      tools::notice(fmt::format("removed {} records", store.prune(*options.prune)));
+      return 0;
+    }
+    if (!command.empty()) return run(options, command);
+    throw Error(Error::Kind::usage, "", "wants a tool: memo CACHE FILE -- TOOL OPTIONS");
+  });
+}
