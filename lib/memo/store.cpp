@@ -18,7 +18,7 @@ namespace {
 constexpr int kApplication = 0x4D454D4F;  // "MEMO"
 constexpr int kVersion = 1;
 constexpr int kPatience = 60000;                    // milliseconds that another process may hold it
-constexpr int64_t kLongestWait = 500;               // milliseconds until save()
+constexpr int64_t kLongestWait = 200;               // milliseconds until save()
 constexpr size_t kMostUnsaved = size_t{16} << 20;   // bytes
 constexpr size_t kMostUsed = 10000;                 // ids
 constexpr size_t kLongest = 900'000'000;            // bytes of rows; SQLite has a limit of 10^9
@@ -28,7 +28,7 @@ constexpr const char* kTables = R"(
   create table calls(id integer primary key, key text not null unique);
   create table records(id integer primary key, call integer not null references calls(id),
                        hash integer not null, record blob not null, rows blob not null,
-                       used integer not null);
+                       rows_hash integer not null, used integer not null);
   create index records_by_hash on records(call, hash);
 )";
 
@@ -37,7 +37,7 @@ int64_t milliseconds() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-int64_t hash_of(std::string_view record) { return static_cast<int64_t>(xxh64(record)); }
+int64_t hash_of(std::string_view bytes) { return static_cast<int64_t>(xxh64(bytes)); }
 
 }  // namespace
 
@@ -106,7 +106,7 @@ void MemoStore::fail(int code, std::string_view action) const {
       say(Error::Kind::data, "is no cache of memo");
       break;
     case SQLITE_CORRUPT:
-      say(Error::Kind::data, fmt::format("is damaged: {}", text));
+      say(Error::Kind::data, "is damaged");
       break;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -139,11 +139,13 @@ int64_t MemoStore::value(const char* sql) {
 
 MemoStore::MemoStore(const std::string& path, Mode mode) : path_(path) {
   open(mode);
-  find_ = std::make_unique<Statement>(
-      *this, "select id, rows, used from records where call = ?1 and hash = ?2 and record = ?3");
+  find_ = std::make_unique<Statement>(*this,
+                                      "select id, rows, rows_hash, used from records where call = "
+                                      "?1 and hash = ?2 and record = ?3");
   insert_ = std::make_unique<Statement>(
       *this,
-      "insert into records(call, hash, record, rows, used) select ?1, ?2, ?3, ?4, ?5 "
+      "insert into records(call, hash, record, rows, rows_hash, used) select ?1, ?2, ?3, ?4, ?5, "
+      "?6 "
       "where not exists (select 1 from records where call = ?1 and hash = ?2 and record = ?3)");
   touch_ = std::make_unique<Statement>(*this, "update records set used = ?2 where id = ?1");
 }
@@ -214,12 +216,14 @@ std::optional<std::string> MemoStore::find(std::string_view record) {
     if (found != unsaved_.end()) return found->second;
   }
   if (!find_->bind(call_, hash_of(record), record).step()) return std::nullopt;
+  const int64_t id = find_->integer(0), rows_hash = find_->integer(2), used = find_->integer(3);
   std::string rows = find_->bytes(1);
-  if (std::time(nullptr) - find_->integer(2) > kHour) {
-    if (used_.empty() && unsaved_.empty()) first_unsaved_ = milliseconds();
-    used_.push_back(find_->integer(0));
-  }
   find_->reset();
+  if (hash_of(rows) != rows_hash) fail(SQLITE_CORRUPT, "");
+  if (std::time(nullptr) - used > kHour) {
+    if (used_.empty() && unsaved_.empty()) first_unsaved_ = milliseconds();
+    used_.push_back(id);
+  }
   return rows;
 }
 
@@ -261,7 +265,9 @@ void MemoStore::save_now() {
   execute("begin immediate");
   const int64_t now = std::time(nullptr);
   for (const auto& [record, rows] : unsaved_) {
-    insert_->bind(call_, hash_of(record), std::string_view(record), std::string_view(rows), now)
+    insert_
+        ->bind(call_, hash_of(record), std::string_view(record), std::string_view(rows),
+               hash_of(rows), now)
         .run();
   }
   for (const int64_t id : used_) touch_->bind(id, now).run();

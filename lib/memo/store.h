@@ -18,9 +18,9 @@ namespace bert {
 
 /// Rows that were computed before, in a file of SQLite. It can be looked at with sqlite3:
 ///
-///   calls     id key                        what a tool computes: its line of --meta
-///   records   id call hash record rows used   what it has made of a record, and when that was last
-///                                           read (Unix time, to the hour)
+///   calls     id key   what a tool computes: its line of --meta
+///   records   id call hash record rows rows_hash used   what it has made of a record, the XXH64 of
+///             both, and when the rows were last used (Unix time, to the hour)
 ///
 /// New rows are held in memory until save(), which writes them in one transaction. So a process
 /// that is killed at any moment loses what was kept since the last save(), and nothing else.
@@ -42,7 +42,7 @@ class BERT_API MemoStore {
   std::optional<std::string> find(std::string_view record);
   void keep(std::string_view record, std::string_view rows);
   void save();
-  /// Whether something waits for save() for half a second, or is large.
+  /// Whether something waits for save() for 200 ms, or is large.
   bool due() const;
   bool waits() const;  ///< whether something waits for save()
 

@@ -1,6 +1,9 @@
 // The side of a tool that memo runs: RowOptions with --memo.
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "common/options.h"
 #include "common/run.h"
@@ -34,6 +37,7 @@ void RowOptions::refuse_within_memo() const {
 
 /// Begins to talk to memo: greets it, and makes the stream take requests and write replies.
 void RowOptions::serve() {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a memo that was killed wants no more rows
   refuse_within_memo();
   Greeting greeting;
   greeting.terminator = stream_.terminator;
