@@ -38,7 +38,7 @@ Precision quickest() {
 }
 
 double error_bound(Precision precision, size_t n) {
-  const double sums = static_cast<double>(n + 8) * 0x1p-24;
+  const double sums = 1.5 * static_cast<double>(n + 16) * 0x1p-24;
   return 1.01 * (precision == Precision::bf16 ? sums + 0x1p-7 + 0x1p-16 : sums);
 }
 

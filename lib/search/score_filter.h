@@ -15,9 +15,10 @@ namespace bert {
 ///   Q queries, T vectors of a tile, D numbers each
 ///
 /// The bound: each rounding changes a number by at most a factor 1 +- u, u = 2^-24 in float, and no
-/// term of a sum of D products goes through more than D + 1 of them. Lengths and the query's
-/// scaling are rounded, too. By Cauchy and Schwarz the sum of |q_d x_d| is at most |q| |x|. In bf16
-/// both factors of a product are rounded first, with u = 2^-8.
+/// term of a sum of D products goes through more than D + 1 of them. By Cauchy and Schwarz the sum
+/// of |q_d x_d| is at most |q| |x|. The length of x has half the error of its square, the same kind
+/// of sum. The query's scaling and a caller's comparisons are a few roundings more. In bf16 both
+/// factors of a product are rounded first, with u = 2^-8.
 ///
 /// Reading the vectors takes longer than the products with a few queries, which are computed one by
 /// one.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <string_view>
 
@@ -38,6 +39,15 @@ size_t bytes_of(VectorType type, size_t width) {
   }
   return 0;
 }
+
+/// The signs that a byte of bits stands for, its highest bit first.
+constexpr auto kSigns = [] {
+  std::array<std::array<float, 8>, 256> signs{};
+  for (size_t byte = 0; byte < 256; ++byte) {
+    for (size_t i = 0; i < 8; ++i) signs[byte][i] = (byte >> (7 - i)) & 1 ? 1.f : -1.f;
+  }
+  return signs;
+}();
 
 /// No exponent of all ones.
 bool all_finite(std::span<const float> x) {
@@ -114,9 +124,9 @@ void VectorFile::convert(const std::byte* row, std::span<float> out) const {
       }
       return;
     case VectorType::bits:
-      for (size_t i = 0; i < out.size(); ++i) {
-        const bool bit = (std::to_integer<unsigned>(row[i / 8]) >> (7 - i % 8)) & 1;
-        out[i] = bit ? 1.f : -1.f;
+      for (size_t i = 0; i < out.size(); i += 8) {
+        const std::array<float, 8>& signs = kSigns[std::to_integer<size_t>(row[i / 8])];
+        std::copy_n(signs.begin(), std::min<size_t>(8, out.size() - i), out.begin() + i);
       }
       return;
   }

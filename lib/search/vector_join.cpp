@@ -4,10 +4,6 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
-#include <limits>
-#include <mutex>
-#include <numeric>
-#include <optional>
 
 #include "base/team.h"
 #include "ops/kernels.h"
@@ -32,6 +28,10 @@ class Join {
         parts_(team_.size()) {}
 
   void run() {
+    // A bad row shows before any pair is out, and the first one whatever the threads.
+    for (size_t i = 0; i < vectors_.rows; i += kTile) {
+      vectors_.read(i, std::min(kTile, vectors_.rows - i), parts_[0].rows);
+    }
     bool more = true;
     for (size_t begin = 0; more && begin < vectors_.rows; begin += kBlock) {
       more = join(begin, std::min(begin + kBlock, vectors_.rows));
@@ -68,6 +68,8 @@ class Join {
     Buffer own;
     const ConstMatrix block = vectors_.read(begin, end - begin, own);  // [Q, D]
     const ScoreFilter filter(block);
+    squares_.resize(block.rows);
+    for (size_t q = 0; q < block.rows; ++q) squares_[q] = square(block, q);
     std::atomic<size_t> next{begin};
     std::atomic<size_t> found{0};
     const auto full = [&] { return found.load() > kMostPairs && end - begin > 1; };
@@ -105,28 +107,30 @@ class Join {
       const auto bar = static_cast<float>((threshold_ - filter.error()) * length);
       const bool known = std::isfinite(bar);  // a length that is not known lets all pass
       if (known) maxima(row, part.maxima);
+      double own = -1;  // square of the length, when it is wanted
       for (size_t q = 0; q < firsts; ++q) {
         if (known && q % kMaximaOf == 0 && part.maxima[q / kMaximaOf] < bar) {
           q += kMaximaOf - 1;
         } else if (!known || !(row[q] < bar)) {
-          offer({block.row(q), vectors_.width}, block_first + q, {tile.row(t), vectors_.width},
-                second, part);
+          if (own < 0) own = square(tile, t);
+          const double ab = dot_in_doubles({block.row(q), block.cols}, {tile.row(t), tile.cols});
+          const double score = cosine_of(ab, squares_[q], own);
+          if (score >= threshold_) part.pairs.push_back({block_first + q, second, score});
         }
       }
     }
   }
 
-  void offer(std::span<const float> a, size_t first, std::span<const float> b, size_t second,
-             Part& part) const {
-    const double score = similarity(Similarity::cosine, a, b);
-    if (score >= threshold_) part.pairs.push_back({first, second, score});
+  static double square(ConstMatrix rows, size_t i) {
+    return dot_in_doubles({rows.row(i), rows.cols}, {rows.row(i), rows.cols});
   }
 
   const VectorSource& vectors_;
   const double threshold_;
   const std::function<bool(const VectorPair&)>& emit_;
   Team team_;
-  std::vector<Part> parts_;  ///< [threads]
+  std::vector<Part> parts_;      ///< [threads]
+  std::vector<double> squares_;  ///< [Q] of the block's lengths
 };
 
 }  // namespace
@@ -134,32 +138,6 @@ class Join {
 void self_join(const VectorSource& vectors, double threshold, int threads,
                const std::function<bool(const VectorPair&)>& emit) {
   Join(vectors, threshold, threads, emit).run();
-}
-
-VectorGroups group(const VectorSource& vectors, double threshold, int threads) {
-  VectorGroups groups;
-  groups.score.assign(vectors.rows, -std::numeric_limits<double>::infinity());
-  // A forest whose roots are the smallest index of their tree.
-  std::vector<uint64_t>& parent = groups.first;
-  parent.resize(vectors.rows);
-  std::iota(parent.begin(), parent.end(), uint64_t{0});
-  const auto root = [&](uint64_t i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  self_join(vectors, threshold, threads, [&](const VectorPair& pair) {
-    const uint64_t a = root(pair.first), b = root(pair.second);
-    parent[std::max(a, b)] = std::min(a, b);
-    for (const uint64_t i : {pair.first, pair.second}) {
-      groups.score[i] = std::max(groups.score[i], pair.score);
-    }
-    return true;
-  });
-  for (uint64_t i = 0; i < parent.size(); ++i) {
-    parent[i] = root(i);
-    if (std::isinf(groups.score[i])) groups.score[i] = 1;
-  }
-  return groups;
 }
 
 }  // namespace bert

@@ -15,16 +15,6 @@ namespace {
 constexpr size_t kTileProducts = size_t{1} << 17;
 constexpr size_t kMostVectors = 256;
 
-double dot_in_doubles(const float* a, const float* b, size_t n) {
-  double sums[8] = {};
-  size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (size_t j = 0; j < 8; ++j) sums[j] += static_cast<double>(a[i + j]) * b[i + j];
-  }
-  for (size_t j = 0; i < n; ++i, ++j) sums[j] += static_cast<double>(a[i]) * b[i];
-  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
-}
-
 /// The k best of one query, a heap with the worst on top.
 struct Best {
   std::vector<Neighbour> heap;
@@ -42,13 +32,26 @@ struct Best {
 
 }  // namespace
 
-double similarity(Similarity kind, std::span<const float> a, std::span<const float> b) {
-  const double dot = dot_in_doubles(a.data(), b.data(), a.size());
-  if (kind == Similarity::dot) return dot;
+double dot_in_doubles(std::span<const float> a, std::span<const float> b) {
+  double sums[8] = {};
+  const size_t n = a.size();
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (size_t j = 0; j < 8; ++j) sums[j] += static_cast<double>(a[i + j]) * b[i + j];
+  }
+  for (size_t j = 0; i < n; ++i, ++j) sums[j] += static_cast<double>(a[i]) * b[i];
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+double cosine_of(double ab, double aa, double bb) {
   // One root, so that the cosine of a vector with itself is 1.
-  const double lengths = std::sqrt(dot_in_doubles(a.data(), a.data(), a.size()) *
-                                   dot_in_doubles(b.data(), b.data(), b.size()));
-  return lengths > 0 ? dot / lengths : 0;
+  const double lengths = std::sqrt(aa * bb);
+  return lengths > 0 ? std::clamp(ab / lengths, -1., 1.) : 0;
+}
+
+double similarity(Similarity kind, std::span<const float> a, std::span<const float> b) {
+  const double ab = dot_in_doubles(a, b);
+  return kind == Similarity::dot ? ab : cosine_of(ab, dot_in_doubles(a, a), dot_in_doubles(b, b));
 }
 
 struct VectorSearch::State {
@@ -66,7 +69,7 @@ struct VectorSearch::State {
     queries.reserve(q.rows * q.cols);
     for (size_t i = 0; i < q.rows; ++i) {
       queries.insert(queries.end(), q.row(i), q.row(i) + width);
-      lengths.push_back(std::sqrt(dot_in_doubles(q.row(i), q.row(i), width)));
+      squares.push_back(dot_in_doubles(query(i), query(i)));
     }
     for (Part& part : parts) {
       part.best.resize(q.rows);
@@ -82,9 +85,11 @@ struct VectorSearch::State {
     double bar = options.threshold;
     if (best.heap.size() == options.k) bar = std::max(bar, best.heap.front().score);
     // A query of length 0 has the score 0 with all.
-    if (options.similarity == Similarity::dot) bar = lengths[i] > 0 ? bar / lengths[i] : bar;
+    if (options.similarity == Similarity::dot && squares[i] > 0) bar /= std::sqrt(squares[i]);
     // Rounded down, so that no score equal to the bar is lost.
-    part.bars[i] = std::nextafter(static_cast<float>(bar), -std::numeric_limits<float>::infinity());
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr double kMost = std::numeric_limits<float>::max();
+    part.bars[i] = std::nextafter(static_cast<float>(std::min(bar, kMost)), -kInfinity);
   }
 
   void search(ConstMatrix tile, uint64_t first_index, Part& part) const {
@@ -100,24 +105,26 @@ struct VectorSearch::State {
       int any = 0;
       for (size_t i = 0; i < count; ++i) any |= !(row[i] + error < scale * part.bars[i]);
       if (!any) continue;
+      const std::span<const float> vector(tile.row(t), width);
+      const double square = cosine ? dot_in_doubles(vector, vector) : 0;
       for (size_t i = 0; i < count; ++i) {
         if (row[i] + error < scale * part.bars[i]) continue;
-        offer(part, i, {tile.row(t), width}, first_index + t);
+        const double ab = dot_in_doubles(query(i), vector);
+        offer(part, i, {first_index + t, cosine ? cosine_of(ab, squares[i], square) : ab});
       }
     }
   }
 
-  void offer(Part& part, size_t i, std::span<const float> vector, uint64_t index) const {
-    const double score = similarity(options.similarity, query(i), vector);
-    if (!(score >= options.threshold)) return;
-    part.best[i].offer({index, score}, options.k);
+  void offer(Part& part, size_t i, const Neighbour& found) const {
+    if (!(found.score >= options.threshold)) return;
+    part.best[i].offer(found, options.k);
     set_bar(part, i);
   }
 
   Options options;
   size_t width;                 ///< D
   std::vector<float> queries;   ///< [Q, D]
-  std::vector<double> lengths;  ///< [Q]
+  std::vector<double> squares;  ///< [Q] of the queries' lengths
   ScoreFilter filter;
   Team team;
   std::vector<Part> parts;  ///< [threads]
@@ -130,7 +137,7 @@ VectorSearch::~VectorSearch() = default;
 
 void VectorSearch::add(const VectorSource& vectors, uint64_t first_index) {
   State& state = *state_;
-  const size_t queries = state.lengths.size();
+  const size_t queries = state.squares.size();
   if (queries == 0 || vectors.rows == 0 || state.options.k == 0) return;
   const size_t step = std::clamp<size_t>(kTileProducts / queries, 16, kMostVectors);
   const size_t tiles = (vectors.rows + step - 1) / step;

@@ -14,11 +14,15 @@
 namespace bert {
 
 /// How alike two vectors are.
-///   cosine   a b / (|a| |b|), 0 if one of them is 0     dot   a b
+///   cosine   a b / (|a| |b|), 0 if one of them is 0, at most 1     dot   a b
 enum class Similarity { cosine, dot };
 
 /// The similarity in doubles, summed in one order: the same bits on every CPU. a, b [D], finite.
 BERT_API double similarity(Similarity kind, std::span<const float> a, std::span<const float> b);
+
+/// Its parts, for one who compares a vector with many: a b, summed so, and the cosine from it.
+double dot_in_doubles(std::span<const float> a, std::span<const float> b);
+double cosine_of(double ab, double aa, double bb);
 
 /// A vector that was found.
 struct Neighbour {

@@ -115,17 +115,19 @@ TEST_CASE("a threshold leaves out what is below it") {
 
 TEST_CASE("pairs are all pairs, in order, each once; groups are what they connect") {
   const Vectors v = random_vectors(2300, 20, 6);
-  for (const double threshold : {1.0, 0.8, -2.0}) {
+  for (const double threshold : {1.1, 1.0, 0.8, -2.0}) {
     const size_t rows = threshold < 0 ? 60 : v.rows;
     const ConstMatrix some = v.matrix().slice(0, rows);
     std::vector<VectorPair> wanted;
     std::vector<size_t> color(rows);
+    std::vector<double> nearest(rows, -2);
     std::iota(color.begin(), color.end(), size_t{0});
     for (size_t i = 0; i < rows; ++i) {
       for (size_t j = i + 1; j < rows; ++j) {
         const double score = similarity(Similarity::cosine, v.row(i), v.row(j));
         if (score < threshold) continue;
         wanted.push_back({i, j, score});
+        for (const size_t n : {i, j}) nearest[n] = std::max(nearest[n], score);
         const size_t from = std::max(color[i], color[j]), to = std::min(color[i], color[j]);
         if (from != to) std::replace(color.begin(), color.end(), from, to);
       }
@@ -142,7 +144,10 @@ TEST_CASE("pairs are all pairs, in order, each once; groups are what they connec
       CHECK(next == wanted.size());
     }
     const VectorGroups groups = group(source_of(some), threshold, 2);
-    for (size_t i = 0; i < rows; ++i) CHECK(groups.first[i] == color[i]);
+    for (size_t i = 0; i < rows; ++i) {
+      CHECK(groups.first[i] == color[i]);
+      CHECK(groups.score[i] == (nearest[i] < -1 ? 1 : nearest[i]));
+    }
   }
 }
 
@@ -160,6 +165,18 @@ TEST_CASE("so many pairs that a block of them is too much to hold") {
     for (uint64_t j = i + 1; j < 5000; ++j) wanted += i * 3 + j;
   }
   CHECK(sum == wanted);
+}
+
+TEST_CASE("groups of many copies need few comparisons") {
+  const size_t rows = 200000;
+  Vectors v{rows, 3, std::vector<float>(rows * 3, 1.f)};
+  v.data[3] = -1;              // row 1
+  v.data[(rows - 1) * 3] = 2;  // the last row is near, but no copy
+  const VectorGroups groups = group(source_of(v.matrix()), 0.9, 2);
+  CHECK(groups.first[1] == 1);
+  CHECK(std::count(groups.first.begin(), groups.first.end(), 0) == rows - 1);
+  CHECK(groups.score[rows - 1] == similarity(Similarity::cosine, v.row(0), v.row(rows - 1)));
+  CHECK(groups.score[5] == 1);
 }
 
 TEST_CASE("vectors in files: npy and bare numbers of each type") {
@@ -199,4 +216,10 @@ TEST_CASE("vectors in files: npy and bare numbers of each type") {
       npy("<f4", 2, 1, std::string(reinterpret_cast<const char*>(nan), sizeof nan));
   CHECK(bad.read(0, 1, scratch).rows == 1);
   CHECK_THROWS_WITH_AS(bad.read(0, 2, scratch), doctest::Contains("row 2"), Error);
+  const VectorSource source{
+      2, 1, [&](size_t first, size_t count, Buffer& own) { return bad.read(first, count, own); }};
+  const auto none = [](const VectorPair&) { return false; };
+  CHECK_THROWS_WITH_AS(self_join(source, 0, 2, none), doctest::Contains("row 2"), Error);
+  VectorSearch search({floats, 1, 1}, {});
+  CHECK_THROWS_AS(search.add(source, 0), Error);
 }
