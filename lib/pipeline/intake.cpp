@@ -9,6 +9,7 @@ namespace {
 
 void clear(Job& job) {
   job.records.clear();
+  job.decoded.clear();
   job.left_out.clear();
   job.bad.clear();
   job.failed = 0;
@@ -51,7 +52,7 @@ void Intake::take_lines(Job& job) {
                   .crlf = options_.terminator == '\n'};
     if (options_.place) options_.place(record);
     if (i == 0 && options_.header && chunk.first_of_file()) {
-      columns_.read_header(record);
+      columns_->read_header(record);
       take_header(record, job.rows);
       continue;
     }
@@ -72,7 +73,11 @@ bool Intake::choose(Record& record, Job& job) {
   const bool blank = record.body().empty();
   if (!blank) leave_out_blanks(job, false);
   try {
-    columns_.choose(record);
+    if (keys_) {
+      keys_->choose(record, job.decoded);
+    } else {
+      columns_->choose(record);
+    }
     if (blank) leave_out_blanks(job, false);
     return true;
   } catch (const Error& error) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "io/record_reader.h"
 #include "io/rows.h"
 #include "pipeline/columns.h"
+#include "pipeline/json_lines.h"
 #include "pipeline/worker.h"
 
 namespace bert {
@@ -31,6 +34,7 @@ struct Job {
   uint64_t failed = 0;  ///< number of the record that ended the run in a worker; 0: none
   Counts counts;        ///< of all records that are left out
   std::string before;   ///< with `adjacent`: the text of the record before the first
+  std::deque<std::string> decoded;  ///< texts of JSON lines, which records view
   Rows rows;
   std::exception_ptr error;
   bool done = false;
@@ -42,7 +46,13 @@ struct Job {
 /// neighbours, and leaves out blank and short records.
 class Intake {
  public:
-  explicit Intake(const StreamOptions& options) : options_(options), columns_(options) {}
+  explicit Intake(const StreamOptions& options) : options_(options) {
+    if (options.json_lines) {
+      keys_.emplace(options);
+    } else {
+      columns_.emplace(options);
+    }
+  }
 
   /// Fills a job from its chunk. A bad record is left out, or its error becomes the job's error,
   /// behind the good records before it.
@@ -57,7 +67,8 @@ class Intake {
   void take_header(const Record& header, Rows& rows);
 
   const StreamOptions& options_;
-  Columns columns_;
+  std::optional<Columns> columns_;
+  std::optional<JsonFields> keys_;  // of JSON lines, in place of columns
   uint64_t headers_ = 0;
   std::string columns_kept_;     // the first header, where rows end with the input line
   std::string previous_;         // with `adjacent`: the text of the last record of the last chunk

@@ -36,6 +36,8 @@ struct StreamOptions {
     want_field(name, field);
     gold |= !field.empty();
   }
+  bool json_lines = false;  ///< a record is a JSON object, and `fields` are keys in it, with dots
+                            ///< for those of objects inside
   bool adjacent = false;  ///< for tools of one text: text_pair is the record's own text, and text
                           ///< is that of the record before it in the file, "" for the first
   bool header = false;    ///< the first record of each file names the columns

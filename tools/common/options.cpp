@@ -16,6 +16,7 @@
 #include "io/mapped_file.h"
 #include "model/static_config.h"
 #include "ops/arithmetic.h"
+#include "pipeline/json_lines.h"
 #include "tasks/layers.h"
 
 namespace bert::tools {
@@ -297,6 +298,11 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
           keep_line_)
       ->excludes(only);
   app.add({"--json", "write one JSON object per record"}, json_);
+  if (texts > 0) {
+    app.add({"--jsonl", "read JSON objects, -f names the key; write them with the results added"},
+            json_lines_)
+        ->excludes(app.get_option("--header"));
+  }
   app.add({"--skip-bad", "write an empty row for a bad record, count it and go on (status 65)"},
           stream_.skip_bad);
   app.add({"-j,--jobs", "threads (default: the CPUs it may use)", whole(1, 1024)}, stream_.jobs)
@@ -320,6 +326,7 @@ void RowOptions::annotate(const std::string& field, bool keeps_line) {
 
 void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
   shape_ = shape;
+  json_ |= json_lines_;
   const bool rows = shape.record != RowShape::Per::none;
   if (!rows || !shape.line) {
     if (keep_line_) throw Error(Error::Kind::usage, "--keep", "these rows have no input line");
@@ -328,8 +335,10 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
   if (!shape.number && number_) {
     throw Error(Error::Kind::usage, "--number", "these rows have no record's number");
   }
-  const std::pair<bool, const char*> only_lines[] = {
-      {meta_, "--meta"}, {number_, "--number"}, {keep_line_, "--keep"}, {json_, "--json"}};
+  const std::pair<bool, const char*> only_lines[] = {{meta_, "--meta"},
+                                                     {number_, "--number"},
+                                                     {keep_line_, "--keep"},
+                                                     {json_, json_lines_ ? "--jsonl" : "--json"}};
   for (const auto& [given, option] : only_lines) {
     if (shape.binary_width > 0 && given) {
       throw Error(Error::Kind::usage, option, "wants an output of lines");
@@ -349,6 +358,11 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
 
 /// "2,5" becomes {"2", "5"}.
 void RowOptions::split_fields() {
+  stream_.json_lines = json_lines_;
+  if (json_lines_ && !fields_given()) {
+    stream_.fields.clear();
+    return;
+  }
   if (!fields_given()) {
     if (!default_field_.empty()) stream_.fields = {default_field_};
     return;
@@ -408,6 +422,10 @@ void refuse_output(const std::vector<std::string>& files) {
 /// Writes the row of a record that is left out: empty results, with the number and the line if rows
 /// have them.
 void RowOptions::write_place(const Record& record, const Error& error, Rows& rows) const {
+  if (json_lines_) {
+    write_json_error(record, app_.with_option_names(error.what()), number_given(), rows);
+    return;
+  }
   if (json_) {
     rows.raw() += fmt::format("{{\"record\":{},\"error\":", record.number);
     append_json_string(rows.raw(), app_.with_option_names(error.what()));
@@ -459,6 +477,11 @@ int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_r
   return 0;
 }
 
+std::unique_ptr<Worker> RowOptions::within_json_lines(std::unique_ptr<Worker> worker) const {
+  if (!json_lines_ || shape_.record == RowShape::Per::none) return worker;
+  return std::make_unique<JsonLinesWorker>(std::move(worker), number_given());
+}
+
 int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker) {
   split_fields();
   if (!within_memo()) refuse_output(stream_.files);
@@ -484,7 +507,7 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
   } else if (meta_) {
     print(fmt::format("# {}{}", meta(), stream_.terminator));
   }
-  counts_ = bert::stream(stream_, make_worker);
+  counts_ = bert::stream(stream_, [&] { return within_json_lines(make_worker()); });
   progress.finish();
   report(counts_, max_length_);
   if (!within_memo()) report_left_out(status);

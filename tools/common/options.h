@@ -100,7 +100,7 @@ struct RowShape {
 };
 
 /// The common options of all tools that turn records into rows: FILE..., -f, -0, --header, -n, -o,
-/// --keep, --json, --skip-bad, -j, --progress, --meta, -q, -v
+/// --keep, --json, --jsonl, --skip-bad, -j, --progress, --meta, -q, -v
 class RowOptions {
  public:
   /// An annotator writes results, then the input line (-o drops it). A transformer writes only its
@@ -138,6 +138,8 @@ class RowOptions {
   const Counts& counts() const { return counts_; }
 
  private:
+  std::unique_ptr<Worker> within_json_lines(std::unique_ptr<Worker> worker) const;
+  bool number_given() const { return app_.get_option("--number")->count() > 0; }
   void split_fields();
   void name_columns();
   /// `left_out`: options that are not named.
@@ -159,6 +161,7 @@ class RowOptions {
   bool drop_line_ = false;
   bool keep_line_ = false;
   bool json_ = false;
+  bool json_lines_ = false;
   RowShape shape_;
   bool progress_ = false;
   bool meta_ = false;

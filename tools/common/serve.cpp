@@ -27,6 +27,9 @@ void RowOptions::refuse_within_memo() const {
   if (stream_.paragraphs) refuse("found records of several lines, wants lines");
   if (shape_.record == RowShape::Per::none) refuse("found rows of all records, wants rows of each");
   if (!shape_.number) refuse("found rows without the record's number");
+  if (json_lines_ && shape_.record == RowShape::Per::several)
+    refuse("found several objects of a record");
+  if (json_lines_ && number_given()) refuse("found the record's number in objects of JSON lines");
   for (const std::string& file : deciding_) {
     struct stat status {};
     if (!file.empty() && (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode))) {
@@ -41,9 +44,10 @@ void RowOptions::serve() {
   refuse_within_memo();
   Greeting greeting;
   greeting.terminator = stream_.terminator;
-  greeting.numbers = json_     ? Greeting::Numbers::json
-                     : number_ ? Greeting::Numbers::field
-                               : Greeting::Numbers::none;
+  greeting.numbers = json_lines_ ? Greeting::Numbers::none
+                     : json_     ? Greeting::Numbers::json
+                     : number_   ? Greeting::Numbers::field
+                                 : Greeting::Numbers::none;
   greeting.header = stream_.header;
   greeting.skip_bad = stream_.skip_bad;
   if (meta_) greeting.begin = "# " + meta() + stream_.terminator;
