@@ -1,10 +1,13 @@
 #include "search/vector_search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <utility>
 
+#include "base/error.h"
 #include "base/team.h"
 #include "search/score_filter.h"
 
@@ -139,6 +142,11 @@ void VectorSearch::add(const VectorSource& vectors, uint64_t first_index) {
   State& state = *state_;
   const size_t queries = state.squares.size();
   if (queries == 0 || vectors.rows == 0 || state.options.k == 0) return;
+  if (vectors.width != state.width) {
+    throw Error(Error::Kind::data, "vectors",
+                fmt::format("found {} numbers a vector, wants {}, as the queries have",
+                            vectors.width, state.width));
+  }
   const size_t step = std::clamp<size_t>(kTileProducts / queries, 16, kMostVectors);
   const size_t tiles = (vectors.rows + step - 1) / step;
   const auto run = [&](int index, int parts) {

@@ -56,8 +56,8 @@ class BERT_API VectorSearch {
   VectorSearch(VectorSearch&&) noexcept;
   ~VectorSearch();
 
-  /// Offers vectors, the first of which has this index. They may come in any blocks. Passes on what
-  /// reading them throws.
+  /// Offers vectors, the first of which has this index. They may come in any blocks. Throws
+  /// Error(data) if they have another width, and what reading them throws.
   void add(const VectorSource& vectors, uint64_t first_index);
   void add(ConstMatrix vectors, uint64_t first_index) { add(source_of(vectors), first_index); }
   /// The best of a query so far, best first.

@@ -222,4 +222,5 @@ TEST_CASE("vectors in files: npy and bare numbers of each type") {
   CHECK_THROWS_WITH_AS(self_join(source, 0, 2, none), doctest::Contains("row 2"), Error);
   VectorSearch search({floats, 1, 1}, {});
   CHECK_THROWS_AS(search.add(source, 0), Error);
+  CHECK_THROWS_WITH_AS(search.add(f4.read(0, 2, scratch), 0), doctest::Contains("wants 1"), Error);
 }
