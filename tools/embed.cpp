@@ -1,8 +1,5 @@
 // embed - turn each line of text into a vector. See man/embed.1.
-#include "tasks/embed.h"
-
-#include <fmt/format.h>
-
+#include "common/embedder.h"
 #include "common/npy_output.h"
 #include "common/options.h"
 #include "common/run.h"
@@ -12,23 +9,17 @@ using namespace bert;
 namespace {
 
 struct Options {
-  std::string pool, layers, prompt, prompt_name;
+  tools::VectorOptions vector;
+  std::string prompt, prompt_name;
   bool normalize = false, words = false, compare = false;
-  size_t dims = 0, rows = 0;
+  size_t rows = 0;
   VectorFormat format = VectorFormat::tsv;
 };
 
 void add(tools::Command& app, Options& o) {
-  app.add(
-      {"--pool", "cls, mean, max, ..., pooler; none: a row per token (default: the model's own)",
-       tools::text("MODE")},
-      o.pool);
-  app.add({"--layers", "0, 12, -2, sum:9-12, mean:9-12, concat:9-12, word or onehot (default: -1)",
-           tools::text("EXPR")},
-          o.layers);
+  tools::add_vector_options(app, o.vector);
   app.add({"--words", "write one row per word, the mean of its pieces"}, o.words);
   app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
-  app.add({"--dims", "keep the first N numbers", tools::positive()}, o.dims);
   app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare);
   app.add({"--prompt", "text put before every record", tools::text("TEXT")}, o.prompt);
   app.add({"--prompt-name", "one of the model's own prompts", tools::text("NAME")}, o.prompt_name)
@@ -43,21 +34,16 @@ void add(tools::Command& app, Options& o) {
   throw Error(Error::Kind::usage, option, what);
 }
 
-/// `source`: a Model or StaticText.
-template <typename Source>
-EmbedPlan make_plan(const Source& source, const SentenceModules& modules, const Options& o) {
-  EmbedPlan plan = EmbedPlan::make(source, modules, o.words ? "none" : o.pool, o.layers);
+EmbedPlan make_plan(const tools::Embedder& embedder, const Options& o) {
+  EmbedPlan plan = embedder.plan(o.vector, o.words ? "none" : "");
   plan.words = o.words;
   plan.compare = o.compare;
-  plan.dims = o.dims;
   plan.format = o.format;
   plan.normalize_cut = o.normalize;
   if (plan.compare && (plan.per_token || o.format != VectorFormat::tsv))
     refuse("--compare", "gives one number per pair: not with --words, --pool none or --format");
   if (o.rows > 0 && o.format != VectorFormat::npy) refuse("--rows", "wants --format npy");
-  const size_t width = plan.full_width();
-  if (o.dims > width) refuse("--dims", fmt::format("found {}, wants at most {}", o.dims, width));
-  plan.prompt = o.prompt.empty() ? modules.prompt(o.prompt_name) : o.prompt;
+  plan.prompt = o.prompt.empty() ? embedder.modules().prompt(o.prompt_name) : o.prompt;
   return plan;
 }
 
@@ -82,24 +68,9 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    const SentenceModules modules = SentenceModules::open(models.directory());
-    const Tokenizer tokenizer = models.open_tokenizer(true);
-    modules.check_case(models.directory(), tokenizer.lowercase());
-    modules.check_length(models.directory(), tokenizer.added_tokens_single());
-    std::optional<Model> model;
-    std::optional<StaticText> fixed;
-    if (const auto files = StaticFiles::find(models.directory())) {
-      fixed = models.open_static(*files, tokenizer);
-    } else {
-      model = models.open_model();
-    }
-    const EmbedPlan plan =
-        model ? make_plan(*model, modules, options) : make_plan(*fixed, modules, options);
-    const DenseModules dense(plan.dense);
-    for (const SentenceModules::Dense& module : plan.dense) models.settle(*module.weights);
-    TaskOptions task;
-    if (model) models.fill(task, tokenizer, *model, 1, modules.max_seq_length);
-    if (fixed) models.fill(task, *fixed);
+    tools::Embedder embedder(models);
+    const EmbedPlan plan = make_plan(embedder, options);
+    TaskOptions task = embedder.task();
     tools::RowShape shape;
     if (plan.per_token) shape.record = tools::RowShape::Per::several;
     if (plan.format != VectorFormat::tsv) shape.binary_width = plan.width();
@@ -109,10 +80,7 @@ int main(int argc, char** argv) {
     rows.stream().output_names = column_names(plan);
     std::optional<tools::NpyOutput> npy;
     if (plan.format == VectorFormat::npy) npy.emplace(options.rows, plan.width());
-    const int status = rows.run([&] {
-      return model ? std::make_unique<EmbedWorker>(tokenizer, *model, dense, plan, task)
-                   : std::make_unique<EmbedWorker>(tokenizer, *fixed, dense, plan, task);
-    });
+    const int status = rows.run([&] { return embedder.make_worker(plan, task); });
     if (npy) npy->finish(rows.counts().bytes / (plan.width() * sizeof(float)));
     return status;
   });

@@ -84,6 +84,7 @@ struct BERT_API SentenceModules {
   std::optional<size_t> truncate_dim;  ///< of a vector only so many numbers, the first, are given
   std::map<std::string, std::string> prompts;
   std::string default_prompt_name;
+  std::string similarity = "cosine";  ///< cosine, dot, euclidean or manhattan
   std::vector<std::string> files;  ///< paths of the JSON files that were read, in that order
 
   /// The text of a prompt; without a name of the default one, "" if there is none. Throws

@@ -233,6 +233,9 @@ void read_own_settings(const std::string& directory, SentenceModules& modules) {
   if (const auto dims = root.find("truncate_dim"); dims && !dims->is_null()) {
     modules.truncate_dim = size_at(root, "truncate_dim");
   }
+  if (const auto name = root.find("similarity_fn_name"); name && !name->is_null()) {
+    modules.similarity = name->as_string();
+  }
   if (const auto prompts = root.find("prompts"); prompts && !prompts->is_null()) {
     prompts->for_each_member(
         [&](std::string_view name, Json text) { modules.prompts.emplace(name, text.as_string()); });

@@ -1,0 +1,60 @@
+#include "common/embedder.h"
+
+#include <fmt/format.h>
+
+namespace bert::tools {
+
+void add_vector_options(Command& app, VectorOptions& options) {
+  app.add(
+      {"--pool", "cls, mean, max, ..., pooler; none: a row per token (default: the model's own)",
+       text("MODE")},
+      options.pool);
+  app.add({"--layers", "0, 12, -2, sum:9-12, mean:9-12, concat:9-12, word or onehot (default: -1)",
+           text("EXPR")},
+          options.layers);
+  app.add({"--dims", "keep the first N numbers", positive()}, options.dims);
+}
+
+Embedder::Embedder(const ModelOptions& models)
+    : models_(models),
+      modules_(SentenceModules::open(models.directory())),
+      tokenizer_(models.open_tokenizer(true)) {
+  modules_.check_case(models.directory(), tokenizer_.lowercase());
+  modules_.check_length(models.directory(), tokenizer_.added_tokens_single());
+  if (const auto files = StaticFiles::find(models.directory())) {
+    fixed_ = models.open_static(*files, tokenizer_);
+  } else {
+    model_ = models.open_model();
+  }
+}
+
+EmbedPlan Embedder::plan(const VectorOptions& options, const std::string& pool) const {
+  const std::string& mode = pool.empty() ? options.pool : pool;
+  EmbedPlan plan = model_ ? EmbedPlan::make(*model_, modules_, mode, options.layers)
+                          : EmbedPlan::make(*fixed_, modules_, mode, options.layers);
+  const size_t width = plan.full_width();
+  if (options.dims > width) {
+    throw Error(Error::Kind::usage, "--dims",
+                fmt::format("found {}, wants at most {}", options.dims, width));
+  }
+  plan.dims = options.dims;
+  return plan;
+}
+
+TaskOptions Embedder::task() const {
+  TaskOptions task;
+  if (model_) models_.fill(task, tokenizer_, *model_, 1, modules_.max_seq_length);
+  if (fixed_) models_.fill(task, *fixed_);
+  return task;
+}
+
+std::unique_ptr<Worker> Embedder::make_worker(const EmbedPlan& plan, const TaskOptions& task) {
+  if (!dense_) {
+    dense_.emplace(plan.dense);
+    for (const SentenceModules::Dense& module : plan.dense) models_.settle(*module.weights);
+  }
+  return model_ ? std::make_unique<EmbedWorker>(tokenizer_, *model_, *dense_, plan, task)
+                : std::make_unique<EmbedWorker>(tokenizer_, *fixed_, *dense_, plan, task);
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/options.h"
+#include "tasks/embed.h"
+
+namespace bert::tools {
+
+/// --pool, --layers, --dims: which vector of a text, for all tools that read vectors.
+struct VectorOptions {
+  std::string pool, layers;
+  size_t dims = 0;
+};
+void add_vector_options(Command& app, VectorOptions& options);
+
+/// An opened model that gives a text its vector: one with layers, or static vectors.
+class Embedder {
+ public:
+  explicit Embedder(const ModelOptions& models);
+  Embedder(const Embedder&) = delete;
+  Embedder& operator=(const Embedder&) = delete;
+
+  const SentenceModules& modules() const { return modules_; }
+  const Model* model() const { return model_ ? &*model_ : nullptr; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  /// `pool` in place of that of the options, unless empty. Throws Error(usage) for options that do
+  /// not fit the model.
+  EmbedPlan plan(const VectorOptions& options, const std::string& pool = "") const;
+  /// The options of a task, as ModelOptions::fill sets them.
+  TaskOptions task() const;
+  /// Borrows the embedder, which opens the plan's dense layers at the first call.
+  std::unique_ptr<Worker> make_worker(const EmbedPlan& plan, const TaskOptions& task);
+
+ private:
+  const ModelOptions& models_;
+  SentenceModules modules_;
+  Tokenizer tokenizer_;
+  std::optional<Model> model_;
+  std::optional<StaticText> fixed_;
+  std::optional<DenseModules> dense_;
+};
+
+}  // namespace bert::tools
