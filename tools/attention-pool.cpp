@@ -69,7 +69,7 @@ int write(const PoolTask& task, const Options& o, tools::RowOptions& rows) {
   row.binary = o.format != VectorFormat::tsv;
   tools::RowShape shape;
   shape.line = task.streams();
-  if (row.binary) shape.binary_width = width;
+  if (row.binary) shape.bad_row = bad_vector(o.format, width);
   if (o.trace || (o.weights && task.pool().form().heads > 1)) {
     shape.record = tools::RowShape::Per::several;
   }
@@ -83,7 +83,9 @@ int write(const PoolTask& task, const Options& o, tools::RowOptions& rows) {
     throw Error(Error::Kind::usage, "--rows", "wants --format npy");
   }
   std::optional<tools::NpyOutput> npy;
-  if (o.format == VectorFormat::npy) npy.emplace(o.rows > 0 ? o.rows : task.rows(), width);
+  if (o.format == VectorFormat::npy) {
+    npy.emplace(o.rows > 0 ? o.rows : task.rows(), width, std::string(npy_type(o.format)));
+  }
   StreamOptions& stream = rows.stream();
   stream.files = task.files();
   if (!row.binary) stream.output_names = task.columns(row.rows);
@@ -92,7 +94,7 @@ int write(const PoolTask& task, const Options& o, tools::RowOptions& rows) {
   const int status = task.streams()
                          ? rows.run([&] { return std::make_unique<PoolWorker>(task.pool(), row); })
                          : rows.run_all([&](const auto& out) { return task.write(row, out); });
-  if (npy) npy->finish(rows.counts().bytes / (width * sizeof(float)));
+  if (npy) npy->finish(rows.counts().bytes);
   return status;
 }
 

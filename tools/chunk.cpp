@@ -20,7 +20,7 @@ void add(tools::Command& app, Options& o) {
   app.add({"--overlap", "the most tokens that two chunks share (default: 0)", tools::whole()},
           o.chunks.overlap);
   const tools::Declared spans =
-      app.add({"--spans", "write the chunks' bytes as one field: start-end,start-end"}, o.spans);
+      app.add({"--spans", "write the chunks' bytes as one field: start-end start-end"}, o.spans);
   app.add({"--chars", "offsets count code points, not bytes"}, o.chars)->excludes(spans);
 }
 

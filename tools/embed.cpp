@@ -1,60 +1,58 @@
 // embed - turn each line of text into a vector. See man/embed.1.
-#include "common/embedder.h"
+#include <cstring>
+
+#include "common/embed_options.h"
 #include "common/npy_output.h"
 #include "common/options.h"
 #include "common/run.h"
+#include "io/output_file.h"
 
 using namespace bert;
 
 namespace {
 
-struct Options {
-  tools::VectorOptions vector;
-  std::string prompt, prompt_name;
-  bool normalize = false, words = false, compare = false;
-  size_t rows = 0;
-  VectorFormat format = VectorFormat::tsv;
-};
-
-void add(tools::Command& app, Options& o) {
-  tools::add_vector_options(app, o.vector);
-  app.add({"--words", "write one row per word, the mean of its pieces"}, o.words);
-  app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
-  app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare);
-  app.add({"--prompt", "text put before every record", tools::text("TEXT")}, o.prompt);
-  app.add({"--prompt-name", "one of the model's own prompts", tools::text("NAME")}, o.prompt_name)
-      ->excludes(app.get_option("--prompt"));
-  app.add<VectorFormat>(
-      {"--format", "output format"}, o.format,
-      {{"tsv", VectorFormat::tsv}, {"npy", VectorFormat::npy}, {"f32", VectorFormat::f32}});
-  app.add({"--rows", "number of rows, for npy written to a pipe", tools::positive()}, o.rows);
+/// Writes the file of --learn-whitening. The vectors come in the order of their records, so the
+/// file is the same for any number of threads.
+int learn(tools::Embedder& embedder, EmbedPlan plan, const tools::EmbedOptions& o,
+          tools::RowOptions& rows) {
+  plan.format = VectorFormat::f32;
+  plan.dims = 0;
+  plan.normalize_cut = false;
+  const size_t width = plan.width();
+  OutputFile file(o.learn);
+  TaskOptions task = embedder.task();
+  rows.fill(task, {tools::RowShape::Per::none});
+  WhiteningSum sum(width);
+  std::vector<float> vector(width);
+  rows.stream().write = [&](std::string_view bytes) {
+    for (; !bytes.empty(); bytes.remove_prefix(width * sizeof(float))) {
+      std::memcpy(vector.data(), bytes.data(), width * sizeof(float));
+      sum.add(vector);
+    }
+  };
+  const int status = rows.run([&] { return embedder.make_worker(plan, task); });
+  sum.solve(o.vector.dims > 0 ? o.vector.dims : width).save(file);
+  return status;
 }
 
-[[noreturn]] void refuse(const char* option, const std::string& what) {
-  throw Error(Error::Kind::usage, option, what);
-}
-
-EmbedPlan make_plan(const tools::Embedder& embedder, const Options& o) {
-  EmbedPlan plan = embedder.plan(o.vector, o.words ? "none" : "");
-  plan.words = o.words;
-  plan.compare = o.compare;
-  plan.format = o.format;
-  plan.normalize_cut = o.normalize;
-  if (plan.compare && (plan.per_token || o.format != VectorFormat::tsv))
-    refuse("--compare", "gives one number per pair: not with --words, --pool none or --format");
-  if (o.rows > 0 && o.format != VectorFormat::npy) refuse("--rows", "wants --format npy");
-  plan.prompt = o.prompt.empty() ? embedder.modules().prompt(o.prompt_name) : o.prompt;
-  return plan;
-}
-
-/// Column names for --header; binary formats have none.
-std::vector<std::string> column_names(const EmbedPlan& plan) {
-  if (plan.format != VectorFormat::tsv) return {};
-  if (plan.compare) return {"cosine"};
-  std::vector<std::string> names;
-  if (plan.per_token) names = {"index", "token"};
-  for (size_t i = 1; i <= plan.width(); ++i) names.push_back("v" + std::to_string(i));
-  return names;
+int write(tools::Embedder& embedder, const EmbedPlan& plan, const tools::EmbedOptions& o,
+          tools::RowOptions& rows) {
+  TaskOptions task = embedder.task();
+  tools::RowShape shape;
+  if (plan.per_token || plan.spans) shape.record = tools::RowShape::Per::several;
+  if (plan.format != VectorFormat::tsv) shape.bad_row = bad_vector(plan.format, plan.width());
+  rows.fill(task, shape);
+  if (plan.format == VectorFormat::bits && rows.stream().skip_bad)
+    throw Error(Error::Kind::usage, "--skip-bad",
+                "not with --format bits: no bits stand for a bad record");
+  rows.stream().output_names = tools::column_names(plan);
+  std::optional<tools::NpyOutput> npy;
+  if (const std::string type(npy_type(plan.format)); !type.empty()) {
+    npy.emplace(o.rows, npy_columns(plan.format, plan.width()), type);
+  }
+  const int status = rows.run([&] { return embedder.make_worker(plan, task); });
+  if (npy) npy->finish(rows.counts().bytes);
+  return status;
 }
 
 }  // namespace
@@ -64,24 +62,20 @@ int main(int argc, char** argv) {
   app.footer("printf 'a cat on a mat\\tthe cat sat\\n' | embed --compare");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, Overflow::cut);
-  Options options;
-  add(app, options);
+  tools::EmbedOptions options;
+  tools::add_embed_options(app, options);
 
   return tools::run(app, argc, argv, [&] {
+    if (!options.spans.empty()) {
+      models.prefer_overflow(Overflow::window);
+      rows.annotate("2", false);
+      rows.stream().want_field("spans", options.spans);
+    }
+    if (!options.whiten.empty()) rows.decide_by(options.whiten);
     tools::Embedder embedder(models);
-    const EmbedPlan plan = make_plan(embedder, options);
-    TaskOptions task = embedder.task();
-    tools::RowShape shape;
-    if (plan.per_token) shape.record = tools::RowShape::Per::several;
-    if (plan.format != VectorFormat::tsv) shape.binary_width = plan.width();
-    rows.fill(task, shape);
-
+    const EmbedPlan plan = tools::make_plan(embedder, options);
     rows.stream().texts = options.compare ? 2 : 1;
-    rows.stream().output_names = column_names(plan);
-    std::optional<tools::NpyOutput> npy;
-    if (plan.format == VectorFormat::npy) npy.emplace(options.rows, plan.width());
-    const int status = rows.run([&] { return embedder.make_worker(plan, task); });
-    if (npy) npy->finish(rows.counts().bytes / (plan.width() * sizeof(float)));
-    return status;
+    return options.learn.empty() ? write(embedder, plan, options, rows)
+                                 : learn(embedder, plan, options, rows);
   });
 }

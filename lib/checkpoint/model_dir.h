@@ -85,7 +85,7 @@ struct BERT_API SentenceModules {
   std::map<std::string, std::string> prompts;
   std::string default_prompt_name;
   std::string similarity = "cosine";  ///< cosine, dot, euclidean or manhattan
-  std::vector<std::string> files;  ///< paths of the JSON files that were read, in that order
+  std::vector<std::string> files;     ///< paths of the JSON files that were read, in that order
 
   /// The text of a prompt; without a name of the default one, "" if there is none. Throws
   /// Error(usage).

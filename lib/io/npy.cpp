@@ -111,10 +111,10 @@ size_t size_of(std::string_view descr) {
 
 }  // namespace
 
-std::string npy_header(size_t rows, size_t columns) {
+std::string npy_header(size_t rows, size_t columns, std::string_view descr) {
   constexpr size_t kSize = 128, kPreamble = 10;
-  std::string dict =
-      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
+                                 descr, rows, columns);
   dict.resize(kSize - kPreamble - 1, ' ');
   dict.push_back('\n');
   const char preamble[kPreamble] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, kSize - kPreamble, 0};

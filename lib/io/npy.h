@@ -10,10 +10,10 @@
 
 namespace bert {
 
-/// The header of a NumPy file (format 1.0) of little-endian floats in C order, shape (rows,
-/// columns). Always 128 bytes, so that it can be written first and patched when the number of rows
-/// is known.
-BERT_API std::string npy_header(size_t rows, size_t columns);
+/// The header of a NumPy file (format 1.0) of numbers in C order, shape (rows, columns). Always 128
+/// bytes, so that it can be written first and patched when the number of rows is known. `descr`:
+/// the numbers' type as NumPy spells it; else little-endian floats.
+BERT_API std::string npy_header(size_t rows, size_t columns, std::string_view descr = "<f4");
 
 /// The array of a NumPy file, inside the file's bytes.
 struct NpyArray {

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/parse.h"
 #include "io/json.h"
+#include "tasks/spans.h"
 #include "tokenizer/words.h"
 
 namespace bert {
@@ -15,15 +15,6 @@ namespace {
 
 /// Of all matches in one record: some seconds.
 constexpr uint64_t kMostSteps = uint64_t{1} << 28;
-
-/// "12-15" as two numbers, the first not above the second.
-std::optional<std::pair<size_t, size_t>> parse_span(std::string_view item) {
-  const auto begin = take_number<size_t>(item);
-  if (!begin || !item.starts_with('-')) return std::nullopt;
-  const auto end = to_number<size_t>(item.substr(1));
-  if (!end || *end < *begin) return std::nullopt;
-  return std::pair{*begin, *end};
-}
 
 }  // namespace
 
@@ -115,17 +106,10 @@ void MlmMaskWorker::choose_match(const Record& record) {
 }
 
 void MlmMaskWorker::choose_spans(const Record& record) {
-  std::vector<std::pair<size_t, size_t>> spans;
-  for (const std::string_view item : split(record.extra[0], ' ', EmptyParts::skip)) {
-    const auto span = parse_span(item);
-    if (!span || span->second > record.text.size()) {
-      record.fail(Error::Kind::data,
-                  fmt::format("found the span '{}', wants BEGIN-END within {} bytes",
-                              printable(item), record.text.size()));
-    }
-    spans.push_back(*span);
-  }
-  std::sort(spans.begin(), spans.end());
+  std::vector<Offset> spans = parse_spans(record, record.extra[0]);
+  std::sort(spans.begin(), spans.end(), [](Offset a, Offset b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   size_t token = text_.front;
   for (const auto& [begin, end] : spans) hide(record.text, begin, end, token);
 }

@@ -46,7 +46,7 @@ void ChunkWorker::write(const Record& record, const TextChunk& chunk, Rows& rows
     end = end_.before(record.text, end);
   }
   if (output_ == ChunkOutput::spans) {
-    fmt::format_to(std::back_inserter(spans_), "{}{}-{}", spans_.empty() ? "" : ",", begin, end);
+    fmt::format_to(std::back_inserter(spans_), "{}{}-{}", spans_.empty() ? "" : " ", begin, end);
   } else if (options_.json) {
     JsonRow json(rows.raw());
     json.object().count("record", record.number).count("start", begin).count("end", end);

@@ -9,7 +9,7 @@ namespace bert {
 
 /// What `chunk` writes of a record.
 ///   rows    record start end text, one row per chunk
-///   spans   the chunks' bytes in one field: start-end,start-end
+///   spans   the chunks' bytes in one field: start-end start-end
 enum class ChunkOutput { rows, spans };
 
 /// Cuts each text into chunks (tokenizer/chunks.h).

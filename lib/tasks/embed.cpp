@@ -67,6 +67,7 @@ void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
     prompt_tokens_ = prompt.size() - tokenizer_.frame().after.size();
   }
   encode_all(records);
+  if (plan_.spans) return compute_spans(records, rows);
   if (plan_.per_token) {
     compute_tokens(records, rows);
     return;
@@ -100,8 +101,7 @@ void EmbedWorker::fill_static(const PackedBatch& batch) {
 }
 
 /// for_each_features of static vectors.
-template <typename Use>
-void EmbedWorker::for_each_static(Use use) {
+void EmbedWorker::for_each_static(const UseFeatures& use) {
   for (size_t first = 0; first < encodings().size();) {
     const size_t last = pack(first);
     const Matrix features = features_.matrix(batch_.tokens(), plan_.features);
@@ -113,9 +113,8 @@ void EmbedWorker::for_each_static(Use use) {
   }
 }
 
-/// Calls use(first, batch, hidden, features) for each batch of the encodings; features [T, W].
-template <typename Use>
-void EmbedWorker::for_each_features(Use use) {
+/// Calls `use` for each batch of the encodings.
+void EmbedWorker::for_each_features(const UseFeatures& use) {
   if (text_ != nullptr) return for_each_static(use);
   ForwardOptions options;
   options.last_layer = plan_.layers.last_layer();
@@ -195,10 +194,20 @@ void EmbedWorker::pool_static(Matrix pooled) {
 }
 
 /// Cuts and scales vectors as asked for, in place.
-Matrix EmbedWorker::finish(Matrix vectors) const {
+Matrix EmbedWorker::finish(Matrix vectors) {
   const auto normalize = [&] {
     for (size_t i = 0; i < vectors.rows; ++i) normalize_l2({vectors.row(i), vectors.cols});
   };
+  if (plan_.whitening) {
+    if (plan_.normalize) normalize();
+    if (plan_.truncate_dim > 0) vectors.cols = std::min(plan_.truncate_dim, vectors.cols);
+    const ConstMatrix own = vectors;
+    vectors = whitened_.matrix(own.rows, plan_.whitening->width());
+    plan_.whitening->apply(own, vectors);
+    if (plan_.dims > 0) vectors.cols = std::min(plan_.dims, vectors.cols);
+    if (plan_.normalize_cut) normalize();
+    return vectors;
+  }
   const bool own_cut = plan_.dims == 0 && plan_.truncate_dim > 0;
   if (own_cut && plan_.normalize) normalize();
   if (own_cut) vectors.cols = std::min(plan_.truncate_dim, vectors.cols);
@@ -207,11 +216,16 @@ Matrix EmbedWorker::finish(Matrix vectors) const {
   return vectors;
 }
 
-void EmbedWorker::write_numbers(std::span<const float> vector, Rows& rows) const {
+void EmbedWorker::write_numbers(const Record& record, std::span<const float> vector,
+                                Rows& rows) const {
   if (plan_.format == VectorFormat::tsv) {
     for (const float value : vector) rows.field(value);
   } else {
-    rows.raw().append(reinterpret_cast<const char*>(vector.data()), vector.size_bytes());
+    try {
+      append_vector(plan_.format, vector, plan_.scale, rows.raw());
+    } catch (const Error& error) {
+      record.fail(error.kind(), error.what());
+    }
   }
 }
 
@@ -235,13 +249,13 @@ void EmbedWorker::write_similarity(const Record& record, double similarity, Rows
 void EmbedWorker::write_vector(const Record& record, std::span<const float> vector, Rows& rows) {
   note_vector(record, vector);
   if (plan_.format != VectorFormat::tsv) {
-    write_numbers(vector, rows);
+    write_numbers(record, vector, rows);
   } else if (options_.json) {
     JsonRow(rows.raw()).object().count("record", record.number).exact("vector", vector);
     end_json(rows);
   } else {
     begin_row(rows, record);
-    write_numbers(vector, rows);
+    write_numbers(record, vector, rows);
     end_row(rows, record);
   }
 }
@@ -360,7 +374,7 @@ void EmbedWorker::write_token(const Record& record, size_t index, std::string_vi
                               std::span<const float> vector, Rows& rows) {
   note_vector(record, vector);
   if (plan_.format != VectorFormat::tsv) {
-    write_numbers(vector, rows);
+    write_numbers(record, vector, rows);
     return;
   }
   if (options_.json) {
@@ -372,7 +386,7 @@ void EmbedWorker::write_token(const Record& record, size_t index, std::string_vi
   }
   begin_row(rows, record);
   rows.field(index).field(token);
-  write_numbers(vector, rows);
+  write_numbers(record, vector, rows);
   end_row(rows, record);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,17 +11,17 @@
 #include "model/layers.h"
 #include "tasks/static_text.h"
 #include "tasks/task.h"
+#include "tasks/vector_format.h"
+#include "tasks/whitening.h"
 #include "tokenizer/windows.h"
 
 namespace bert {
-
-/// How `embed` writes vectors.
-enum class VectorFormat { tsv, npy, f32 };
 
 /// The steps from hidden states to a vector, decided once before the first record.
 ///   layers -> pooling (modes side by side) -> dense modules -> first `dims` numbers -> L2 norm
 /// The model's own limit (truncate_dim) cuts behind its own norm, as in sentence-transformers:
 ///   .. -> dense modules -> L2 norm -> first `truncate_dim` numbers -> L2 norm if asked for
+/// Whitening reads what is then the vector, before `dims` and `normalize_cut`.
 struct BERT_API EmbedPlan {
   LayerExpression layers;
   size_t features = 0;            ///< length of a token's vector
@@ -31,6 +32,7 @@ struct BERT_API EmbedPlan {
   bool per_token = false;  ///< one row per token
   bool words = false;      ///< one row per word: the mean of its pieces
   bool compare = false;    ///< cosine of a pair instead of a vector
+  bool spans = false;      ///< one row per span of the record's first extra field
   std::vector<SentenceModules::Dense> dense;
   bool normalize = false;      ///< the model's own module
   bool normalize_cut = false;  ///< --normalize: what is given has length 1
@@ -39,6 +41,8 @@ struct BERT_API EmbedPlan {
   std::string prompt;          ///< put before every text
   bool prompt_is_pooled = true;
   VectorFormat format = VectorFormat::tsv;
+  std::optional<double> scale;  ///< of VectorFormat::i8
+  std::shared_ptr<const Whitening> whitening;
 
   /// The plan of the model's own modules. `pool` and `layer_text` override it when not empty.
   /// Throws Error(usage) for an unknown pooling or layer, Error(data) if `pooler` is missing.
@@ -49,6 +53,8 @@ struct BERT_API EmbedPlan {
                         const std::string& pool, const std::string& layer_text);
   /// Length of a vector before it is cut.
   size_t full_width() const;
+  /// Length of the model's own vector, which whitening reads.
+  size_t own_width() const;
   /// Length of a row's vector.
   size_t width() const;
 
@@ -92,13 +98,20 @@ class BERT_API EmbedWorker : public TaskWorker {
   void pool_static(Matrix pooled);
   void compute_tokens(std::span<const Record> records, Rows& rows);
   void fill_static(const PackedBatch& batch);
-  template <typename Use>
-  void for_each_features(Use use);
-  template <typename Use>
-  void for_each_static(Use use);
+  /// use(first, batch, hidden, features): first: index of the batch's first encoding; hidden [T,
+  /// H]; features [T, W]
+  using UseFeatures = std::function<void(size_t, const PackedBatch&, Matrix, Matrix)>;
+  void for_each_features(const UseFeatures& use);
+  void for_each_static(const UseFeatures& use);
   bool is_left_out(int32_t id) const { return text_ != nullptr && id == text_->left_out; }
   void pool_sequence(ConstMatrix tokens, std::span<float> out) const;
-  Matrix finish(Matrix vectors) const;
+  Matrix finish(Matrix vectors);
+  void compute_spans(std::span<const Record> records, Rows& rows);
+  void begin_spans(const Record& record, size_t sequence);
+  size_t add_span_tokens(const Record& record, size_t sequence, ConstMatrix tokens);
+  void write_spans(const Record& record, size_t ready, Rows& rows);
+  void pool_span(Offset span, std::span<float> out) const;
+  void write_span(const Record& record, Offset span, std::span<const float> vector, Rows& rows);
   void note_vector(const Record& record, std::span<const float> vector);
   void write_similarity(const Record& record, double similarity, Rows& rows) const;
   void write_vector(const Record& record, std::span<const float> vector, Rows& rows);
@@ -109,7 +122,7 @@ class BERT_API EmbedWorker : public TaskWorker {
   void write_word(const Record& record, Rows& rows);
   void write_token(const Record& record, size_t index, std::string_view token,
                    std::span<const float> vector, Rows& rows);
-  void write_numbers(std::span<const float> vector, Rows& rows) const;
+  void write_numbers(const Record& record, std::span<const float> vector, Rows& rows) const;
 
   const StaticText* text_ = nullptr;  ///< what the vectors are of, if not of a model's layers
   const DenseModules& dense_;
@@ -129,10 +142,18 @@ class BERT_API EmbedWorker : public TaskWorker {
     std::vector<TokenWindow> windows;  ///< of the prompt and the text
     size_t prompt = 0;                 ///< tokens of the prompt in it
   } tokens_of_;
+  /// The record whose spans come in.
+  struct {
+    std::vector<Offset> spans;    ///< bytes of the prompt and the text
+    size_t next = 0;              ///< the first that has no row yet
+    std::vector<uint32_t> needs;  ///< the first byte that it and those behind it need
+    std::vector<Offset> bytes;    ///< of the tokens that are kept
+    std::vector<float> tokens;    ///< [tokens, W]
+  } spans_of_;
   size_t prompt_tokens_ = 0;
   std::vector<std::string> prompted_;  ///< texts with the prompt before them
   Buffer features_;                    ///< [T, W] the combined layers of a batch
-  Buffer pooled_, dense_first_, dense_second_;
+  Buffer pooled_, dense_first_, dense_second_, whitened_;
   std::vector<float> row_;  ///< [W]
   Matrix vectors_;          ///< [texts, width] of the chunk
 };

@@ -100,6 +100,10 @@ void EmbedPlan::take_modules(const SentenceModules& modules, size_t hidden_size)
   truncate_dim = modules.truncate_dim.value_or(0);
 }
 
+size_t EmbedPlan::own_width() const {
+  return truncate_dim > 0 ? std::min(truncate_dim, full_width()) : full_width();
+}
+
 size_t EmbedPlan::full_width() const {
   if (!dense.empty()) return dense.back().out_features;
   if (attentive) return attentive->hops() * features;
@@ -107,6 +111,7 @@ size_t EmbedPlan::full_width() const {
 }
 
 size_t EmbedPlan::width() const {
+  if (whitening) return dims > 0 ? std::min(dims, whitening->width()) : whitening->width();
   const size_t limit = dims > 0 ? dims : truncate_dim;
   return limit > 0 ? std::min(limit, full_width()) : full_width();
 }

@@ -21,38 +21,45 @@ off_t place() {
 
 }  // namespace
 
-NpyOutput::NpyOutput(size_t rows, size_t columns)
-    : rows_(rows), columns_(columns), begin_(place()) {
+NpyOutput::NpyOutput(size_t rows, size_t columns, const std::string& type)
+    : rows_(rows), columns_(columns), type_(type), begin_(place()) {
   if (within_memo()) {
-    throw Error(Error::Kind::usage, "--format npy", "begins with a header, wants f32 within memo");
+    throw Error(Error::Kind::usage, "--format",
+                "a NumPy file begins with a header, wants f32 within memo");
   }
   if (begin_ < 0 && rows_ == 0) {
-    throw Error(Error::Kind::usage, "--format npy",
+    throw Error(Error::Kind::usage, "--format",
                 "wants --rows N: the number of rows cannot be written later into a pipe or an "
                 "appended file");
   }
-  print(npy_header(rows_, columns_));
+  print(header(rows_));
 }
 
 NpyOutput::~NpyOutput() {
   if (finished_ || rows_ != 0) return;
   const auto bytes = lseek(STDOUT_FILENO, 0, SEEK_CUR) - begin_;
-  const auto header = static_cast<off_t>(npy_header(0, columns_).size());
-  if (bytes > header) {
-    patch(static_cast<uint64_t>(bytes - header) / (columns_ * sizeof(float)));
+  const auto begin = static_cast<off_t>(header(0).size());
+  if (bytes > begin) {
+    patch(static_cast<uint64_t>(bytes - begin) / row_bytes());
   }
 }
 
-void NpyOutput::finish(uint64_t rows) {
+void NpyOutput::finish(uint64_t bytes) {
+  const uint64_t rows = bytes / row_bytes();
   finished_ = true;
   if (rows == rows_ || (rows_ == 0 && patch(rows))) return;
   throw Error(Error::Kind::data, "--rows", fmt::format("found {} vectors, wants {}", rows, rows_));
 }
 
+std::string NpyOutput::header(uint64_t rows) const { return npy_header(rows, columns_, type_); }
+
+/// The type ends with the bytes of a number: <f4.
+size_t NpyOutput::row_bytes() const { return columns_ * static_cast<size_t>(type_.back() - '0'); }
+
 bool NpyOutput::patch(uint64_t rows) const {
-  const std::string header = npy_header(rows, columns_);
-  return pwrite(STDOUT_FILENO, header.data(), header.size(), begin_) ==
-         static_cast<ssize_t>(header.size());
+  const std::string bytes = header(rows);
+  return pwrite(STDOUT_FILENO, bytes.data(), bytes.size(), begin_) ==
+         static_cast<ssize_t>(bytes.size());
 }
 
 }  // namespace bert::tools

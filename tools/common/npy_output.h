@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace bert::tools {
 
@@ -11,20 +12,25 @@ namespace bert::tools {
 /// patched at the end if the output is a file.
 class NpyOutput {
  public:
-  /// Writes the header; `rows` 0 means unknown. Throws Error(usage) if it is unknown and the output
-  /// is a pipe, or a file that is appended to.
-  NpyOutput(size_t rows, size_t columns);
+  /// Writes the header of numbers of a type, as NumPy spells it; `rows` 0 means unknown. Throws
+  /// Error(usage) if it is unknown and the output is a pipe, or a file that is appended to.
+  NpyOutput(size_t rows, size_t columns, const std::string& type);
   /// After an error, patches the header with the number of rows written before it.
   ~NpyOutput();
   NpyOutput(const NpyOutput&) = delete;
   NpyOutput& operator=(const NpyOutput&) = delete;
-  /// Patches the number of rows. Throws Error(data) if the user gave another number.
-  void finish(uint64_t rows);
+  /// Patches the number of rows that `bytes` of them are. Throws Error(data) if the user gave
+  /// another number.
+  void finish(uint64_t bytes);
 
  private:
   bool patch(uint64_t rows) const;
 
+  std::string header(uint64_t rows) const;
+  size_t row_bytes() const;
+
   size_t rows_, columns_;
+  std::string type_;
   bool finished_ = false;
   off_t begin_;
 };

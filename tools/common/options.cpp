@@ -82,7 +82,7 @@ ModelOptions::ModelOptions(Command& app, Overflow default_overflow, Use use)
            positive()},
           max_seq_length_)
       .of("max_length");
-  app.add<Overflow>(
+  overflow_option_ = app.add<Overflow>(
       {"--overflow", "what to do with a text that is too long"}, overflow_,
       {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}});
   app.add({"--stride", "tokens that two windows share (default: 128, or half a window)", whole()},
@@ -340,7 +340,7 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
                                                      {keep_line_, "--keep"},
                                                      {json_, json_lines_ ? "--jsonl" : "--json"}};
   for (const auto& [given, option] : only_lines) {
-    if (shape.binary_width > 0 && given) {
+    if (!shape.bad_row.empty() && given) {
       throw Error(Error::Kind::usage, option, "wants an output of lines");
     }
   }
@@ -434,9 +434,8 @@ void RowOptions::write_place(const Record& record, const Error& error, Rows& row
     return;
   }
   if (shape_.record == RowShape::Per::several) return;
-  if (const size_t width = shape_.binary_width; width > 0) {
-    const std::vector<float> vector(width, std::numeric_limits<float>::quiet_NaN());
-    rows.raw().append(reinterpret_cast<const char*>(vector.data()), width * sizeof(float));
+  if (!shape_.bad_row.empty()) {
+    rows.raw() += shape_.bad_row;
     return;
   }
   if (number_) rows.field(record.number);

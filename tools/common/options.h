@@ -53,6 +53,10 @@ class ModelOptions {
   void settle(const Weights& weights) const {
     if (no_mmap_) weights.hold();
   }
+  /// The default of --overflow from here on.
+  void prefer_overflow(Overflow overflow) {
+    if (overflow_option_->count() == 0) overflow_ = overflow;
+  }
   /// Sets the options of a task. max_length is the smallest limit of user, tokenizer, position
   /// table and `module_limit`, the max_seq_length of a sentence module. `texts`: how many a
   /// sequence holds, 1 or 2. Throws Error if max_length leaves no room for a text.
@@ -77,7 +81,7 @@ class ModelOptions {
   std::string model_;
   std::string head_;
   std::string ablate_;
-  const CLI::Option* ablate_option_ = nullptr;
+  const CLI::Option *ablate_option_ = nullptr, *overflow_option_ = nullptr;
   mutable std::string directory_;
   size_t max_seq_length_ = 0;
   size_t max_batch_tokens_ = 512;
@@ -96,7 +100,7 @@ struct RowShape {
   enum class Per { one, several, none };
   Per record = Per::one;
   bool number = true, line = true;  ///< whether they may have the record's number, the input line
-  size_t binary_width = 0;  ///< above 0: so many floats in binary; NaN for a bad record, no line
+  std::string bad_row = {};  ///< not empty: the rows are binary, and this one is a bad record's
 };
 
 /// The common options of all tools that turn records into rows: FILE..., -f, -0, --header, -n, -o,

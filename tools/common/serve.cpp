@@ -57,7 +57,7 @@ void RowOptions::serve() {
   shape.several = shape_.record == RowShape::Per::several;
   shape.header = stream_.header;
   shape.names = stream_.header && !stream_.output_names.empty();
-  shape.width = shape_.binary_width * sizeof(float);
+  shape.width = shape_.bad_row.size();
   served_ = std::make_unique<ServedRows>(STDOUT_FILENO, shape, [this](const std::string& text) {
     return app_.with_option_names(text);
   });

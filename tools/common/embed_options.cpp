@@ -1,0 +1,93 @@
+#include "common/embed_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bert::tools {
+namespace {
+
+[[noreturn]] void refuse(const char* option, const std::string& what) {
+  throw Error(Error::Kind::usage, option, what);
+}
+
+void check(const EmbedPlan& plan, const EmbedOptions& o) {
+  const bool npy = !npy_type(o.format).empty();
+  if (plan.compare && (plan.per_token || plan.spans || o.format != VectorFormat::tsv))
+    refuse("--compare",
+           "gives one number per pair: not with --words, --pool none, --spans or --format");
+  if (o.rows > 0 && !npy) refuse("--rows", "wants --format npy, i8 or bits");
+  if (o.scale && o.format != VectorFormat::i8) refuse("--scale", "wants --format i8");
+  if (o.format == VectorFormat::bits && plan.width() % 8 > 0)
+    refuse("--format", fmt::format("bits: found {} numbers, wants a multiple of 8", plan.width()));
+  const bool whole = plan.per_token || plan.pooler || plan.attentive ||
+                     std::count(plan.poolings.begin(), plan.poolings.end(), Pooling::cls) > 0;
+  if (plan.spans && whole) refuse("--spans", "wants a pooling of tokens, such as --pool mean");
+  if (!o.learn.empty() && (plan.per_token || plan.compare || plan.spans))
+    refuse("--learn-whitening", "not with --words, --pool none, --spans or --compare");
+  if (!plan.whitening) return;
+  if (plan.whitening->input_width() != plan.own_width())
+    throw Error(Error::Kind::data, o.whiten,
+                fmt::format("is for vectors of {} numbers, found {}", plan.whitening->input_width(),
+                            plan.own_width()));
+  if (o.vector.dims > plan.whitening->width())
+    refuse("--dims", fmt::format("found {}, wants at most {}, the columns of --whiten",
+                                 o.vector.dims, plan.whitening->width()));
+}
+
+}  // namespace
+
+void add_embed_options(Command& app, EmbedOptions& o) {
+  add_vector_options(app, o.vector);
+  app.add({"--words", "write one row per word, the mean of its pieces"}, o.words);
+  app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
+  app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare);
+  app.add({"--prompt", "text put before every record", text("TEXT")}, o.prompt);
+  app.add({"--prompt-name", "one of the model's own prompts", text("NAME")}, o.prompt_name)
+      ->excludes(app.get_option("--prompt"));
+  app.add<VectorFormat>({"--format", "output format"}, o.format,
+                        {{"tsv", VectorFormat::tsv},
+                         {"npy", VectorFormat::npy},
+                         {"f32", VectorFormat::f32},
+                         {"i8", VectorFormat::i8},
+                         {"bits", VectorFormat::bits}});
+  app.add(
+      {"--scale", "i8: a number times this (default: 127 / the vector's largest)", real(1e-9, 1e9)},
+      o.scale);
+  app.add({"--rows", "number of rows, for npy, i8 and bits written to a pipe", positive()}, o.rows);
+  app.add({"--spans", "a row per byte span in a field, as in 0-12 12-30", column()}, o.spans);
+  const Declared whiten =
+      app.add({"--whiten", "make the numbers independent by this file", text("FILE")}, o.whiten)
+          .same_rows();
+  app.add({"--learn-whitening", "write such a file, and no rows", text("FILE")}, o.learn)
+      ->excludes(whiten)
+      ->excludes(app.get_option("--format"));
+}
+
+EmbedPlan make_plan(const Embedder& embedder, const EmbedOptions& o) {
+  EmbedPlan plan = embedder.plan(o.vector, o.words ? "none" : "");
+  plan.words = o.words;
+  plan.compare = o.compare;
+  plan.format = o.format;
+  plan.normalize_cut = o.normalize;
+  plan.spans = !o.spans.empty();
+  plan.scale = o.scale;
+  if (!o.whiten.empty()) {
+    plan.whitening = std::make_shared<const Whitening>(Whitening::open(o.whiten));
+  }
+  plan.prompt = o.prompt.empty() ? embedder.modules().prompt(o.prompt_name) : o.prompt;
+  check(plan, o);
+  return plan;
+}
+
+std::vector<std::string> column_names(const EmbedPlan& plan) {
+  if (plan.format != VectorFormat::tsv) return {};
+  if (plan.compare) return {"cosine"};
+  std::vector<std::string> names;
+  if (plan.per_token) names = {"index", "token"};
+  if (plan.spans) names = {"start", "end"};
+  for (size_t i = 1; i <= plan.width(); ++i) names.push_back("v" + std::to_string(i));
+  return names;
+}
+
+}  // namespace bert::tools
