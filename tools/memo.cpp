@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <functional>
 
+#include "common/npy_output.h"
 #include "common/options.h"
 #include "common/progress.h"
 #include "common/run.h"
@@ -27,9 +29,8 @@ void add(tools::Command& app, Options& o) {
       ->required();
   app.add({"FILE", "files of records, before -- TOOL; '-' or none: stdin", tools::text("")},
           o.memo.files);
-  auto stats = app.add({"--stats", "write what the cache holds"}, o.stats);
-  app.add({"--prune", "remove rows not used in the last N days", tools::whole("N")}, o.prune)
-      ->excludes(stats);
+  app.add({"--stats", "write what the cache holds"}, o.stats);
+  app.add({"--prune", "remove rows not used in the last N days", tools::whole("N")}, o.prune);
   app.add({"--progress", "show progress on stderr, also if it is not a terminal"}, o.progress);
   app.add({"-q,--quiet", "write only errors to stderr"}, [] { tools::set_quiet(true); });
   app.add({"-v,--verbose", "say on stderr how many rows came from the cache"}, o.verbose);
@@ -69,8 +70,7 @@ int report(const Options& o, const Memo& memo, int status) {
   }
   tools::report_bad(counts.bad, counts.records, counts.first_bad, status);
   if (!memo.lost()) return status;
-  tools::complain(memo.lost()->what() +
-                  std::string("; all rows are written, but not all are kept"));
+  tools::complain(memo.lost()->what() + std::string("; the run went on without it"));
   return status == 0 ? static_cast<int>(memo.lost()->kind()) : status;
 }
 
@@ -81,20 +81,20 @@ int run(Options& o, std::vector<std::string> command) {
   command.insert(command.begin() + 1, "--memo");
   std::signal(SIGCHLD, [](int) {});  // wakes a reader that waits, when the tool ends
   CoProcess tool(command);
-  const auto greeting = tool.greeting();
+  auto greeting = tool.greeting();
   if (!greeting) return ended(command[0], tool.wait(), false);
+  const auto npy = tools::NpyOutput::of_memo(greeting->begin);
   tools::Progress progress(o.progress, o.memo.files);
   int skipped = 0;
   o.memo.on_skipped = [&](const Error& error) {
     tools::complain(error.what());
     skipped = static_cast<int>(error.kind());
   };
-  if (progress.shown()) {
-    o.memo.progress = [&](uint64_t records, uint64_t bytes) { progress.update(records, bytes); };
-  }
+  if (progress.shown()) o.memo.progress = std::bind_front(&tools::Progress::update, &progress);
   Memo memo(o.memo, *greeting, tool, store);
   const int status = ended(command[0], memo.run(), true);
   progress.finish();
+  if (npy && status == 0) npy->finish_rows(memo.counts().records);
   return report(o, memo, status == 0 ? skipped : status);
 }
 
@@ -103,17 +103,17 @@ int run(Options& o, std::vector<std::string> command) {
 int main(int argc, char** argv) {
   tools::Command app{"Keep the rows of a tool, and compute only those of new records."};
   app.footer("memo reviews.memo reviews.txt -- classify -o");
-  Options options;
-  add(app, options);
+  Options o;
+  add(app, o);
   const std::vector<std::string> command = take_command(argc, argv);
   return tools::run(app, argc, argv, [&] {
-    if (options.stats || options.prune) {
-      MemoStore store(options.cache, MemoStore::Mode::existing);
-      if (options.stats) return write_stats(store), 0;
-      tools::notice(fmt::format("removed {} records", store.prune(*options.prune)));
+    if (o.stats || o.prune) {
+      MemoStore store(o.cache, MemoStore::Mode::existing);
+      if (o.stats) write_stats(store);
+      if (o.prune) tools::notice(fmt::format("removed {} records", store.prune(*o.prune)));
       return 0;
     }
-    if (!command.empty()) return run(options, command);
-    throw Error(Error::Kind::usage, "", "wants a tool: memo CACHE FILE -- TOOL OPTIONS");
+    if (command.empty()) throw Error(Error::Kind::usage, "", "wants a tool behind '--'");
+    return run(o, command);
   });
 }

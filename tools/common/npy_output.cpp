@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "common/run.h"
 #include "io/npy.h"
 
@@ -19,13 +20,28 @@ off_t place() {
   return flags >= 0 && (flags & O_APPEND) ? -1 : lseek(STDOUT_FILENO, 0, SEEK_CUR);
 }
 
+constexpr std::string_view kForMemo = "npy ";
+std::string for_memo;  // see NpyOutput::within_memo
+
 }  // namespace
+
+const std::string& NpyOutput::within_memo() { return for_memo; }
+
+std::unique_ptr<NpyOutput> NpyOutput::of_memo(std::string& words) {
+  if (!words.starts_with(kForMemo)) return nullptr;
+  const std::vector<std::string_view> parts = split(words, ' ');  // npy ROWS COLUMNS TYPE
+  const auto rows = to_number<size_t>(parts.at(1)), columns = to_number<size_t>(parts.at(2));
+  const std::string type(parts.at(3));
+  words.clear();
+  return std::make_unique<NpyOutput>(rows.value(), columns.value(), type);
+}
 
 NpyOutput::NpyOutput(size_t rows, size_t columns, const std::string& type)
     : rows_(rows), columns_(columns), type_(type), begin_(place()) {
-  if (within_memo()) {
-    throw Error(Error::Kind::usage, "--format",
-                "a NumPy file begins with a header, wants f32 within memo");
+  if (tools::within_memo()) {
+    for_memo = fmt::format("{}{} {} {}", kForMemo, rows, columns, type);
+    finished_ = true;
+    return;
   }
   if (begin_ < 0 && rows_ == 0) {
     throw Error(Error::Kind::usage, "--format",
@@ -45,7 +61,11 @@ NpyOutput::~NpyOutput() {
 }
 
 void NpyOutput::finish(uint64_t bytes) {
-  const uint64_t rows = bytes / row_bytes();
+  if (tools::within_memo()) return;
+  finish_rows(bytes / row_bytes());
+}
+
+void NpyOutput::finish_rows(uint64_t rows) {
   finished_ = true;
   if (rows == rows_ || (rows_ == 0 && patch(rows))) return;
   throw Error(Error::Kind::data, "--rows", fmt::format("found {} vectors, wants {}", rows, rows_));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace bert::tools {
@@ -22,6 +23,12 @@ class NpyOutput {
   /// Patches the number of rows that `bytes` of them are. Throws Error(data) if the user gave
   /// another number.
   void finish(uint64_t bytes);
+  void finish_rows(uint64_t rows);
+
+  /// Within memo this object writes nothing. The tool sends these words, of which memo makes an
+  /// object of its own and clears them; empty and nullptr if there is no object.
+  static const std::string& within_memo();
+  static std::unique_ptr<NpyOutput> of_memo(std::string& words);
 
  private:
   bool patch(uint64_t rows) const;

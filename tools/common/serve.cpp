@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "common/npy_output.h"
 #include "common/options.h"
 #include "common/run.h"
 
@@ -30,6 +31,9 @@ void RowOptions::refuse_within_memo() const {
   if (json_lines_ && shape_.record == RowShape::Per::several)
     refuse("found several objects of a record");
   if (json_lines_ && number_given()) refuse("found the record's number in objects of JSON lines");
+  if (!shape_.bad_row.empty() && shape_.record != RowShape::Per::one) {
+    refuse("found several vectors of a record in binary, wants one");
+  }
   for (const std::string& file : deciding_) {
     struct stat status {};
     if (!file.empty() && (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode))) {
@@ -50,8 +54,10 @@ void RowOptions::serve() {
                                  : Greeting::Numbers::none;
   greeting.header = stream_.header;
   greeting.skip_bad = stream_.skip_bad;
-  if (meta_) greeting.begin = "# " + meta() + stream_.terminator;
-  greeting.key = meta({"skip-bad"});  // which changes only the rows of bad records
+  greeting.begin =
+      meta_ ? "# " + meta() + stream_.terminator : std::string(NpyOutput::within_memo());
+  // These change the rows of bad records and the header of an npy file.
+  greeting.key = meta({"skip-bad", "rows"});
   ServedRows::Shape shape;
   shape.numbers = greeting.numbers;
   shape.several = shape_.record == RowShape::Per::several;
