@@ -4,6 +4,7 @@
 #include "common/options.h"
 #include "common/run.h"
 #include "common/search.h"
+#include "tasks/maxsim.h"
 
 using namespace bert;
 
@@ -12,7 +13,7 @@ namespace {
 struct Options {
   RankOptions rank;
   size_t top_k = 10;
-  bool sigmoid = false, logits = false;
+  bool sigmoid = false, logits = false, maxsim = false;
   CLI::Option* query = nullptr;
 };
 
@@ -29,14 +30,18 @@ void add(tools::Command& app, Options& o) {
           o.rank.threshold)
       ->needs(o.query);
   auto sigmoid = app.add({"--sigmoid", "put the scores through a sigmoid"}, o.sigmoid);
-  app.add({"--logits", "write the model's raw scores"}, o.logits)->excludes(sigmoid);
+  auto logits = app.add({"--logits", "write the model's raw scores"}, o.logits)->excludes(sigmoid);
+  app.add({"--maxsim", "compare the vectors of tokens, as ColBERT does; works with any encoder"},
+          o.maxsim)
+      ->excludes(sigmoid)
+      ->excludes(logits);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   tools::Command app{"Score texts by how well they answer a query."};
-  app.footer("rank -m ms-marco-MiniLM-L6-v2 -q 'who sat?' text.txt");
+  app.footer("rank --maxsim -q 'who sat?' text.txt");
   // -q is the query, as the pattern is of grep -e.
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2, "--quiet");
   tools::ModelOptions models(app, Overflow::cut);
@@ -45,18 +50,32 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model(HeadKind::classify);
-    const Classifier head = Classifier::open(model);
-    const bool sigmoid = options.sigmoid || (saves_sigmoid(model) && !options.logits);
-    const bool searching = options.query->count() > 0;
+    const bool searching = options.query->count() > 0, maxsim = options.maxsim;
+    std::optional<HeadKind> kind;
+    if (!maxsim) kind = HeadKind::classify;
+    const Model model = models.open_model(kind);
+    std::optional<Classifier> head;
+    std::optional<MaxSimPlan> plan;
+    std::optional<size_t> limit;
+    if (maxsim) {
+      const SentenceModules modules = SentenceModules::open(models.directory());
+      modules.check_case(models.directory(), tokenizer.lowercase());
+      plan.emplace(MaxSimPlan::make(model, modules, tokenizer));
+      for (const SentenceModules::Dense& module : plan->modules) models.settle(*module.weights);
+      limit = plan->document.length > 0 ? plan->document.length : modules.max_seq_length;
+    } else {
+      head.emplace(Classifier::open(model));
+    }
+    const bool sigmoid = options.sigmoid || (!maxsim && saves_sigmoid(model) && !options.logits);
     TaskOptions task;
-    models.fill(task, tokenizer, model, 2);
+    models.fill(task, maxsim ? plan->document.tokenizer : tokenizer, model, maxsim ? 1 : 2, limit);
     rows.fill(task, {searching ? tools::RowShape::Per::none : tools::RowShape::Per::one});
 
     TextRanking ranking(options.top_k);
     if (searching) options.rank.ranking = &ranking;
-    const auto make_worker = [&] {
-      return std::make_unique<CrossEncoderWorker>(tokenizer, model, head, sigmoid, options.rank,
+    const auto make_worker = [&]() -> std::unique_ptr<Worker> {
+      if (maxsim) return std::make_unique<MaxSimWorker>(model, *plan, options.rank, task);
+      return std::make_unique<CrossEncoderWorker>(tokenizer, model, *head, sigmoid, options.rank,
                                                   task);
     };
     rows.stream().output_names = {"score"};

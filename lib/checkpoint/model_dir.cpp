@@ -246,7 +246,9 @@ std::vector<FileHash> hash_model(const std::string& directory) {
   }
   const SentenceModules modules = modules_that_open(directory);
   for (const std::string& path : modules.files) add(MappedFile::open(path));
-  for (const SentenceModules::Dense& dense : modules.dense) add_weights(dense.directory);
+  for (const SentenceModules::Dense& dense : modules.dense) {
+    if (dense.directory != directory) add_weights(dense.directory);
+  }
   if (tensor_files_present(directory)) add_weights(directory);
   if (modules.static_folder && *modules.static_folder != directory) {
     const std::string tokenizer = *modules.static_folder + "/tokenizer.json";

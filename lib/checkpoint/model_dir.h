@@ -79,6 +79,9 @@ struct BERT_API SentenceModules {
   bool include_prompt = true;
   std::vector<Dense> dense;
   bool normalize = false;
+  /// Dense and Normalize work on the vector of each token (ColBERT); see LateInteraction.
+  bool of_tokens = false;
+  std::optional<std::string> mask_folder;  ///< of a MultiVectorMask
   std::optional<size_t> max_seq_length;
   std::optional<bool> do_lower_case;
   std::optional<size_t> truncate_dim;  ///< of a vector only so many numbers, the first, are given

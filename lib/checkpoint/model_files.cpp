@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModuleFiles[] = {"modules.json", "sentence_bert_config.json",
-                                        "config_sentence_transformers.json"};
+                                        "config_sentence_transformers.json", "artifact.metadata"};
 constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
                                         "pytorch_model.bin", "pytorch_model.bin.index.json"};
 

@@ -97,7 +97,18 @@ void refuse_other_tensors(const SentenceModules::Dense& dense) {
   }
 }
 
-SentenceModules::Dense read_dense(const std::string& directory, std::vector<std::string>& files) {
+/// What a module reads and writes: "token_embeddings" or "sentence_embedding", which is the
+/// default.
+bool reads_tokens(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  if (!file_exists(path)) return false;
+  const JsonDocument document = JsonDocument::open(path);
+  const auto name = document.root().find("module_input_name");
+  return name && name->is_string() && name->as_string() == "token_embeddings";
+}
+
+SentenceModules::Dense read_dense(const std::string& directory, bool of_tokens,
+                                  std::vector<std::string>& files) {
   const JsonDocument document = open_named(directory + "/config.json", files);
   const Json root = document.root();
   SentenceModules::Dense dense;
@@ -116,8 +127,9 @@ SentenceModules::Dense read_dense(const std::string& directory, std::vector<std:
   if (flag_at(root, "use_residual", false)) refuse(root.at("use_residual"), "false");
   for (const std::string_view key : {"module_input_name", "module_output_name"}) {
     const auto name = root.find(key);
-    if (name && !name->is_null() && name->as_string() != "sentence_embedding") {
-      refuse(*name, "\"sentence_embedding\"");
+    const std::string_view wanted = of_tokens ? "token_embeddings" : "sentence_embedding";
+    if (name && !name->is_null() && name->as_string() != wanted) {
+      refuse(*name, fmt::format("\"{}\"", wanted));
     }
   }
   Config config;
@@ -129,8 +141,10 @@ SentenceModules::Dense read_dense(const std::string& directory, std::vector<std:
   return dense;
 }
 
+constexpr std::string_view kPylateDense = "pylate.models.Dense.Dense";
+
 /// What stands in modules.json before which.
-enum class Stage { start, transformer, pooling, dense, normalize, dropout, static_embedding };
+enum class Stage { start, transformer, pooling, dense, normalize, dropout, mask, static_embedding };
 
 /// The module that a type names as sentence-transformers 0.3 to 6 spell it, the whole of it: other
 /// packages have modules of the same last name that do something else.
@@ -145,6 +159,13 @@ std::optional<Stage> stage_of(std::string_view type) {
                              {"Normalize", "normalize", Stage::normalize},
                              {"Dropout", "dropout", Stage::dropout},
                              {"StaticEmbedding", "static_embedding", Stage::static_embedding}};
+  if (type == kPylateDense) return Stage::dense;
+  if (type == "sentence_transformers.multi_vector_encoder.modules.MultiVectorMask" ||
+      type ==
+          "sentence_transformers.multi_vector_encoder.modules.multi_vector_mask."
+          "MultiVectorMask") {
+    return Stage::mask;
+  }
   const std::string_view name = type.substr(type.rfind('.') + 1);
   for (const auto& [known, file, stage] : kNames) {
     if (name != known) continue;
@@ -162,11 +183,18 @@ std::optional<Stage> stage_of(std::string_view type) {
   return std::nullopt;
 }
 
-/// Without a Pooling before it, a module computes a vector for each token (ColBERT).
-void check_order(const Json& type, Stage stage, Stage next) {
+/// A module `of_tokens` stands in a model without Pooling (ColBERT), and has no other beside it.
+void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
+                 const SentenceModules& modules) {
   if (stage == Stage::start && next != Stage::transformer) refuse(type, "a Transformer first");
-  if (stage == Stage::transformer && next > Stage::pooling) {
-    refuse(type, "a Pooling before it: models that give a vector for each token are not supported");
+  if (of_tokens && !modules.pooling_modes.empty()) {
+    refuse(type, "no Pooling before it: it works on the vectors of tokens");
+  }
+  if (!of_tokens && next > Stage::transformer && modules.of_tokens) {
+    refuse(type, "modules that work on the vectors of tokens, as the one before it");
+  }
+  if (!of_tokens && stage == Stage::transformer && next > Stage::pooling) {
+    refuse(type, "a Pooling before it");
   }
   if (next < stage || (next == stage && next != Stage::dense)) {
     refuse(type, "the order Transformer, Pooling, Dense, Normalize");
@@ -179,8 +207,8 @@ void add_module(const std::string& directory, const Json& module, Stage& stage,
   const std::optional<Stage> next = stage_of(type.as_string());
   if (!next) {
     refuse(type,
-           "Transformer, StaticEmbedding, Pooling, Dense, Normalize or Dropout of "
-           "sentence-transformers");
+           "Transformer, StaticEmbedding, Pooling, Dense, Normalize, Dropout or MultiVectorMask of "
+           "sentence-transformers, or Dense of PyLate");
   }
   const std::string folder = module_directory(directory, module.at("path"));
   if (*next == Stage::dropout) return;
@@ -191,17 +219,51 @@ void add_module(const std::string& directory, const Json& module, Stage& stage,
     stage = Stage::pooling;  // it is its own
     return;
   }
-  check_order(type, stage, *next);
+  const bool of_tokens =
+      *next == Stage::mask || type.as_string() == kPylateDense ||
+      ((*next == Stage::dense || *next == Stage::normalize) && reads_tokens(folder));
+  check_order(type, stage, *next == Stage::mask ? stage : *next, of_tokens, modules);
+  modules.of_tokens |= of_tokens;
+  // PyLate scales the vectors of tokens to length 1, and has no module for it.
+  modules.normalize |= type.as_string() == kPylateDense;
+  if (*next == Stage::mask) {
+    modules.files.push_back(folder + "/config.json");
+    modules.mask_folder = folder;
+    return;
+  }
   stage = *next;
   if (stage == Stage::transformer && folder != directory) {
     refuse(module.at("path"), "\"\": a model whose files lie beside modules.json");
   }
   if (stage == Stage::pooling) read_pooling(folder, modules);
   if (stage == Stage::dense) {
-    modules.dense.push_back(read_dense(folder, modules.files));
+    modules.dense.push_back(read_dense(folder, of_tokens, modules.files));
     if (modules.dense.size() > 16) refuse(type, "at most 16 dense modules");
   }
   if (stage == Stage::normalize) modules.normalize = true;
+}
+
+/// A directory of ColBERT itself: the layer over each token lies with the model's own weights.
+void read_colbert(const std::string& directory, SentenceModules& modules) {
+  const std::string path = directory + "/config.json";
+  if (!file_exists(path) || !Weights::present(directory)) return;
+  bool named = false;
+  const JsonDocument document = JsonDocument::open(path);
+  if (const auto names = document.root().find("architectures"); names && names->is_array()) {
+    names->for_each_element([&](Json name) { named |= name.as_string() == "HF_ColBERT"; });
+  }
+  if (!named) return;
+  Config config;
+  config.tie_word_embeddings = false;
+  auto weights = std::make_shared<const Weights>(Weights::open(directory, config));
+  const TensorView* matrix = weights->find("linear.weight");
+  if (!matrix || matrix->shape.size() != 2) return;
+  modules.of_tokens = modules.normalize = true;
+  modules.pooling_modes.clear();
+  modules.dense.push_back(
+      {directory, matrix->shape[1], matrix->shape[0], false, Activation::none, std::move(weights)});
+  const std::string metadata = directory + "/artifact.metadata";
+  if (file_exists(metadata)) modules.files.push_back(metadata);
 }
 
 /// sentence_bert_config.json, beside the transformer's config.json.
@@ -226,8 +288,11 @@ void read_own_settings(const std::string& directory, SentenceModules& modules) {
   const Json root = document.root();
   if (const auto type = root.find("model_type"); type && !type->is_null()) {
     const std::string_view name = type->as_string();
-    if (name != "SentenceTransformer" && name != "CrossEncoder") {
-      refuse(*type, "SentenceTransformer or CrossEncoder");
+    if (name == "ColBERT" || name == "MultiVectorEncoder") {
+      if (!modules.of_tokens) refuse(*type, "SentenceTransformer, as modules.json says");
+      modules.normalize |= name == "ColBERT";
+    } else if (name != "SentenceTransformer" && name != "CrossEncoder") {
+      refuse(*type, "SentenceTransformer, CrossEncoder, MultiVectorEncoder or ColBERT");
     }
   }
   if (const auto dims = root.find("truncate_dim"); dims && !dims->is_null()) {
@@ -267,7 +332,7 @@ std::string SentenceModules::prompt(const std::string& name) const {
 }
 
 void SentenceModules::check_widths(size_t hidden_size) const {
-  size_t width = pooling_modes.size() * hidden_size;
+  size_t width = of_tokens ? hidden_size : pooling_modes.size() * hidden_size;
   for (const Dense& layer : dense) {
     if (layer.in_features != width) {
       throw Error(Error::Kind::data, layer.directory + "/config.json",
@@ -321,6 +386,7 @@ SentenceModules SentenceModules::open(const std::string& directory) {
     document.root().for_each_element(
         [&](Json module) { add_module(directory, module, stage, modules); });
   }
+  if (!modules.present) read_colbert(directory, modules);
   read_transformer_settings(directory, modules);
   read_own_settings(directory, modules);
   return modules;

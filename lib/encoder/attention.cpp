@@ -85,6 +85,48 @@ void clear_heads(std::span<const size_t> off, size_t head_size, Matrix context) 
   }
 }
 
+/// Hides the keys from `attended` on, in front of another bias or none.
+class AttendedKeys : public AttentionBias {
+ public:
+  AttendedKeys(size_t attended, const AttentionBias* other) : attended_(attended), other_(other) {}
+  HeadBias of(size_t head, ConstMatrix q, ConstMatrix k, Buffer& scratch) const override {
+    constexpr float kHidden = -1e30f;  // far below any score; no NaN comes of it
+    const size_t n = k.rows;
+    if (!other_) {
+      const Matrix row = scratch.matrix(1, n);  // the same for each query
+      std::fill_n(row.data, attended_, 0.0f);
+      std::fill_n(row.data + attended_, n - attended_, kHidden);
+      return {row.data, 0};
+    }
+    Buffer own;
+    const HeadBias bias = other_->of(head, q, k, own);
+    const Matrix sum = scratch.matrix(n, n);
+    for (size_t i = 0; i < n; ++i) {
+      const float* from = bias.first + static_cast<ptrdiff_t>(i) * bias.step;
+      std::copy_n(from, attended_, sum.row(i));
+      std::fill_n(sum.row(i) + attended_, n - attended_, kHidden);
+    }
+    return {sum.data, static_cast<ptrdiff_t>(sum.stride)};
+  }
+
+ private:
+  size_t attended_;
+  const AttentionBias* other_;
+};
+
+/// Attention of each sequence by itself, over its first keys alone.
+void attend_to_first(const AttentionForm& form, const PackedBatch& batch, ConstMatrix qkv,
+                     Matrix context, AttentionScratch& scratch, Team* team) {
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    const AttendedKeys bias(batch.attended[s], form.bias);
+    AttentionForm masked = form;
+    masked.bias = &bias;
+    const size_t ends[] = {0, batch.length(s)};
+    attention(masked, qkv.slice(batch.begin(s), batch.length(s)), ends,
+              context.slice(batch.begin(s), batch.length(s)), scratch.heads, team);
+  }
+}
+
 }  // namespace
 
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
@@ -100,7 +142,11 @@ void self_attention(const AttentionWeights& weights, const PackedBatch& batch, C
   if (weights.rotary.theta > 0) {
     rotate(weights.rotary, weights.form.heads, batch, qkv, scratch.turns, linear_scratch.team);
   }
-  attention(weights.form, qkv, batch.cu_seq_lens, context, scratch.heads, linear_scratch.team);
+  if (batch.attended.empty()) {
+    attention(weights.form, qkv, batch.cu_seq_lens, context, scratch.heads, linear_scratch.team);
+  } else {
+    attend_to_first(weights.form, batch, qkv, context, scratch, linear_scratch.team);
+  }
   clear_heads(pass.off, width / weights.form.heads, context);
   if (pass.trace.wants(kOfHeads)) show_heads(weights, batch, qkv, context, scratch, pass.trace);
 }

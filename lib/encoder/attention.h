@@ -56,9 +56,10 @@ struct AttentionWeights {
 ///   hidden  [T, H]  in: the layer's input        T tokens of S sequences, H = config.hidden_size
 ///   context [T, H]  out: the heads' outputs side by side, before the output projection
 ///
-/// A token attends to its own sequence only (batch.cu_seq_lens), so there is no mask and no
-/// padding. Scores are scaled by 1 / sqrt(D), in DeBERTa by 1 / sqrt(D (1 + parts of the bias));
-/// softmax in float. Nothing is thrown. One `scratch` per thread. Heads that are off leave zeros.
+/// A token attends to its own sequence only (batch.cu_seq_lens), so there is no padding, and no
+/// mask but batch.attended. Scores are scaled by 1 / sqrt(D), in DeBERTa by 1 / sqrt(D (1 + parts
+/// of the bias)); softmax in float. Nothing is thrown. One `scratch` per thread. Heads that are off
+/// leave zeros.
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
                     const LayerPass& pass = {});

@@ -16,6 +16,8 @@ struct PackedBatch {
   std::vector<int32_t> token_type_ids;
   std::vector<int32_t> position_ids;
   std::vector<size_t> cu_seq_lens{0};
+  /// [S] How many tokens of each sequence, its first, all of its tokens attend to; empty: all.
+  std::vector<size_t> attended;
 
   size_t tokens() const { return input_ids.size(); }           ///< T
   size_t sequences() const { return cu_seq_lens.size() - 1; }  ///< S
@@ -28,6 +30,7 @@ struct PackedBatch {
     token_type_ids.clear();
     position_ids.clear();
     cu_seq_lens.assign(1, 0);
+    attended.clear();
   }
 
   /// Positions count from 0 in each sequence.

@@ -136,8 +136,9 @@ void write_tokenizer(const std::string& directory, Rows& rows) {
 
 void write_modules(const std::string& directory, Rows& rows) {
   const SentenceModules modules = SentenceModules::open(directory);
-  if (!modules.present) return;
+  if (!modules.present && !modules.of_tokens) return;
   std::vector<std::string> words = modules.pooling_modes;
+  if (modules.of_tokens) words.emplace_back("tokens");
   for (const auto& dense : modules.dense) {
     words.push_back(fmt::format("dense[{},{}]", dense.out_features, dense.in_features));
   }

@@ -101,6 +101,7 @@ void Doctor::look_at_config() {
 void Doctor::look_at_architectures() {
   for (const std::string& name : config_->architectures) {
     if (is_known_class(name)) continue;
+    if (name == "HF_ColBERT" && SentenceModules::open(directory_).of_tokens) continue;
     say("warning", "config",
         fmt::format("{} is an architecture that no tool knows: what it has beside the encoder is "
                     "not computed",
@@ -359,11 +360,12 @@ void Doctor::look_at_modules() {
   const bool tokens =
       config_ && std::any_of(config_->architectures.begin(), config_->architectures.end(),
                              [](const std::string& name) { return name.ends_with("ColBERT"); });
-  if (!modules.present && tokens) {
+  if (modules.of_tokens) {
+    say("ok", "pooling", "a vector for each token, for rank --maxsim");
+  } else if (!modules.present && tokens) {
     say("warning", "pooling", "a vector for each token, which embed refuses");
     return;
-  }
-  if (!modules.present) {
+  } else if (!modules.present) {
     say("ok", "pooling", "no modules.json: embed takes the mean");
   } else if (modules.pooling_modes.empty()) {
     say("warning", "pooling", "modules.json names no Pooling: embed refuses the model");
@@ -381,7 +383,8 @@ void Doctor::look_at_modules() {
         fmt::format("max_seq_length {} is more than the {} positions of the model",
                     *modules.max_seq_length, config_->max_tokens()));
   }
-  if (!modules.pooling_modes.empty()) modules.check_widths(config_->hidden_size);
+  if (modules.of_tokens || !modules.pooling_modes.empty())
+    modules.check_widths(config_->hidden_size);
 }
 
 }  // namespace

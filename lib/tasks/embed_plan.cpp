@@ -9,10 +9,15 @@
 namespace bert {
 namespace {
 
-/// modules.json without a Pooling is of a model that gives a vector for each token, or none.
-/// ColBERT's own directories have no modules.json: a layer over each token's state, which this tool
-/// lacks, makes the vectors that the model was trained for.
+/// modules.json without a Pooling is of a model that gives a vector for each token, or none. So are
+/// ColBERT's own directories, which have no modules.json.
 void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
+  if (modules.of_tokens) {
+    throw Error(Error::Kind::unsupported,
+                model.directory() + (modules.present ? "/modules.json" : "/config.json"),
+                "the model gives a vector for each token (ColBERT), none for a text; `pool` none "
+                "writes those of tokens, and any other pooling is of the bare encoder");
+  }
   if (modules.pooling_modes.empty()) {
     throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
                 "names no Pooling, so the model gives no vector for a text; a pooling that is "

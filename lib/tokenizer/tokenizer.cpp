@@ -214,13 +214,14 @@ void Tokenizer::State::split_normalized(const std::vector<NormalizedChar>& chars
 }
 
 Tokenizer::Tokenizer() = default;
+Tokenizer::Tokenizer(const Tokenizer&) = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::open(const std::string& directory) {
   Tokenizer tokenizer;
-  tokenizer.state_ = std::make_unique<const State>(read_tokenizer_files(directory));
+  tokenizer.state_ = std::make_shared<const State>(read_tokenizer_files(directory));
   return tokenizer;
 }
 
@@ -231,19 +232,27 @@ Tokenizer Tokenizer::open_words(const std::string& path) {
   files.dictionary = true;
   files.wordpiece.unk_id = DictionaryWords::kUnknown;
   Tokenizer tokenizer;
-  tokenizer.state_ = std::make_unique<const State>(std::move(files));
+  tokenizer.state_ = std::make_shared<const State>(std::move(files));
   return tokenizer;
+}
+
+Tokenizer Tokenizer::with_marker(int32_t id) const {
+  Frame frame = this->frame();
+  frame.before.push_back({std::string(token(id)), frame.type_ids[0], id});
+  Tokenizer marked = *this;
+  marked.marked_ = std::make_shared<const Frame>(std::move(frame));
+  return marked;
 }
 
 Tokenizer Tokenizer::open_target(const std::string& directory) {
   Tokenizer tokenizer;
-  tokenizer.state_ = std::make_unique<const State>(read_target_files(directory));
+  tokenizer.state_ = std::make_shared<const State>(read_target_files(directory));
   return tokenizer;
 }
 
 Tokenizer Tokenizer::open_alone(const std::string& directory) {
   Tokenizer tokenizer;
-  tokenizer.state_ = std::make_unique<const State>(read_tokenizer_alone(directory));
+  tokenizer.state_ = std::make_shared<const State>(read_tokenizer_alone(directory));
   return tokenizer;
 }
 
@@ -481,7 +490,7 @@ int32_t Tokenizer::mask_id() const { return state_->mask_id; }
 std::string_view Tokenizer::mask_token() const { return state_->files.mask_token; }
 bool Tokenizer::lowercase() const { return state_->files.lowercase; }
 const std::string& Tokenizer::case_fault() const { return state_->files.case_fault; }
-const Frame& Tokenizer::frame() const { return state_->files.frames.single; }
+const Frame& Tokenizer::frame() const { return marked_ ? *marked_ : state_->files.frames.single; }
 const Frame& Tokenizer::pair_frame() const { return state_->files.frames.pair; }
 size_t Tokenizer::added_tokens_single() const { return frame().added(); }
 size_t Tokenizer::added_tokens_pair() const { return pair_frame().added(); }

@@ -61,6 +61,10 @@ class BERT_API Tokenizer {
   /// lines, from 0; words that are no entries have the id -1, and no token() but what stands in the
   /// text. There are no special tokens. Throws Error (no_input, data) naming the file.
   static Tokenizer open_words(const std::string& path);
+  /// The same tokenizer with one more special token behind those before a single text, as ColBERT
+  /// marks queries and documents.
+  Tokenizer with_marker(int32_t id) const;
+  Tokenizer(const Tokenizer&);  ///< shares all that was read
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
@@ -144,7 +148,8 @@ class BERT_API Tokenizer {
   size_t collect(std::string_view text, bool literal, size_t limit, Scratch::State& scratch,
                  std::vector<Piece>& pieces) const;
   struct State;
-  std::unique_ptr<const State> state_;
+  std::shared_ptr<const State> state_;
+  std::shared_ptr<const Frame> marked_;  ///< in place of the frame of a single text
 };
 
 }  // namespace bert

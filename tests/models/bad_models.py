@@ -442,7 +442,7 @@ def module_cases():
         # ColBERT: a vector for each token.
         bad(f"L46-{tool}-no-pooling", ["modules.json", "Pooling"], 78, tool=tool, args=args,
             files=modules("Transformer", "Dense", dense=[(8, 4, [4, 8])]))
-        bad(f"L46-{tool}-pylate", ["modules.json", "pylate.models.Dense.Dense"], 78, tool=tool, args=args,
+        bad(f"L46-{tool}-pylate", ["config.json", "in_features"], tool=tool, args=args,
             files=modules("Transformer", "pylate.models.Dense.Dense"))
         bad(f"L46-{tool}-model_type", ["config_sentence_transformers.json", "ColBERT"], 78, tool=tool, args=args,
             files=modules("Transformer", **{"config_sentence_transformers.json": {"model_type": "ColBERT"}}))
