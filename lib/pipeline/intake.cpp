@@ -105,7 +105,7 @@ void Intake::leave_out_blanks(Job& job, bool at_end) {
 
 /// The first header names the columns of all rows, so lines behind them must have its columns too.
 void Intake::take_header(const Record& header, Rows& rows) {
-  if (options_.output_names.empty()) {
+  if (options_.output_names.empty() && !options_.keeps_line) {
     ++headers_;
     return;
   }

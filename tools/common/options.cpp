@@ -433,7 +433,7 @@ void RowOptions::write_place(const Record& record, const Error& error, Rows& row
     rows.end();
     return;
   }
-  if (shape_.record == RowShape::Per::several) return;
+  if (shape_.record != RowShape::Per::one) return;
   if (!shape_.bad_row.empty()) {
     rows.raw() += shape_.bad_row;
     return;

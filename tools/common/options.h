@@ -96,8 +96,9 @@ class ModelOptions {
 /// What the rows of a run are, whatever the row options say.
 struct RowShape {
   /// one: a row for each record. several: any number of rows for a record, each of which begins
-  /// with the record's number; a bad record has none. none: no rows of records.
-  enum class Per { one, several, none };
+  /// with the record's number; a bad record has none. optional: a row or none; a bad record has
+  /// none. none: no rows of records.
+  enum class Per { one, several, optional, none };
   Per record = Per::one;
   bool number = true, line = true;  ///< whether they may have the record's number, the input line
   std::string bad_row = {};  ///< not empty: the rows are binary, and this one is a bad record's

@@ -1,0 +1,316 @@
+#include "common/nearest_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "common/progress.h"
+#include "common/reread.h"
+#include "common/text_model.h"
+#include "tasks/nearest.h"
+#include "tasks/nearest_groups.h"
+
+namespace bert::tools {
+namespace {
+
+constexpr size_t kFlush = size_t{1} << 16;  ///< bytes of rows that are written at once
+
+/// Q queries of D numbers.
+struct Queries {
+  std::vector<float> values;      ///< [Q, D]
+  std::vector<uint64_t> numbers;  ///< [Q] of their records
+  size_t width = 0;               ///< D
+
+  ConstMatrix matrix() const { return {values.data(), numbers.size(), width}; }
+  void add(ConstMatrix vectors, size_t row, uint64_t number) {
+    values.insert(values.end(), vectors.row(row), vectors.row(row) + vectors.cols);
+    numbers.push_back(number);
+  }
+};
+
+VectorSource source_of(const VectorFile& file) {
+  return {file.rows(), file.width(), [&file](size_t first, size_t count, Buffer& scratch) {
+            return file.read(first, count, scratch);
+          }};
+}
+
+class Nearest {
+ public:
+  Nearest(const NearestOptions& options, RowOptions& rows, const ModelOptions& models)
+      : options_(options), rows_(rows), threads_(rows.stream().jobs), out_(rows.terminator()) {
+    open(models);
+  }
+
+  int run() {
+    switch (options_.mode) {
+      case NearestOptions::Mode::pairs:
+        return pairs();
+      case NearestOptions::Mode::groups:
+      case NearestOptions::Mode::unique:
+        return groups();
+      default:
+        return search();
+    }
+  }
+
+ private:
+  using Mode = NearestOptions::Mode;
+  using Role = TextModel::Role;
+
+  bool has_lines() const { return !rows_.stream().files.empty(); }
+  bool searches() const { return options_.mode == Mode::text || options_.mode == Mode::queries; }
+
+  /// Opens what has the vectors. A model is opened only if there are texts to compute.
+  void open(const ModelOptions& models) {
+    const bool query_texts = searches() && options_.query_vectors.empty();
+    if (query_texts || options_.vectors.empty()) model_.emplace(models);
+    const std::optional<RawVectors> raw =
+        options_.raw.width > 0 ? std::optional(options_.raw) : std::nullopt;
+    const auto open_file = [&](const std::string& path, std::optional<VectorFile>& file) {
+      if (path.empty()) return;
+      file = VectorFile::open(path, raw);
+      model_ ? rows_.decide_by(path) : rows_.decide_by_file_alone(path);
+    };
+    open_file(options_.vectors, file_);
+    open_file(options_.query_vectors, query_file_);
+    if (!options_.queries.empty()) rows_.decide_by(options_.queries);
+  }
+
+  TaskOptions fill(const RowShape& shape) {
+    TaskOptions task = model_ ? model_->task() : TaskOptions();
+    rows_.fill(task, shape);
+    return task;
+  }
+
+  /// Runs the streams's records through the model.
+  int run_texts(Role role, const VectorSink& sink) {
+    return rows_.run([&] { return model_->worker(role, options_.prompt, sink); });
+  }
+  /// For vectors of a file that stand for no lines: what else precedes the rows.
+  int run_none() {
+    return rows_.run_all([](const auto&) { return Counts(); });
+  }
+  void flush(size_t least = 0) {
+    if (out_.bytes().size() <= least) return;
+    write_all(STDOUT_FILENO, out_.bytes());
+    out_.clear();
+  }
+  void check_lines(int status) const {
+    const uint64_t lines = rows_.counts().records;
+    if (status != 0 || lines == file_->rows()) return;
+    throw Error(Error::Kind::data, file_->path(),
+                fmt::format("found {} vectors, wants {}, one for each record of the files",
+                            file_->rows(), lines));
+  }
+
+  Queries read_queries();
+  void read_query_texts(Queries& queries);
+  int search();
+  int search_vectors(const Queries& queries, const VectorSearch::Options& how,
+                     SearchResult& result);
+  void write(const Queries& queries, const SearchResult& result);
+  int pairs();
+  int groups();
+  int write_groups(const TaskOptions& task);
+  int group_lines(const TaskOptions& task);
+
+  const NearestOptions& options_;
+  RowOptions& rows_;
+  const int threads_;
+  std::optional<TextModel> model_;
+  std::optional<VectorFile> file_, query_file_;
+  Rows out_;
+};
+
+Queries Nearest::read_queries() {
+  Queries queries;
+  if (!query_file_) {
+    queries.width = model_->width();
+    read_query_texts(queries);
+  } else {
+    queries.width = query_file_->width();
+    Buffer scratch;
+    const ConstMatrix all = query_file_->read(0, query_file_->rows(), scratch);
+    for (size_t i = 0; i < all.rows; ++i) queries.add(all, i, i + 1);
+  }
+  const size_t width = file_ ? file_->width() : model_->width();
+  if (queries.width == width) return queries;
+  throw Error(Error::Kind::data, file_ ? file_->path() : query_file_->path(),
+              fmt::format("found vectors of {} numbers, wants {}, as the {} have",
+                          file_ ? width : queries.width, file_ ? queries.width : width,
+                          file_ ? "queries" : "texts"));
+}
+
+void Nearest::read_query_texts(Queries& queries) {
+  TextVectors vectors(queries.width);
+  const auto make_worker = [&] {
+    return model_->worker(Role::query, options_.query_prompt,
+                          [&](auto records, ConstMatrix rows) { vectors.add(records, rows); });
+  };
+  Counts counts;
+  if (options_.mode == Mode::text) {
+    const std::string name = "-q";
+    const Record query{.line = options_.text,
+                       .text = options_.text,
+                       .number = 1,
+                       .number_in_file = 1,
+                       .file = &name};
+    const auto worker = make_worker();
+    worker->run({&query, 1}, out_);
+    counts = worker->counts();
+    counts.records = 1;
+  } else {
+    StreamOptions stream;
+    stream.files = {options_.queries};
+    stream.terminator = rows_.terminator();
+    stream.jobs = threads_;
+    counts = bert::stream(stream, make_worker);
+  }
+  report(counts, model_->task().encode.max_length);
+  Buffer scratch;
+  for (size_t i = 0; i < vectors.rows(); ++i) {
+    if (vectors.state(i) != TextVectors::State::finite) continue;
+    queries.add(vectors.source().read(i, 1, scratch), 0, i + 1);
+  }
+}
+
+int Nearest::search() {
+  fill({RowShape::Per::none});
+  rows_.stream().output_names =
+      options_.mode == Mode::text
+          ? std::vector<std::string>{"file", "record", "score", "text"}
+          : std::vector<std::string>{"record", "rank", "score", "neighbour", "text"};
+  const Queries queries = read_queries();
+  VectorSearch::Options how;
+  how.similarity = options_.similarity ? *options_.similarity
+                   : model_            ? model_->similarity()
+                                       : Similarity::cosine;
+  how.k = options_.top_k;
+  how.threshold = options_.threshold.value_or(how.threshold);
+
+  SearchResult result;
+  int status = 0;
+  if (file_) {
+    how.threads = threads_;
+    status = search_vectors(queries, how, result);
+  } else {
+    // With few queries a search is much quicker than the model, whose threads then take turns.
+    constexpr size_t kFew = 256;
+    how.threads = queries.numbers.size() > kFew ? threads_ : 1;
+    TextSearch search(queries.matrix(), how);
+    status = run_texts(Role::document,
+                       [&](auto records, ConstMatrix vectors) { search.add(records, vectors); });
+    result = search.result();
+  }
+  write(queries, result);
+  return status != 0 || !result.empty() ? status : 1;
+}
+
+int Nearest::search_vectors(const Queries& queries, const VectorSearch::Options& how,
+                            SearchResult& result) {
+  VectorSearch search(queries.matrix(), how);
+  search.add(source_of(*file_), 0);
+  for (size_t q = 0; q < queries.numbers.size(); ++q) result.nearest.push_back(search.nearest(q));
+  result.expect_texts(file_->path());
+  if (!has_lines()) return run_none();
+  const int status = rows_.run([&] { return std::make_unique<PickWorker>(result, file_->rows()); });
+  check_lines(status);
+  return status;
+}
+
+void Nearest::write(const Queries& queries, const SearchResult& result) {
+  for (size_t q = 0; q < queries.numbers.size(); ++q) {
+    if (options_.mode == Mode::text) {
+      result.write_texts(out_, rows_.json());
+    } else {
+      result.write_neighbours(q, queries.numbers[q], out_, rows_.json());
+    }
+    flush(kFlush);
+  }
+  flush();
+}
+
+int Nearest::pairs() {
+  fill({RowShape::Per::none});
+  rows_.stream().output_names = {"record", "neighbour", "score"};
+  std::optional<TextVectors> texts;
+  int status = 0;
+  if (file_) {
+    status = run_none();
+  } else {
+    texts.emplace(model_->width());
+    status = run_texts(Role::any,
+                       [&](auto records, ConstMatrix vectors) { texts->add(records, vectors); });
+  }
+  bool any = false;
+  self_join(texts ? texts->source() : source_of(*file_), *options_.threshold, threads_,
+            [&](const VectorPair& pair) {
+              write_pair(pair, rows_.json(), out_);
+              flush(kFlush);
+              return any = true;
+            });
+  flush();
+  return status != 0 || any ? status : 1;
+}
+
+int Nearest::groups() {
+  const bool unique = options_.mode == Mode::unique;
+  RowShape shape;
+  if (unique) shape.record = RowShape::Per::optional;
+  if (!unique) rows_.stream().output_names = {"group", "score"};
+  const TaskOptions task = fill(shape);
+  if (!file_) return group_lines(task);
+  if (!has_lines()) return write_groups(task);
+  const VectorGroups found = group(source_of(*file_), *options_.threshold, threads_);
+  const int status = rows_.run([&] { return std::make_unique<GroupWorker>(found, unique, task); });
+  check_lines(status);
+  return status;
+}
+
+/// Groups of a file's vectors, which stand for no lines.
+int Nearest::write_groups(const TaskOptions& task) {
+  const int status = run_none();
+  const VectorGroups found = group(source_of(*file_), *options_.threshold, threads_);
+  for (size_t row = 0; row < found.first.size(); ++row) {
+    write_group(found, row, task, out_);
+    flush(kFlush);
+  }
+  flush();
+  return status;
+}
+
+/// Reads the files twice: the last record may connect the groups of the first, so no row can be
+/// written before all are read.
+int Nearest::group_lines(const TaskOptions& task) {
+  StreamOptions& stream = rows_.stream();
+  const RereadableFiles files(stream.files);
+  TextVectors texts(model_->width());
+  stream.write = [](std::string_view) {};  // headers and bad records have their rows later
+  const int status =
+      run_texts(Role::any, [&](auto records, ConstMatrix vectors) { texts.add(records, vectors); });
+  const VectorGroups found = group_texts(texts, *options_.threshold, threads_);
+  files.rewind();
+  stream.write = {};
+  stream.progress = {};
+  stream.on_skipped = [](const Error&) {};  // was told
+  bert::stream(stream, [&] {
+    return std::make_unique<GroupWorker>(found, options_.mode == Mode::unique, task);
+  });
+  return status;
+}
+
+}  // namespace
+
+int run_nearest(const NearestOptions& options, RowOptions& rows, const ModelOptions& models) {
+  const bool no_lines = rows.stream().files.empty();
+  if (options.mode == NearestOptions::Mode::unique && !options.vectors.empty() && no_lines) {
+    throw Error(Error::Kind::usage, "--unique", "writes lines: wants FILE, whose lines they are");
+  }
+  if (options.mode == NearestOptions::Mode::pairs && !options.vectors.empty() && !no_lines) {
+    throw Error(Error::Kind::usage, "--pairs", "reads no FILE with --vectors");
+  }
+  return Nearest(options, rows, models).run();
+}
+
+}  // namespace bert::tools

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace bert::tools {
+
+/// Input files that can be read twice. Those that are no regular files, such as pipes, are copied
+/// to temporary files in $TMPDIR, which nobody sees and which vanish with the process.
+class RereadableFiles {
+ public:
+  /// Changes `files` to names that can be read twice. Standard input becomes its copy. Throws
+  /// Error(io, cannot_create).
+  explicit RereadableFiles(std::vector<std::string>& files);
+  /// Goes back to the start of standard input, if it is read.
+  void rewind() const;
+
+ private:
+  long input_begin_ = -1;  ///< of standard input; -1: it is not read
+};
+
+}  // namespace bert::tools

@@ -1,0 +1,107 @@
+// nearest - find the lines that mean nearly the same. See man/nearest.1.
+#include "common/nearest_run.h"
+#include "common/options.h"
+#include "common/run.h"
+
+using namespace bert;
+
+namespace {
+
+using Mode = tools::NearestOptions::Mode;
+
+struct Options {
+  tools::NearestOptions nearest;
+  std::optional<double> groups, unique;
+  bool pairs = false;
+  CLI::Option *text = nullptr, *queries = nullptr, *query_vectors = nullptr;
+};
+
+/// Exactly one says what is wanted.
+void add_modes(tools::Command& app, Options& o) {
+  const tools::Value cosine = tools::real(0.0, 1.0, "T");
+  o.text = app.add({"-q,--query-text", "write the records nearest to this text, best first",
+                    tools::text("TEXT")},
+                   o.nearest.text);
+  o.text->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
+  o.queries =
+      app.add({"--query", "write the records nearest to each record of FILE Q", tools::text("Q")},
+              o.nearest.queries);
+  o.query_vectors =
+      app.add({"--query-vectors", "the same for vectors of a file", tools::text("FILE")},
+              o.nearest.query_vectors);
+  app.add({"--pairs", "write the pairs of records with a cosine of at least --threshold"}, o.pairs);
+  app.add({"--groups", "write the group of each record: groups of cosines of at least T", cosine},
+          o.groups);
+  app.add({"--unique", "write the lines that are the first of their group", cosine}, o.unique);
+}
+
+void add_values(tools::Command& app, Options& o) {
+  tools::NearestOptions& n = o.nearest;
+  app.add(
+      {"-k,--top-k", "the K nearest of each query (default: 10)", tools::whole(1, 1 << 20, "K")},
+      n.top_k);
+  app.add({"--threshold", "only scores of at least T", tools::real("T")}, n.threshold);
+  app.add({"--vectors", "the records' vectors, in place of their texts: npy, or see --format",
+           tools::text("FILE")},
+          n.vectors);
+  app.add<VectorType>(
+      {"--format", "what a file of vectors holds that is no npy"}, n.raw.type,
+      {{"f32", VectorType::f32}, {"i8", VectorType::i8}, {"bits", VectorType::bits}});
+  app.add({"--width", "the numbers of a vector in such a file", tools::whole(1, 1 << 24, "D")},
+          n.raw.width);
+  app.add<std::optional<Similarity>>(
+      {"--similarity", "how queries and records are compared (default: the model's, else cosine)"},
+      n.similarity, {{"cosine", Similarity::cosine}, {"dot", Similarity::dot}});
+  app.add(
+      {"--query-prompt", "text put before each query (default: the model's)", tools::text("TEXT")},
+      n.query_prompt);
+  app.add({"--prompt", "text put before each record (default: the model's)", tools::text("TEXT")},
+          n.prompt);
+}
+
+[[noreturn]] void refuse(const char* option, const std::string& what) {
+  throw Error(Error::Kind::usage, option, what);
+}
+
+void choose_mode(tools::Command& app, Options& o) {
+  const bool searches_files = o.queries->count() + o.query_vectors->count() > 0;
+  const int modes = int{o.text->count() > 0} + int{searches_files} + int{o.pairs} +
+                    int{o.groups.has_value()} + int{o.unique.has_value()};
+  if (modes != 1 || o.queries->count() + o.query_vectors->count() > 1) {
+    refuse("", "wants one of -q, --query, --query-vectors, --pairs, --groups, --unique");
+  }
+  tools::NearestOptions& n = o.nearest;
+  n.mode = o.pairs          ? Mode::pairs
+           : o.groups       ? Mode::groups
+           : o.unique       ? Mode::unique
+           : searches_files ? Mode::queries
+                            : Mode::text;
+  const bool searches = n.mode == Mode::text || n.mode == Mode::queries;
+  for (const char* option : {"--top-k", "--similarity", "--query-prompt"}) {
+    if (!searches && app.get_option(option)->count() > 0) refuse(option, "wants -q or --query");
+  }
+  if (o.pairs && !n.threshold) refuse("--pairs", "wants --threshold");
+  if ((o.groups || o.unique) && n.threshold) refuse("--threshold", "not with --groups or --unique");
+  if (!searches) n.threshold = o.groups ? o.groups : o.unique ? o.unique : n.threshold;
+  if (!searches && !(*n.threshold > 0)) {
+    refuse(o.pairs ? "--threshold" : o.groups ? "--groups" : "--unique", "wants more than 0");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tools::Command app{"Find the lines that mean nearly the same."};
+  app.footer("nearest -q 'a cat on a mat' text.txt");
+  // -q is the query, as the pattern is of grep -e.
+  tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 1, "--quiet");
+  tools::ModelOptions models(app, Overflow::cut);
+  Options options;
+  add_modes(app, options);
+  add_values(app, options);
+
+  return tools::run(app, argc, argv, [&] {
+    choose_mode(app, options);
+    return tools::run_nearest(options.nearest, rows, models);
+  });
+}
