@@ -20,7 +20,6 @@ std::string_view bytes_of(ConstMatrix row) {
 std::vector<uint64_t> originals(const VectorSource& vectors) {
   struct Hashed {
     uint64_t hash, index;
-    auto operator<=>(const Hashed&) const = default;
   };
   Buffer scratch, other;
   std::vector<Hashed> hashes;
@@ -29,7 +28,9 @@ std::vector<uint64_t> originals(const VectorSource& vectors) {
     const bool zero = std::all_of(row.data, row.data + row.cols, [](float x) { return x == 0; });
     if (!zero) hashes.push_back({xxh64(bytes_of(row)), i});
   }
-  std::sort(hashes.begin(), hashes.end());
+  std::sort(hashes.begin(), hashes.end(), [](const Hashed& a, const Hashed& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.index < b.index;
+  });
   std::vector<uint64_t> original(vectors.rows);
   std::iota(original.begin(), original.end(), uint64_t{0});
   for (size_t begin = 0, i = 1; i < hashes.size(); ++i) {
