@@ -49,6 +49,9 @@ void add_values(tools::Command& app, Options& o) {
       {{"f32", VectorType::f32}, {"i8", VectorType::i8}, {"bits", VectorType::bits}});
   app.add({"--width", "the numbers of a vector in such a file", tools::whole(1, 1 << 24, "D")},
           n.raw.width);
+  app.add({"--index", "search approximately with this index of --vectors; built if it is missing",
+           tools::text("FILE")},
+          n.index);
   app.add<std::optional<Similarity>>(
       {"--similarity", "how queries and records are compared (default: the model's, else cosine)"},
       n.similarity, {{"cosine", Similarity::cosine}, {"dot", Similarity::dot}});
@@ -77,7 +80,7 @@ void choose_mode(tools::Command& app, Options& o) {
            : searches_files ? Mode::queries
                             : Mode::text;
   const bool searches = n.mode == Mode::text || n.mode == Mode::queries;
-  for (const char* option : {"--top-k", "--similarity", "--query-prompt"}) {
+  for (const char* option : {"--top-k", "--similarity", "--query-prompt", "--index"}) {
     if (!searches && app.get_option(option)->count() > 0) refuse(option, "wants -q or --query");
   }
   if (o.pairs && !n.threshold) refuse("--pairs", "wants --threshold");

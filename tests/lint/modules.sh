@@ -55,6 +55,7 @@ home 'cblas|openblas|lapack' 'lib/ops/linear*.cpp' 'lib/ops/blas.cpp' 'tests/ben
 home 'CLI/' 'tools/*'
 home 'doctest' 'tests/*'
 home 'simdjson' 'lib/io/json*'
+home 'hnswlib' 'lib/search/index.cpp'
 home 'sqlite3' 'lib/memo/store.cpp'
 home 'unzip|zip\.h|minizip|mz' 'lib/checkpoint/*'
 home 'fmt/' 'lib/*.cpp' 'tools/*' 'tests/*'

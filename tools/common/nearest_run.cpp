@@ -5,9 +5,14 @@
 
 #include <vector>
 
+#include "base/hash.h"
+#include "checkpoint/model_dir.h"
 #include "common/progress.h"
 #include "common/reread.h"
+#include "common/run.h"
 #include "common/text_model.h"
+#include "io/mapped_file.h"
+#include "search/index.h"
 #include "tasks/nearest.h"
 #include "tasks/nearest_groups.h"
 
@@ -75,7 +80,10 @@ class Nearest {
     open_file(options_.vectors, file_);
     open_file(options_.query_vectors, query_file_);
     if (!options_.queries.empty()) rows_.decide_by(options_.queries);
+    if (!options_.index.empty()) open_index(models);
   }
+  void open_index(const ModelOptions& models);
+  void report_recall() const;
 
   TaskOptions fill(const RowShape& shape) {
     TaskOptions task = model_ ? model_->task() : TaskOptions();
@@ -120,8 +128,54 @@ class Nearest {
   const int threads_;
   std::optional<TextModel> model_;
   std::optional<VectorFile> file_, query_file_;
+  std::optional<VectorIndex> index_;
   Rows out_;
 };
+
+/// Builds the index if its file is missing.
+void Nearest::open_index(const ModelOptions& models) {
+  const std::string_view bytes(reinterpret_cast<const char*>(file_->bytes().data()),
+                               file_->bytes().size());
+  IndexedVectors of{xxh64(bytes), 0};
+  if (model_) {
+    std::string hashes;
+    for (const FileHash& f : hash_model(models.directory())) hashes += fmt::format(" {}", f.hash);
+    of.model = xxh64(hashes);
+  }
+  const bool missing = !file_exists(options_.index);
+  if (missing) VectorIndex::build(options_.index, *file_, of, threads_);
+  index_.emplace(VectorIndex::open(options_.index, *file_, of));
+  rows_.decide_by(options_.index);
+  if (missing) report_recall();
+}
+
+/// How many of the nearest, which a sample of the vectors has by an exact search, are found.
+void Nearest::report_recall() const {
+  const size_t sample = std::min<size_t>(100, file_->rows());
+  Queries queries;
+  queries.width = file_->width();
+  Buffer scratch;
+  for (size_t i = 0; i < sample; ++i) {
+    queries.add(file_->read(i * file_->rows() / sample, 1, scratch), 0, i + 1);
+  }
+  VectorSearch::Options how;
+  how.k = 10;
+  how.threads = threads_;
+  VectorSearch exact(queries.matrix(), how);
+  exact.add(source_of(*file_), 0);
+  size_t wanted = 0, found = 0;
+  for (size_t q = 0; q < sample; ++q) {
+    const std::vector<Neighbour> all = exact.nearest(q);
+    wanted += all.size();
+    // By the score: of vectors that are as near, each is as good.
+    for (const Neighbour& n :
+         index_->nearest({queries.matrix().row(q), queries.width}, all.size())) {
+      found += n.score >= all.back().score ? 1 : 0;
+    }
+  }
+  notice(fmt::format("{}: built; it finds {} of the {} nearest of {} vectors", options_.index,
+                     found, wanted, sample));
+}
 
 Queries Nearest::read_queries() {
   Queries queries;
@@ -186,6 +240,9 @@ int Nearest::search() {
   how.similarity = options_.similarity ? *options_.similarity
                    : model_            ? model_->similarity()
                                        : Similarity::cosine;
+  if (index_ && how.similarity != Similarity::cosine) {
+    throw Error(Error::Kind::usage, "--index", "is of cosines: wants --similarity cosine");
+  }
   how.k = options_.top_k;
   how.threshold = options_.threshold.value_or(how.threshold);
 
@@ -209,9 +266,17 @@ int Nearest::search() {
 
 int Nearest::search_vectors(const Queries& queries, const VectorSearch::Options& how,
                             SearchResult& result) {
-  VectorSearch search(queries.matrix(), how);
-  search.add(source_of(*file_), 0);
-  for (size_t q = 0; q < queries.numbers.size(); ++q) result.nearest.push_back(search.nearest(q));
+  if (index_) {
+    for (size_t q = 0; q < queries.numbers.size(); ++q) {
+      auto& found = result.nearest.emplace_back(
+          index_->nearest({queries.matrix().row(q), queries.width}, how.k));
+      std::erase_if(found, [&](const Neighbour& n) { return !(n.score >= how.threshold); });
+    }
+  } else {
+    VectorSearch search(queries.matrix(), how);
+    search.add(source_of(*file_), 0);
+    for (size_t q = 0; q < queries.numbers.size(); ++q) result.nearest.push_back(search.nearest(q));
+  }
   result.expect_texts(file_->path());
   if (!has_lines()) return run_none();
   const int status = rows_.run([&] { return std::make_unique<PickWorker>(result, file_->rows()); });
@@ -306,6 +371,9 @@ int run_nearest(const NearestOptions& options, RowOptions& rows, const ModelOpti
   const bool no_lines = rows.stream().files.empty();
   if (options.mode == NearestOptions::Mode::unique && !options.vectors.empty() && no_lines) {
     throw Error(Error::Kind::usage, "--unique", "writes lines: wants FILE, whose lines they are");
+  }
+  if (!options.index.empty() && options.vectors.empty()) {
+    throw Error(Error::Kind::usage, "--index", "wants --vectors, whose index it is");
   }
   if (options.mode == NearestOptions::Mode::pairs && !options.vectors.empty() && !no_lines) {
     throw Error(Error::Kind::usage, "--pairs", "reads no FILE with --vectors");

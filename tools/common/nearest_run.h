@@ -18,6 +18,7 @@ struct NearestOptions {
   std::string query_vectors;  ///< or of their vectors
   std::string vectors;        ///< file of the vectors of the records; empty: of their texts
   RawVectors raw;             ///< of vectors that are in no NumPy file
+  std::string index;          ///< file of the vectors' index; empty: the search is exact
   size_t top_k = 10;
   std::optional<double> threshold;
   std::optional<Similarity> similarity;             ///< none: the model's, else cosine
