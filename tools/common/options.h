@@ -128,7 +128,7 @@ class RowOptions {
   using Write = std::function<void(std::string_view rows)>;
   int run_all(const std::function<Counts(const Write& write)>& write_rows);
   /// A file that decides the rows, as a model does: --meta has its hash, if it is a regular file.
-  void decide_by(const std::string& file) { deciding_.push_back(file); }
+  void decide_by(const std::string& file);
   /// The same for a file that stands in the model's place.
   void decide_by_file_alone(const std::string& file) {
     decide_by(file);

@@ -18,7 +18,7 @@ namespace {
 
 }  // namespace
 
-/// Refuses what makes rows of more than one record and the files that --meta has a hash of.
+/// Refuses rows that are not of one record.
 void RowOptions::refuse_within_memo() const {
   if (!stream_.files.empty()) {
     throw Error(Error::Kind::usage, stream_.files[0], "memo reads the files: name it before '--'");
@@ -34,12 +34,15 @@ void RowOptions::refuse_within_memo() const {
   if (!shape_.bad_row.empty() && shape_.record != RowShape::Per::one) {
     refuse("found several vectors of a record in binary, wants one");
   }
-  for (const std::string& file : deciding_) {
-    struct stat status {};
-    if (!file.empty() && (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode))) {
-      refuse("found '" + printable(file) + "', wants a regular file, since it decides the rows");
-    }
-  }
+}
+
+void RowOptions::decide_by(const std::string& file) {
+  deciding_.push_back(file);
+  struct stat status {};
+  if (!within_memo() || file.empty()) return;
+  // Standard input, which memo sends requests to, may not be read before the greeting.
+  if (file != "-" && (stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode))) return;
+  refuse("found '" + printable(file) + "', wants a regular file, since it decides the rows");
 }
 
 /// Begins to talk to memo: greets it, and makes the stream take requests and write replies.
