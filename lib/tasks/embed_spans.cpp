@@ -74,8 +74,9 @@ void EmbedWorker::write_spans(const Record& record, size_t ready, Rows& rows) {
     write_span(record, {spans[next].begin - prompt, spans[next].end - prompt},
                {vector.data, vector.cols}, rows);
   }
-  const auto needed = std::find_if(bytes.begin(), bytes.end(),
-                                   [&](Offset token) { return token.end > needs[next]; });
+  const uint32_t from = needs[next];
+  const auto needed =
+      std::find_if(bytes.begin(), bytes.end(), [from](Offset token) { return token.end > from; });
   const auto dropped = needed - bytes.begin();
   bytes.erase(bytes.begin(), needed);
   tokens.erase(tokens.begin(), tokens.begin() + dropped * static_cast<ptrdiff_t>(plan_.features));
