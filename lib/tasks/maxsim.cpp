@@ -53,6 +53,7 @@ void MaxSimWorker::encode_documents(std::span<const Record> records) {
   prompted_.reserve(records.size());  // views into it must stay
   const std::string& prompt = plan_.document.prompt;
   for (size_t i = 0; i < records.size(); ++i) {
+    note_query(records[i], queries_[query_of_[i]].encoding);  // records are counted in order
     Record document = records[i];
     if (!searches()) document.text = records[i].text_pair;
     if (!prompt.empty()) {
@@ -75,15 +76,15 @@ Matrix MaxSimWorker::vectors_of(Matrix states) {
 MaxSimWorker::Query MaxSimWorker::make_query(std::string_view text) {
   const LateSide& side = plan_.query;
   Query query{std::string(text)};
-  side.tokenizer.encode(side.prompt + query.text, query_options_, encoding_, scratch_);
-  query.is_cut = encoding_.dropped > 0;
+  side.tokenizer.encode(side.prompt + query.text, query_options_, query.encoding, scratch_);
+  Encoding filled = query.encoding;
+  const size_t attended = side.expand(filled);
   PackedBatch batch;
-  const size_t attended = side.expand(encoding_);
-  batch.append(encoding_.input_ids, encoding_.token_type_ids);
+  batch.append(filled.input_ids, filled.token_type_ids);
   if (attended < batch.tokens()) batch.attended = {attended};
   const Matrix vectors = vectors_of(model_->forward(batch, workspace_));  // [T, D]
   for (size_t t = 0; t < vectors.rows; ++t) {
-    if (side.skips(encoding_.input_ids[t])) continue;
+    if (side.skips(filled.input_ids[t])) continue;
     query.vectors.insert(query.vectors.end(), vectors.row(t), vectors.row(t) + vectors.cols);
     ++query.tokens;
   }
@@ -98,12 +99,20 @@ void MaxSimWorker::make_queries(std::span<const Record> records) {
     const std::string_view text = searches() ? std::string_view(rank_.query) : record.text;
     if (queries_.empty() || queries_.back().text != text) queries_.push_back(make_query(text));
     query_of_.push_back(queries_.size() - 1);
-    if (!queries_.back().is_cut) continue;
+  }
+}
+
+/// Counts for this record what its query has: the query is cut, never read in windows.
+void MaxSimWorker::note_query(const Record& record, const Encoding& encoding) {
+  if (encoding.dropped > 0) {
     if (options_.strict || options_.overflow == Overflow::error) {
       record.fail(Error::Kind::data, "its query is too long");
     }
     note_cut(record);
   }
+  Encoding whole = encoding;
+  whole.dropped = 0;
+  note(record, whole, {static_cast<uint32_t>(plan_.query.prompt.size()), UINT32_MAX});
 }
 
 /// Takes the tokens [M, D] of one window of a document into best_ [N].

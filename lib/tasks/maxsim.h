@@ -42,12 +42,13 @@ class BERT_API MaxSimWorker : public RankWorker {
  private:
   struct Query {
     std::string text;
-    bool is_cut = false;
-    size_t tokens = 0;             ///< N
+    Encoding encoding{};           ///< of the text, not filled up
+    size_t tokens = 0;             ///< N, with those that fill it up
     std::vector<float> vectors{};  ///< [N, D]
   };
   void make_queries(std::span<const Record> records);
   Query make_query(std::string_view text);
+  void note_query(const Record& record, const Encoding& encoding);
   void encode_documents(std::span<const Record> records);
   Matrix vectors_of(Matrix states);
   void match(const Query& query, const Encoding& encoding, ConstMatrix tokens);
@@ -59,7 +60,6 @@ class BERT_API MaxSimWorker : public RankWorker {
   std::vector<size_t> query_of_;       ///< [records]
   std::vector<std::string> prompted_;  ///< documents with the prompt before them
   std::vector<float> best_;            ///< [N] of the record whose windows come in
-  Encoding encoding_;
   Buffer dense_first_, dense_second_;
 };
 
