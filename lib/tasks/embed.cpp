@@ -268,7 +268,9 @@ void EmbedWorker::compute_tokens(std::span<const Record> records, Rows& rows) {
   word_.next = 0;
   word_.pieces.clear();
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
-    if (!plan_.words) states = finish(states);
+    if (!plan_.words) {
+      states = finish(dense_.apply(states, dense_first_, dense_second_, workspace_.linear));
+    }
     for (size_t s = 0; s < batch.sequences(); ++s) {
       const Record& record = records[owners_[first + s]];
       const Encoding& encoding = encodings()[first + s];

@@ -51,6 +51,9 @@ struct BERT_API EmbedPlan {
   /// The same of static vectors: `pool` is mean or none, and there are no layers.
   static EmbedPlan make(const StaticText& text, const SentenceModules& modules,
                         const std::string& pool, const std::string& layer_text);
+  /// Puts the modules of a model of late interaction behind each token's state, where the plan has
+  /// a row per token. Throws Error(data) if they do not fit.
+  void take_token_modules(const SentenceModules& modules) { take_modules(modules, features); }
   /// Length of a vector before it is cut.
   size_t full_width() const;
   /// Length of the model's own vector, which whitening reads.

@@ -15,8 +15,9 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
   if (modules.of_tokens) {
     throw Error(Error::Kind::unsupported,
                 model.directory() + (modules.present ? "/modules.json" : "/config.json"),
-                "the model gives a vector for each token (ColBERT), none for a text; rank --maxsim "
-                "compares them, and a pooling that is asked for (`pool`) is of its bare encoder");
+                "the model gives a vector for each token (ColBERT), none for a text; `pool` none "
+                "writes them, rank --maxsim compares them, and another pooling that is asked for "
+                "is of its bare encoder");
   }
   if (modules.pooling_modes.empty()) {
     throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",

@@ -64,7 +64,7 @@ void add_embed_options(Command& app, EmbedOptions& o) {
       ->excludes(app.get_option("--format"));
 }
 
-EmbedPlan make_plan(const Embedder& embedder, const EmbedOptions& o) {
+EmbedPlan make_plan(Embedder& embedder, const EmbedOptions& o) {
   EmbedPlan plan = embedder.plan(o.vector, o.words ? "none" : "");
   plan.words = o.words;
   plan.compare = o.compare;
@@ -75,7 +75,9 @@ EmbedPlan make_plan(const Embedder& embedder, const EmbedOptions& o) {
   if (!o.whiten.empty()) {
     plan.whitening = std::make_shared<const Whitening>(Whitening::open(o.whiten));
   }
-  plan.prompt = o.prompt.empty() ? embedder.modules().prompt(o.prompt_name) : o.prompt;
+  plan.prompt = !o.prompt.empty()        ? o.prompt
+                : !o.prompt_name.empty() ? embedder.modules().prompt(o.prompt_name)
+                                         : embedder.prompt();
   check(plan, o);
   return plan;
 }

@@ -20,7 +20,7 @@ struct EmbedOptions {
 void add_embed_options(Command& app, EmbedOptions& options);
 
 /// Throws Error(usage) for options that do not go together or do not fit the model.
-EmbedPlan make_plan(const Embedder& embedder, const EmbedOptions& options);
+EmbedPlan make_plan(Embedder& embedder, const EmbedOptions& options);
 
 /// Column names for --header; binary formats have none.
 std::vector<std::string> column_names(const EmbedPlan& plan);

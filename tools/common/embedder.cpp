@@ -28,10 +28,15 @@ Embedder::Embedder(const ModelOptions& models)
   }
 }
 
-EmbedPlan Embedder::plan(const VectorOptions& options, const std::string& pool) const {
+EmbedPlan Embedder::plan(const VectorOptions& options, const std::string& pool) {
   const std::string& mode = pool.empty() ? options.pool : pool;
   EmbedPlan plan = model_ ? EmbedPlan::make(*model_, modules_, mode, options.layers)
                           : EmbedPlan::make(*fixed_, modules_, mode, options.layers);
+  // Not with --words, which asks for a pooling of its own.
+  if (modules_.of_tokens && pool.empty() && mode == "none" && options.layers.empty()) {
+    plan.take_token_modules(modules_);
+    late_ = LateSide::of_document(tokenizer_, LateInteraction::open(models_.directory(), modules_));
+  }
   const size_t width = plan.full_width();
   if (options.dims > width) {
     throw Error(Error::Kind::usage, "--dims",
@@ -43,7 +48,11 @@ EmbedPlan Embedder::plan(const VectorOptions& options, const std::string& pool) 
 
 TaskOptions Embedder::task() const {
   TaskOptions task;
-  if (model_) models_.fill(task, tokenizer_, *model_, 1, modules_.max_seq_length);
+  const bool limits = late_ && late_->length > 0;
+  if (model_) {
+    models_.fill(task, tokenizer(), *model_, 1,
+                 limits ? std::optional(late_->length) : modules_.max_seq_length);
+  }
   if (fixed_) models_.fill(task, *fixed_);
   return task;
 }
@@ -53,7 +62,7 @@ std::unique_ptr<Worker> Embedder::make_worker(const EmbedPlan& plan, const TaskO
     dense_.emplace(plan.dense);
     for (const SentenceModules::Dense& module : plan.dense) models_.settle(*module.weights);
   }
-  return model_ ? std::make_unique<EmbedWorker>(tokenizer_, *model_, *dense_, plan, task)
+  return model_ ? std::make_unique<EmbedWorker>(tokenizer(), *model_, *dense_, plan, task)
                 : std::make_unique<EmbedWorker>(tokenizer_, *fixed_, *dense_, plan, task);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/options.h"
 #include "tasks/embed.h"
+#include "tasks/late_texts.h"
 
 namespace bert::tools {
 
@@ -25,10 +26,12 @@ class Embedder {
 
   const SentenceModules& modules() const { return modules_; }
   const Model* model() const { return model_ ? &*model_ : nullptr; }
-  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const Tokenizer& tokenizer() const { return late_ ? late_->tokenizer : tokenizer_; }
+  /// What stands before each text if the user names no prompt.
+  std::string prompt() const { return late_ ? late_->prompt : modules_.prompt(); }
   /// `pool` in place of that of the options, unless empty. Throws Error(usage) for options that do
-  /// not fit the model.
-  EmbedPlan plan(const VectorOptions& options, const std::string& pool = "") const;
+  /// not fit the model. It also decides how texts are read: call it before what follows.
+  EmbedPlan plan(const VectorOptions& options, const std::string& pool = "");
   /// The options of a task, as ModelOptions::fill sets them.
   TaskOptions task() const;
   /// Borrows the embedder, which opens the plan's dense layers at the first call.
@@ -41,6 +44,8 @@ class Embedder {
   std::optional<Model> model_;
   std::optional<StaticText> fixed_;
   std::optional<DenseModules> dense_;
+  /// Of a model of late interaction whose vectors of tokens are wanted: how documents are read.
+  std::optional<LateSide> late_;
 };
 
 }  // namespace bert::tools
