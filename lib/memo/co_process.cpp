@@ -1,5 +1,6 @@
 #include "memo/co_process.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -21,43 +22,49 @@ constexpr size_t kReadSize = 64 << 10;
 }  // namespace
 
 CoProcess::CoProcess(const std::vector<std::string>& command) : name_(command.at(0)) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+  int requests[2], replies[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, requests) != 0 ||
+      pipe2(replies, O_CLOEXEC) != 0) {
     throw Error::from_errno(name_, "cannot start", errno);
   }
+  to_ = requests[0];
+  from_ = replies[0];
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  for (const int fd : {0, 1}) posix_spawn_file_actions_adddup2(&actions, ends[1], fd);
+  posix_spawn_file_actions_adddup2(&actions, requests[1], 0);
+  posix_spawn_file_actions_adddup2(&actions, replies[1], 1);
   const int code = posix_spawnp(&pid_, name_.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  fd_ = ends[0];
+  close(requests[1]);
+  close(replies[1]);
   if (code == 0) return;
-  close(fd_);
+  close(to_);
+  close(from_);
   throw Error::from_errno(name_, "cannot start", code);
 }
 
 CoProcess::~CoProcess() {
-  close(fd_);
+  close(to_);
+  close(from_);
   wait();
 }
 
 /// Reads what there is. False if nothing came in time, or the end.
 bool CoProcess::fill(int wait) {
-  pollfd p{fd_, POLLIN, 0};
+  pollfd p{from_, POLLIN, 0};
   const int ready = poll(&p, 1, wait);
   if (ready <= 0) return false;
   bytes_.erase(0, taken_);
   taken_ = 0;
   const size_t old = bytes_.size();
   bytes_.resize(old + kReadSize);
-  const ssize_t n = read(fd_, bytes_.data() + old, kReadSize);
+  const ssize_t n = read(from_, bytes_.data() + old, kReadSize);
   const bool again = n < 0 && (errno == EINTR || errno == EAGAIN);
   bytes_.resize(old + static_cast<size_t>(n > 0 ? n : 0));
-  end_ = n <= 0 && !again;  // a tool that was killed may reset the socket: that is an end, too
+  end_ = n <= 0 && !again;
   return n > 0;
 }
 
@@ -76,14 +83,14 @@ std::optional<Greeting> CoProcess::greeting() {
 
 bool CoProcess::send(std::string_view requests) {
   while (!requests.empty()) {
-    const ssize_t n = ::send(fd_, requests.data(), requests.size(), MSG_NOSIGNAL);
+    const ssize_t n = ::send(to_, requests.data(), requests.size(), MSG_NOSIGNAL);
     if (n < 0 && errno != EINTR) return false;
     if (n > 0) requests.remove_prefix(static_cast<size_t>(n));
   }
   return true;
 }
 
-void CoProcess::end_requests() { shutdown(fd_, SHUT_WR); }
+void CoProcess::end_requests() { shutdown(to_, SHUT_WR); }
 
 CoProcess::Got CoProcess::receive(Reply& reply, int wait) {
   for (;;) {

@@ -12,8 +12,9 @@
 
 namespace bert {
 
-/// The tool that memo runs, and the socket that is its standard input and output. One thread may
-/// send while another thread receives.
+/// The tool that memo runs. Its standard input is a socket, so that sending to a tool that has
+/// ended gives no SIGPIPE; its standard output is a pipe, so that a tool whose memo has ended gets
+/// one, and says nothing. One thread may send while another thread receives.
 class BERT_API CoProcess {
  public:
   /// Starts `command`: the name of a program, which is looked up in PATH, and its arguments. Throws
@@ -48,7 +49,7 @@ class BERT_API CoProcess {
   bool fill(int wait);
 
   std::string name_;
-  int fd_ = -1;
+  int to_ = -1, from_ = -1;
   pid_t pid_ = -1;
   int status_ = 0;
   bool end_ = false;   ///< nothing more comes

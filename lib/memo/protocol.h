@@ -9,8 +9,8 @@
 
 namespace bert {
 
-/// What memo and the tool that it runs say to each other. The tool's standard input and output are
-/// one socket. The tool begins with a greeting. Then each request is a record, and the tool
+/// What memo and the tool that it runs say to each other, over the tool's standard input and
+/// output. The tool begins with a greeting. Then each request is a record, and the tool
 /// answers the requests in their order, each with one reply. The header of a file is a request
 /// with the number 0.
 ///
