@@ -42,6 +42,6 @@ class BERT_API MappedFile {
 
 /// Whether a file of any kind exists at `path`. Throws Error if the system does not tell, and for a
 /// symbolic link whose target is missing.
-bool file_exists(const std::string& path);
+BERT_API bool file_exists(const std::string& path);
 
 }  // namespace bert

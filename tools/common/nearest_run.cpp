@@ -368,6 +368,7 @@ int Nearest::group_lines(const TaskOptions& task) {
 }  // namespace
 
 int run_nearest(const NearestOptions& options, RowOptions& rows, const ModelOptions& models) {
+  refuse_memo();
   const bool no_lines = rows.stream().files.empty();
   if (options.mode == NearestOptions::Mode::unique && !options.vectors.empty() && no_lines) {
     throw Error(Error::Kind::usage, "--unique", "writes lines: wants FILE, whose lines they are");

@@ -459,8 +459,7 @@ void RowOptions::name_columns() {
 }
 
 int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_rows) {
-  if (within_memo())
-    throw Error(Error::Kind::usage, "within memo", "found rows of all records, wants rows of each");
+  refuse_memo();
   name_columns();
   if (meta_) print(fmt::format("# {}{}", meta(), nul_ ? '\0' : '\n'));
   if (stream_.header && !stream_.output_names.empty()) {

@@ -216,6 +216,11 @@ void set_within_memo() { run_by_memo = true; }
 
 bool within_memo() { return run_by_memo; }
 
+void refuse_memo() {
+  if (!run_by_memo) return;
+  throw Error(Error::Kind::usage, "within memo", "found rows of all records, wants rows of each");
+}
+
 void print(const std::string& text) { write_all(1, text); }
 
 int run(Command& app, int argc, char** argv, const std::function<int()>& body) {

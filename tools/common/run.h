@@ -22,6 +22,9 @@ void print_report(const std::string& text);
 /// Whether memo runs this tool.
 void set_within_memo();
 bool within_memo();
+/// Throws Error(usage) within memo: for rows that are of all records together. Call it before such
+/// a tool reads records, since memo waits for the tool to greet it.
+void refuse_memo();
 /// -q
 void set_quiet(bool quiet);
 bool quiet();
