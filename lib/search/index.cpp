@@ -1,6 +1,9 @@
 #include "search/index.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+// hnswlib's prefetches read behind a list, and are of no use where rows stay in their file.
+#define NO_MANUAL_VECTORIZATION
 #include <hnswlib/hnswlib.h>
 
 #include <algorithm>
@@ -33,7 +36,8 @@ constexpr uint64_t kQuery = uint64_t{1} << 63;  ///< marks a query's address amo
 struct Header {
   char magic[8] = {'B', 'E', 'R', 'T', 'H', 'N', 'S', 'W'};
   uint64_t version = 1;
-  IndexedVectors of;
+  uint64_t vectors = 0, time = 0;  ///< xxh64 of their file; when it was changed, nanoseconds
+  uint64_t model = 0;
   uint64_t rows = 0, width = 0;
   uint64_t element_bytes = 0, link_bytes = 0;  ///< of an element; of its links in a higher level
   uint64_t entry = 0, top_level = 0;
@@ -47,7 +51,12 @@ struct RowSpace : hnswlib::SpaceInterface<float> {
   ConstMatrix rows;                ///< [N, D]
   const float* inverse = nullptr;  ///< [N] 1 / length, or 0
 
-  explicit RowSpace(const VectorFile& vectors) : rows(vectors.read(0, vectors.rows(), converted)) {}
+  /// `known`: the rows were checked when the index was built.
+  RowSpace(const VectorFile& vectors, bool known) {
+    const float* floats = known ? vectors.floats() : nullptr;
+    rows = floats ? ConstMatrix(floats, vectors.rows(), vectors.width())
+                  : vectors.read(0, vectors.rows(), converted);
+  }
 
   size_t get_data_size() override { return sizeof(uint64_t); }
   void* get_dist_func_param() override { return this; }
@@ -69,6 +78,17 @@ struct RowSpace : hnswlib::SpaceInterface<float> {
     return rows.row(number);
   }
 };
+
+uint64_t hash_of(const VectorFile& vectors) {
+  const auto bytes = vectors.bytes();
+  return xxh64({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+uint64_t time_of(const VectorFile& vectors) {
+  struct stat status {};
+  if (::stat(vectors.path().c_str(), &status) != 0) return 0;
+  return static_cast<uint64_t>(status.st_mtim.tv_sec) * 1000000000u +
+         static_cast<uint64_t>(status.st_mtim.tv_nsec);
+}
 
 std::vector<float> inverse_lengths(ConstMatrix rows) {
   std::vector<float> inverse(rows.rows);
@@ -116,7 +136,7 @@ std::string body_of(const Graph& graph, std::span<const float> inverse) {
 
 struct VectorIndex::State {
   State(const std::string& path, const VectorFile& file)
-      : mapped(MappedFile::open(path)), vectors(file), space(file), graph(&space, 1, kLinks) {
+      : mapped(MappedFile::open(path)), vectors(file), space(file, true), graph(&space, 1, kLinks) {
     std::free(graph.data_level0_memory_);
     std::free(graph.linkLists_);
     forget();
@@ -131,7 +151,7 @@ struct VectorIndex::State {
   [[noreturn]] void refuse(const std::string& what) const {
     throw Error(Error::Kind::data, mapped.path(), what);
   }
-  Header read_header(const IndexedVectors& of) const;
+  Header read_header(uint64_t model) const;
   void take(const Header& header);
   void check_links(const Header& header) const;
 
@@ -143,7 +163,7 @@ struct VectorIndex::State {
   std::vector<float> inverse;
 };
 
-Header VectorIndex::State::read_header(const IndexedVectors& of) const {
+Header VectorIndex::State::read_header(uint64_t model) const {
   Header header, wanted;
   if (mapped.size() < sizeof header) refuse("is no index of nearest, or is cut");
   std::memcpy(&header, mapped.bytes().data(), sizeof header);
@@ -151,12 +171,12 @@ Header VectorIndex::State::read_header(const IndexedVectors& of) const {
       header.version != wanted.version) {
     refuse("is no index of nearest, or one of another version");
   }
-  if (header.of.vectors != of.vectors || header.rows != vectors.rows() ||
-      header.width != vectors.width()) {
+  const bool sizes = header.rows == vectors.rows() && header.width == vectors.width();
+  if (!sizes || (header.time != time_of(vectors) && header.vectors != hash_of(vectors))) {
     refuse(fmt::format("is the index of other vectors than those of {}: build it again",
                        vectors.path()));
   }
-  if (header.of.model != 0 && of.model != 0 && header.of.model != of.model) {
+  if (header.model != 0 && model != 0 && header.model != model) {
     refuse("was built with another model: build it again");
   }
   if (header.body != xxh64(mapped.text().substr(sizeof header)))
@@ -223,19 +243,22 @@ VectorIndex::VectorIndex(std::unique_ptr<State> state) : state_(std::move(state)
 VectorIndex::VectorIndex(VectorIndex&&) noexcept = default;
 VectorIndex::~VectorIndex() = default;
 
-void VectorIndex::build(const std::string& path, const VectorFile& vectors,
-                        const IndexedVectors& of, int threads) {
+void VectorIndex::build(const std::string& path, const VectorFile& vectors, uint64_t model,
+                        int threads) {
   if (vectors.rows() == 0)
     throw Error(Error::Kind::data, vectors.path(), "has no vectors to index");
   OutputFile out(path);  // before the work
-  RowSpace space(vectors);
+  const uint64_t time = time_of(vectors);
+  RowSpace space(vectors, false);
   const std::vector<float> inverse = inverse_lengths(space.rows);
   space.inverse = inverse.data();
   Graph graph(&space, vectors.rows(), kLinks, kBuildWidth);
   add_rows(graph, vectors.rows(), threads);
   const std::string body = body_of(graph, inverse);
   Header header;
-  header.of = of;
+  header.vectors = hash_of(vectors);
+  header.time = time;
+  header.model = model;
   header.rows = vectors.rows();
   header.width = vectors.width();
   header.element_bytes = graph.size_data_per_element_;
@@ -248,10 +271,9 @@ void VectorIndex::build(const std::string& path, const VectorFile& vectors,
   out.commit();
 }
 
-VectorIndex VectorIndex::open(const std::string& path, const VectorFile& vectors,
-                              const IndexedVectors& of) {
+VectorIndex VectorIndex::open(const std::string& path, const VectorFile& vectors, uint64_t model) {
   auto state = std::make_unique<State>(path, vectors);
-  state->take(state->read_header(of));
+  state->take(state->read_header(model));
   return VectorIndex(std::move(state));
 }
 
@@ -265,8 +287,8 @@ std::vector<Neighbour> VectorIndex::nearest(std::span<const float> query, size_t
   std::vector<Neighbour> nearest;
   for (; !found.empty(); found.pop()) {
     const uint64_t row = found.top().second;
-    nearest.push_back(
-        {row, similarity(Similarity::cosine, query, {space.rows.row(row), query.size()})});
+    const double score = similarity(Similarity::cosine, query, {space.rows.row(row), query.size()});
+    if (std::isfinite(score)) nearest.push_back({row, score});
   }
   std::sort(nearest.begin(), nearest.end(), better);
   if (nearest.size() > k) nearest.resize(k);

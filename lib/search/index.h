@@ -13,27 +13,23 @@
 
 namespace bert {
 
-/// What an index is of: the xxh64 of the vectors' file and of the model that made them.
-struct IndexedVectors {
-  uint64_t vectors = 0;
-  uint64_t model = 0;  ///< 0: not known, which fits all
-};
-
 /// An approximate search in the vectors of a file, for the cosine: a hierarchical navigable small
 /// world graph (Malkov and Yashunin 2018), made and searched by hnswlib. The file of the index has
-/// the graph alone, about 150 bytes a vector; it is mapped, as are the vectors.
+/// the graph alone, about 160 bytes a vector; it is mapped, as are the vectors. It knows the
+/// vectors by the time and size of their file, as make does, and if the time differs by its xxh64.
+///
+/// `model`: a hash of the model that made the vectors; 0 if it is not known, which fits all.
 ///
 /// Thread rule: const after open; threads may search at the same time.
 class BERT_API VectorIndex {
  public:
-  /// Writes the index of `vectors`, which have at least one row. The graph depends on the order in
-  /// which threads add rows, so two builds may differ. Throws Error (as OutputFile).
-  static void build(const std::string& path, const VectorFile& vectors, const IndexedVectors& of,
+  /// Writes the index of `vectors`. The graph depends on the order in which threads add rows, so
+  /// two builds may differ. Throws Error as OutputFile; data if there are no vectors.
+  static void build(const std::string& path, const VectorFile& vectors, uint64_t model,
                     int threads);
   /// `vectors` must outlive the index. Throws Error(data) if the index is broken, or of other
   /// vectors or another model.
-  static VectorIndex open(const std::string& path, const VectorFile& vectors,
-                          const IndexedVectors& of);
+  static VectorIndex open(const std::string& path, const VectorFile& vectors, uint64_t model);
   VectorIndex(VectorIndex&&) noexcept;
   ~VectorIndex();
 

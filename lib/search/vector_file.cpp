@@ -132,11 +132,16 @@ void VectorFile::convert(const std::byte* row, std::span<float> out) const {
   }
 }
 
+const float* VectorFile::floats() const {
+  const bool aligned = reinterpret_cast<uintptr_t>(data_) % alignof(float) == 0;
+  return type_ == VectorType::f32 && aligned ? reinterpret_cast<const float*>(data_) : nullptr;
+}
+
 ConstMatrix VectorFile::read(size_t first, size_t count, Buffer& scratch) const {
   const std::byte* begin = data_ + first * row_bytes_;
   ConstMatrix rows;
-  if (type_ == VectorType::f32 && reinterpret_cast<uintptr_t>(begin) % alignof(float) == 0) {
-    rows = {reinterpret_cast<const float*>(begin), count, width_};
+  if (const float* all = floats()) {
+    rows = {all + first * width_, count, width_};
   } else {
     const Matrix own = scratch.matrix(count, width_);
     for (size_t i = 0; i < count; ++i) convert(begin + i * row_bytes_, {own.row(i), width_});

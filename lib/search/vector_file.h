@@ -41,6 +41,9 @@ class BERT_API VectorFile {
   /// The file's bytes, for a hash.
   std::span<const std::byte> bytes() const { return file_.bytes(); }
 
+  /// All rows, [N, D], as they lie in the file, not looked at; nullptr if it has no floats in
+  /// place.
+  const float* floats() const;
   /// Rows [first, first + count) as floats [count, D]: those of the file where it holds floats in
   /// place, else written to `scratch`. Throws Error(data) that names the row of a number that is
   /// not finite; rows count from 1.

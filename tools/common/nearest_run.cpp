@@ -134,17 +134,15 @@ class Nearest {
 
 /// Builds the index if its file is missing.
 void Nearest::open_index(const ModelOptions& models) {
-  const std::string_view bytes(reinterpret_cast<const char*>(file_->bytes().data()),
-                               file_->bytes().size());
-  IndexedVectors of{xxh64(bytes), 0};
+  uint64_t model = 0;
   if (model_) {
     std::string hashes;
     for (const FileHash& f : hash_model(models.directory())) hashes += fmt::format(" {}", f.hash);
-    of.model = xxh64(hashes);
+    model = xxh64(hashes);
   }
   const bool missing = !file_exists(options_.index);
-  if (missing) VectorIndex::build(options_.index, *file_, of, threads_);
-  index_.emplace(VectorIndex::open(options_.index, *file_, of));
+  if (missing) VectorIndex::build(options_.index, *file_, model, threads_);
+  index_.emplace(VectorIndex::open(options_.index, *file_, model));
   rows_.decide_by(options_.index);
   if (missing) report_recall();
 }
