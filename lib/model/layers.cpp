@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/parse.h"
@@ -66,16 +68,34 @@ size_t LayerExpression::width(const Config& config) const {
 }
 
 void LayerExpression::add(size_t layer, ConstMatrix hidden, Matrix combined) const {
-  const float weight = combine == Combine::mean ? 1.0f / static_cast<float>(layers.size()) : 1.0f;
   if (layer == *std::min_element(layers.begin(), layers.end())) {
     for (size_t t = 0; t < combined.rows; ++t) std::fill_n(combined.row(t), combined.cols, 0.0f);
   }
   for (size_t position = 0; position < layers.size(); ++position) {
     if (layers[position] != layer) continue;
+    const float weight = weights.empty() ? 1.0f : weights[position];
     for (size_t t = 0; t < hidden.rows; ++t) {
       float* out = combined.row(t) + (combine == Combine::concat ? position * hidden.cols : 0);
       const float* in = hidden.row(t);
       for (size_t i = 0; i < hidden.cols; ++i) out[i] += weight * in[i];
+    }
+  }
+}
+
+/// `9=0.2,10-12=0.8,0`: layers with weights, 1 where none is given.
+void LayerExpression::parse_weights(std::string_view text, size_t num_hidden_layers) {
+  for (const std::string_view item : split(text, ',')) {
+    const size_t equals = std::min(item.find('='), item.size());
+    double weight = 1;
+    if (equals < item.size()) {
+      const auto number = to_number<double>(item.substr(equals + 1));
+      if (!number || !std::isfinite(*number)) fail("layers", item, "wants a number behind the =");
+      weight = *number;
+    }
+    for (const size_t layer :
+         parse_numbers(item.substr(0, equals), "layers", "layer", 0, num_hidden_layers)) {
+      layers.push_back(layer);
+      weights.push_back(static_cast<float>(weight));
     }
   }
 }
@@ -95,10 +115,23 @@ LayerExpression LayerExpression::parse(std::string_view text, size_t num_hidden_
     e.combine = verb == "sum" ? Combine::sum : verb == "mean" ? Combine::mean : Combine::concat;
     rest = text.substr(colon + 1);
   }
-  e.layers = parse_numbers(rest, "layers", "layer", 0, num_hidden_layers);
+  const bool weighted = rest.find('=') != std::string_view::npos;
+  if (weighted && e.combine != Combine::sum && e.combine != Combine::mean) {
+    fail("layers", text, "weights need sum: or mean:");
+  }
+  if (weighted) {
+    e.parse_weights(rest, num_hidden_layers);
+  } else {
+    e.layers = parse_numbers(rest, "layers", "layer", 0, num_hidden_layers);
+  }
   if (e.combine == Combine::one && e.layers.size() != 1) {
     fail("layers", text, "several layers need sum:, mean: or concat:");
   }
+  if (e.combine != Combine::mean) return e;
+  if (!weighted) e.weights.assign(e.layers.size(), 1.0f);
+  const double sum = std::accumulate(e.weights.begin(), e.weights.end(), 0.0);
+  if (!(std::abs(sum) > 1e-6)) fail("layers", text, "the weights of a mean sum to 0");
+  for (float& weight : e.weights) weight = static_cast<float>(weight / sum);
   return e;
 }
 

@@ -17,11 +17,13 @@ BERT_API std::vector<size_t> parse_numbers(std::string_view text, std::string_vi
 
 /// Which hidden states a vector is made of: one layer (`0` the embeddings, `12`, `-2` from the
 /// end), or several combined: `sum:9-12`, `mean:1,2,5`, `concat:9-12` (Devlin et al. 2019, table
-/// 7).
+/// 7). In a sum or a mean, layers may have weights, `mean:9=0.2,10-12=0.8`, as in
+/// sentence-transformers' WeightedLayerPooling.
 struct BERT_API LayerExpression {
   enum class Combine { one, sum, mean, concat, word, one_hot };
   Combine combine = Combine::one;
   std::vector<size_t> layers;  ///< resolved, 0 .. num_hidden_layers, in the order given
+  std::vector<float> weights;  ///< of sum and mean: one for each of them; those of a mean sum to 1
 
   /// Throws Error(usage) naming what is wrong in `text`.
   static LayerExpression parse(std::string_view text, size_t num_hidden_layers);
@@ -33,6 +35,9 @@ struct BERT_API LayerExpression {
   /// Puts the hidden states of one layer, [T, H], into the combined vectors, [T, width]. All layers
   /// come once, from the lowest up. Not for static ones.
   void add(size_t layer, ConstMatrix hidden, Matrix combined) const;
+
+ private:
+  void parse_weights(std::string_view text, size_t num_hidden_layers);
 };
 
 }  // namespace bert

@@ -134,7 +134,14 @@ void EmbedWorker::for_each_features(const UseFeatures& use) {
 }
 
 void EmbedWorker::pool_sequence(ConstMatrix tokens, std::span<float> out) const {
-  const size_t skip = plan_.prompt_is_pooled ? 0 : prompt_tokens_;
+  size_t skip = plan_.prompt_is_pooled ? 0 : prompt_tokens_;
+  if (plan_.no_special) {
+    const Frame& frame = tokenizer_.frame();
+    const size_t own = tokens.rows - frame.added();
+    if (own == 0) return std::fill(out.begin(), out.end(), 0.0f);
+    tokens = tokens.slice(frame.before.size(), own);
+    skip -= std::min(skip, frame.before.size());
+  }
   for (size_t i = 0; i < plan_.poolings.size(); ++i) {
     pool(plan_.poolings[i], tokens, out.subspan(i * tokens.cols, tokens.cols), skip);
   }
@@ -154,11 +161,17 @@ void EmbedWorker::compute_vectors(size_t count) {
   vectors_ = finish(dense_.apply(pooled, dense_first_, dense_second_, workspace_.linear));
 }
 
+/// Of a window with so many tokens; never 0, so that a text without tokens has a weight.
+size_t EmbedWorker::pooled_tokens(size_t tokens) const {
+  return plan_.no_special ? std::max<size_t>(tokens - tokenizer_.frame().added(), 1) : tokens;
+}
+
 /// The windows of a long text are averaged by their tokens.
 void EmbedWorker::pool_windows(Matrix pooled) {
   std::fill_n(pooled.data, pooled.rows * pooled.cols, 0.0f);
   std::vector<size_t> tokens_of(pooled.rows, 0);
-  for (size_t i = 0; i < owners_.size(); ++i) tokens_of[owners_[i]] += encodings()[i].size();
+  for (size_t i = 0; i < owners_.size(); ++i)
+    tokens_of[owners_[i]] += pooled_tokens(encodings()[i].size());
 
   std::vector<float> one(pooled.cols);
   for_each_features([&](size_t first, const PackedBatch& batch, Matrix hidden, ConstMatrix states) {
@@ -178,7 +191,7 @@ void EmbedWorker::pool_windows(Matrix pooled) {
       // A text in one window has weight 1 and keeps its bits.
       const size_t owner = owners_[first + s];
       const float weight =
-          static_cast<float>(batch.length(s)) / static_cast<float>(tokens_of[owner]);
+          static_cast<float>(pooled_tokens(batch.length(s))) / static_cast<float>(tokens_of[owner]);
       float* out = pooled.row(owner);
       for (size_t i = 0; i < pooled.cols; ++i) out[i] += weight * one[i];
     }
@@ -251,7 +264,10 @@ void EmbedWorker::write_vector(const Record& record, std::span<const float> vect
   if (plan_.format != VectorFormat::tsv) {
     write_numbers(record, vector, rows);
   } else if (options_.json) {
-    JsonRow(rows.raw()).object().count("record", record.number).exact("vector", vector);
+    JsonRow json(rows.raw());
+    json.object().count("record", record.number);
+    write_cut(json, record);
+    json.exact("vector", vector);
     end_json(rows);
   } else {
     begin_row(rows, record);

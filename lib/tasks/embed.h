@@ -40,6 +40,7 @@ struct BERT_API EmbedPlan {
   size_t truncate_dim = 0;     ///< 0: all
   std::string prompt;          ///< put before every text
   bool prompt_is_pooled = true;
+  bool no_special = false;  ///< [CLS] and [SEP] are not pooled
   VectorFormat format = VectorFormat::tsv;
   std::optional<double> scale;  ///< of VectorFormat::i8
   std::shared_ptr<const Whitening> whitening;
@@ -98,6 +99,7 @@ class BERT_API EmbedWorker : public TaskWorker {
   std::string_view cut(const Record& record, std::string_view text);
   void compute_vectors(size_t count);
   void pool_windows(Matrix pooled);
+  size_t pooled_tokens(size_t tokens) const;
   void pool_static(Matrix pooled);
   void compute_tokens(std::span<const Record> records, Rows& rows);
   void fill_static(const PackedBatch& batch);

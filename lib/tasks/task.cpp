@@ -8,6 +8,7 @@
 namespace bert {
 
 void TaskWorker::clear_encodings() {
+  cuts_.clear();
   encoding_count_ = 0;
   owners_.clear();
 }
@@ -88,7 +89,8 @@ void TaskWorker::note(const Record& record, const Encoding& encoding, Offset own
       counts_.first_invalid_utf8 = record.number;
     }
   }
-  if (encoding.dropped > 0 && options_.overflow != Overflow::window) note_too_long(record);
+  if (encoding.dropped > 0 && options_.overflow != Overflow::window)
+    note_too_long(record, encoding.dropped);
   size_t tokens[2] = {}, unknown[2] = {};  // of each text, special tokens around it left out
   for (size_t i = 0; i < encoding.size(); ++i) {
     if (encoding.is_added(i)) continue;
@@ -112,15 +114,23 @@ void TaskWorker::note_unknown(const Record& record, size_t unknown, size_t token
   }
 }
 
-void TaskWorker::note_too_long(const Record& record) {
+void TaskWorker::note_too_long(const Record& record, size_t dropped) {
   if (options_.strict || options_.overflow == Overflow::error) {
     record.fail(Error::Kind::data,
                 fmt::format("is too long, wants at most {} tokens", options_.encode.max_length));
   }
-  note_cut(record);
+  note_cut(record, dropped);
 }
 
-void TaskWorker::note_cut(const Record& record) {
+void TaskWorker::note_cut(const Record& record, size_t dropped) {
+  if (dropped > 0 && options_.encode.count_dropped) {
+    if (!cuts_.empty() && cuts_.back().first == record.number) {
+      cuts_.back().second += dropped;
+    } else {
+      cuts_.emplace_back(record.number, dropped);
+    }
+    if (options_.on_cut && record.number > last_cut_) options_.on_cut(record, dropped);
+  }
   if (is_new(last_cut_, record) && counts_.overflowed++ == 0) {
     counts_.first_overflowed = record.number;
   }
@@ -149,7 +159,14 @@ JsonRow TaskWorker::begin_json(Rows& rows, const Record& record, bool pair) cons
   JsonRow json(rows.raw());
   json.object().count("record", record.number).text("text", record.text);
   if (pair) json.text("text_pair", record.text_pair);
+  write_cut(json, record);
   return json;
+}
+
+void TaskWorker::write_cut(JsonRow& json, const Record& record) const {
+  for (const auto& [number, dropped] : cuts_) {
+    if (number == record.number) json.count("cut_tokens", dropped);
+  }
 }
 
 void TaskWorker::end_json(Rows& rows) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,6 +31,9 @@ struct TaskOptions {
   bool keep_line = false;  ///< the input line last
   bool json = false;       ///< one JSON object per record
   bool chars = false;      ///< offsets count code points
+  /// Gets each record whose text is cut, and how many tokens were left out, once. Called by several
+  /// threads.
+  std::function<void(const Record&, size_t dropped)> on_cut;
   std::optional<Precision> precision;  ///< of the model that runs; none: one only tokenizes
 };
 
@@ -78,8 +82,9 @@ class TaskWorker : public Worker {
   /// those of a prompt around them make no text known.
   void note(const Record& record, const Encoding& encoding, Offset own = {0, UINT32_MAX});
   /// Counts, or with strict or Overflow::error refuses, a text that is cut.
-  void note_too_long(const Record& record);
-  void note_cut(const Record& record);
+  /// `dropped`: the tokens that are left out; 0: not known.
+  void note_too_long(const Record& record, size_t dropped = 0);
+  void note_cut(const Record& record, size_t dropped = 0);
   /// Counts, or with strict refuses, a text of which more than half of the tokens are unknown.
   void note_unknown(const Record& record, size_t unknown, size_t tokens);
   /// Throws Error(usage) for windows, where they have no meaning: `where` says so of some cases.
@@ -101,6 +106,8 @@ class TaskWorker : public Worker {
   JsonRow begin_json(Rows& rows, const Record& record, bool pair) const;
   /// `}` and the terminator.
   void end_json(Rows& rows) const;
+  /// Writes how many tokens of the record were left out, if any.
+  void write_cut(JsonRow& json, const Record& record) const;
 
   const Tokenizer& tokenizer_;
   const Model* model_;
@@ -114,6 +121,8 @@ class TaskWorker : public Worker {
   std::vector<Encoding> encodings_;  // the first encoding_count_ are in use
   size_t encoding_count_ = 0;
   std::vector<Encoding> windows_;
+  std::vector<std::pair<uint64_t, size_t>>
+      cuts_;               // records of the chunk that are cut: tokens left out
   uint64_t last_cut_ = 0;  // numbers of the records that were counted last
   uint64_t last_invalid_utf8_ = 0;
   uint64_t last_unknown_ = 0;

@@ -323,19 +323,33 @@ size_t Tokenizer::collect(std::string_view text, bool literal, size_t limit,
   });
 }
 
+namespace {
+
+/// Pushes `kept` of the pieces: if that is not all, at most `tail` of the last and others from the
+/// first on. Returns how many of the first.
+size_t push_ends(std::span<const Piece> pieces, size_t kept, size_t tail, FramedText& framed) {
+  const size_t head = kept < pieces.size() ? kept - std::min(tail, kept) : kept;
+  for (const Piece& piece : pieces.first(head)) framed.push(piece);
+  for (const Piece& piece : pieces.last(kept - head)) framed.push(piece);
+  return head;
+}
+
+}  // namespace
+
 void Tokenizer::encode(std::string_view text, const EncodeOptions& options, Encoding& out,
                        Scratch& scratch) const {
   Scratch::State& buffers = prepare(scratch);
   out.clear();
   size_t room = content_limit(options, added_tokens_single());
+  if (options.tail > 0 && room < kNoLimit) return encode_ends(text, options, room, out, buffers);
   FramedText framed(frame(), out, options.add_special_tokens);
   // Pieces go straight to the encoding: a text may have many millions.
   const auto append = [&](std::span<const Piece> portion) {
     const size_t kept = std::min(portion.size(), room);
     for (const Piece& piece : portion.first(kept)) framed.push(piece);
     room -= kept;
-    out.dropped = portion.size() - kept;
-    return out.dropped == 0;
+    out.dropped += portion.size() - kept;
+    return out.dropped == 0 || options.count_dropped;
   };
   const size_t portion = room < kNoLimit ? room + 1 : kNoLimit;
   out.replaced_bytes = run(text, options.literal, portion, buffers, append);
@@ -343,14 +357,29 @@ void Tokenizer::encode(std::string_view text, const EncodeOptions& options, Enco
   if (out.dropped > 0 && options.truncation == Truncation::only_second) throw_no_second_text();
 }
 
+/// Begin and end of a text.
+void Tokenizer::encode_ends(std::string_view text, const EncodeOptions& options, size_t room,
+                            Encoding& out, Scratch::State& buffers) const {
+  out.replaced_bytes = collect(text, options.literal, kNoLimit, buffers, buffers.first);
+  FramedText framed(frame(), out, options.add_special_tokens);
+  const size_t kept = std::min(room, buffers.first.size());
+  const size_t head = push_ends(buffers.first, kept, options.tail, framed);
+  framed.finish();
+  out.dropped = buffers.first.size() - kept;
+  if (out.dropped == 0) return;
+  out.window_begin = head + (options.add_special_tokens ? frame().before.size() : 0);
+  out.before = out.dropped;
+}
+
 void Tokenizer::encode_pair(std::string_view text, std::string_view text_pair,
                             const EncodeOptions& options, Encoding& out, Scratch& scratch) const {
   Scratch::State& buffers = prepare(scratch);
   out.clear();
   const size_t limit = content_limit(options, added_tokens_pair());
-  const size_t replaced = collect(text, options.literal, limit, buffers, buffers.first);
+  const size_t most = options.tail > 0 || options.count_dropped ? kNoLimit : limit;
+  const size_t replaced = collect(text, options.literal, most, buffers, buffers.first);
   out.replaced_bytes =
-      replaced + collect(text_pair, options.literal, limit, buffers, buffers.second);
+      replaced + collect(text_pair, options.literal, most, buffers, buffers.second);
   if (limit % 2 == 1 && buffers.first.size() > limit && buffers.second.size() > limit) {
     // Both give way, and the odd token stays with the longer one.
     collect(text, options.literal, kNoLimit, buffers, buffers.first);
@@ -360,9 +389,9 @@ void Tokenizer::encode_pair(std::string_view text, std::string_view text_pair,
       truncate_pair(buffers.first.size(), buffers.second.size(), limit, options.truncation);
   out.dropped = buffers.first.size() - kept.first + buffers.second.size() - kept.second;
   FramedText framed(pair_frame(), out, options.add_special_tokens);
-  for (size_t i = 0; i < kept.first; ++i) framed.push(buffers.first[i]);
+  push_ends(buffers.first, kept.first, options.tail, framed);
   framed.next();
-  for (size_t i = 0; i < kept.second; ++i) framed.push(buffers.second[i]);
+  push_ends(buffers.second, kept.second, options.tail, framed);
   framed.finish();
 }
 
@@ -495,6 +524,8 @@ const Frame& Tokenizer::pair_frame() const { return state_->files.frames.pair; }
 size_t Tokenizer::added_tokens_single() const { return frame().added(); }
 size_t Tokenizer::added_tokens_pair() const { return pair_frame().added(); }
 std::optional<size_t> Tokenizer::model_max_length() const { return state_->files.model_max_length; }
+
+bool Tokenizer::truncates_left() const { return state_->files.truncates_left; }
 const std::vector<std::string>& Tokenizer::warnings() const { return state_->files.warnings; }
 
 }  // namespace bert

@@ -22,7 +22,10 @@ struct EncodeOptions {
   bool add_special_tokens = true;  ///< those of the frame: [CLS] a [SEP] (b [SEP])
   size_t max_length = 0;           ///< tokens, special ones included; 0: no limit
   Truncation truncation = Truncation::longest_first;
-  bool literal = false;  ///< a special token typed in the text stays text ([, mask, ])
+  size_t tail = 0;  ///< of a text that is cut, so many of its last tokens stay, the other
+                    ///< ones from its begin; SIZE_MAX: the last tokens alone
+  bool count_dropped = false;  ///< `dropped` is exact, which takes reading texts to their end
+  bool literal = false;        ///< a special token typed in the text stays text ([, mask, ])
 };
 
 /// Texts to ids, equal in ids, type ids and offsets to Hugging Face tokenizers 0.23: the WordPiece
@@ -137,6 +140,8 @@ class BERT_API Tokenizer {
   /// model_max_length of tokenizer_config.json; nullopt if absent or the 1e30 that transformers
   /// writes.
   std::optional<size_t> model_max_length() const;
+  /// truncation_side of tokenizer_config.json: a text that is too long loses its begin.
+  bool truncates_left() const;
   /// One line each; the tools print them on stderr.
   const std::vector<std::string>& warnings() const;
 
@@ -145,6 +150,8 @@ class BERT_API Tokenizer {
   Scratch::State& prepare(Scratch& scratch) const;
   size_t run(std::string_view text, bool literal, size_t portion, Scratch::State& scratch,
              const std::function<bool(std::span<const Piece>)>& sink) const;
+  void encode_ends(std::string_view text, const EncodeOptions& options, size_t room, Encoding& out,
+                   Scratch::State& buffers) const;
   size_t collect(std::string_view text, bool literal, size_t limit, Scratch::State& scratch,
                  std::vector<Piece>& pieces) const;
   struct State;

@@ -252,6 +252,13 @@ void Reader::read_flags(Json config) {
   }
   flags_.separate_vocabs = get("separate_vocabs");
   files_.text_cleanup = json_flag(config, "clean_up_tokenization_spaces", false);
+  if (const auto side = config.find("truncation_side"); side && !side->is_null()) {
+    files_.truncates_left = side->as_string() == "left";
+    if (!files_.truncates_left && side->as_string() != "right") {
+      throw Error(Error::Kind::data, side->where(),
+                  fmt::format("found {}, wants left or right", side->describe()));
+    }
+  }
   if (const auto limit = config.find("model_max_length"); limit && !limit->is_null()) {
     const double value = limit->as_double();
     if (!(value >= 1)) bad(limit->where(), fmt::format("{} is no length", limit->describe()));

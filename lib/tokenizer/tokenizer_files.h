@@ -37,6 +37,7 @@ struct TokenizerFiles {
   bool trim_offsets = false;      ///< of RobertaProcessing or ByteLevel
   bool add_prefix_space = false;  ///< of these; matters to trim_offsets alone
   std::optional<size_t> model_max_length;
+  bool truncates_left = false;  ///< truncation_side
   bool lowercase = false;
   bool text_cleanup = false;  ///< clean_up_tokenization_spaces: of the whole text once more
   std::string case_fault;     ///< how lower-casing contradicts the vocabulary; a warning too

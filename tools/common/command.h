@@ -79,9 +79,12 @@ class Command : public CLI::App {
   /// Declares a flag that calls `action`.
   Declared add(const Declaration& declaration, std::function<void()> action);
   /// Declares an option whose value is one of a few names.
+  /// `other`: takes values like `other_name`, of which it says whether they are good.
   template <typename Enum>
   Declared add(Declaration declaration, Enum& variable,
-               const std::vector<std::pair<std::string, Enum>>& choices);
+               const std::vector<std::pair<std::string, Enum>>& choices,
+               const std::string& other_name = "",
+               const std::function<bool(const std::string&)>& other = {});
 
   /// nullptr for --help and --version, which CLI11 adds.
   const Declaration* declaration(const CLI::Option* option) const;
@@ -134,18 +137,22 @@ Declared Command::add(const Declaration& declaration, T& variable, CLI::App* gro
 
 template <typename Enum>
 Declared Command::add(Declaration declaration, Enum& variable,
-                      const std::vector<std::pair<std::string, Enum>>& choices) {
+                      const std::vector<std::pair<std::string, Enum>>& choices,
+                      const std::string& other_name,
+                      const std::function<bool(const std::string&)>& other) {
   std::string list;
   for (const auto& choice : choices) list += (list.empty() ? "" : "|") + choice.first;
+  if (other) list += "|" + other_name;
   declaration.value = {Value::Kind::choice, list};
   const std::string name = declaration.names;
-  const auto choose = [&variable, choices, list, name](const std::string& found) {
+  const auto choose = [&variable, choices, list, name, other](const std::string& found) {
     for (const auto& [text, choice] : choices) {
       if (text == found) {
         variable = choice;
         return;
       }
     }
+    if (other && other(found)) return;
     throw CLI::ValidationError(name, "found '" + printable(found) + "', wants " + list);
   };
   return declared(add_option_function<std::string>(name, choose, declaration.meaning), declaration);

@@ -11,17 +11,19 @@ namespace {
   throw Error(Error::Kind::usage, option, what);
 }
 
-void check(const EmbedPlan& plan, const EmbedOptions& o) {
+void check(const EmbedPlan& plan, const EmbedOptions& o, const Embedder& embedder) {
+  const bool whole = plan.per_token || plan.pooler || plan.attentive ||
+                     std::count(plan.poolings.begin(), plan.poolings.end(), Pooling::cls) > 0;
   const bool npy = !npy_type(o.format).empty();
   if (plan.compare && (plan.per_token || plan.spans || o.format != VectorFormat::tsv))
     refuse("--compare",
            "gives one number per pair: not with --words, --pool none, --spans or --format");
+  if (plan.no_special && (whole || embedder.model() == nullptr))
+    refuse("--no-special", "wants a pooling of tokens of a model with layers, such as --pool mean");
   if (o.rows > 0 && !npy) refuse("--rows", "wants --format npy, i8 or bits");
   if (o.scale && o.format != VectorFormat::i8) refuse("--scale", "wants --format i8");
   if (o.format == VectorFormat::bits && plan.width() % 8 > 0)
     refuse("--format", fmt::format("bits: found {} numbers, wants a multiple of 8", plan.width()));
-  const bool whole = plan.per_token || plan.pooler || plan.attentive ||
-                     std::count(plan.poolings.begin(), plan.poolings.end(), Pooling::cls) > 0;
   if (plan.spans && whole) refuse("--spans", "wants a pooling of tokens, such as --pool mean");
   if (!o.learn.empty() && (plan.per_token || plan.compare || plan.spans))
     refuse("--learn-whitening", "not with --words, --pool none, --spans or --compare");
@@ -39,6 +41,7 @@ void check(const EmbedPlan& plan, const EmbedOptions& o) {
 
 void add_embed_options(Command& app, EmbedOptions& o) {
   add_vector_options(app, o.vector);
+  app.add({"--no-special", "pool without [CLS] and [SEP]"}, o.no_special);
   app.add({"--words", "write one row per word, the mean of its pieces"}, o.words);
   app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
   app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare);
@@ -67,6 +70,7 @@ void add_embed_options(Command& app, EmbedOptions& o) {
 EmbedPlan make_plan(Embedder& embedder, const EmbedOptions& o) {
   EmbedPlan plan = embedder.plan(o.vector, o.words ? "none" : "");
   plan.words = o.words;
+  plan.no_special = o.no_special;
   plan.compare = o.compare;
   plan.format = o.format;
   plan.normalize_cut = o.normalize;
@@ -78,7 +82,7 @@ EmbedPlan make_plan(Embedder& embedder, const EmbedOptions& o) {
   plan.prompt = !o.prompt.empty()        ? o.prompt
                 : !o.prompt_name.empty() ? embedder.modules().prompt(o.prompt_name)
                                          : embedder.prompt();
-  check(plan, o);
+  check(plan, o, embedder);
   return plan;
 }
 

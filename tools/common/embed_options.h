@@ -13,7 +13,7 @@ struct EmbedOptions {
   VectorOptions vector;
   std::string prompt, prompt_name, spans, whiten, learn;
   std::optional<double> scale;
-  bool normalize = false, words = false, compare = false;
+  bool no_special = false, normalize = false, words = false, compare = false;
   size_t rows = 0;
   VectorFormat format = VectorFormat::tsv;
 };

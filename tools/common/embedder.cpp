@@ -9,7 +9,7 @@ void add_vector_options(Command& app, VectorOptions& options) {
       {"--pool", "cls, mean, max, ..., pooler; none: a row per token (default: the model's own)",
        text("MODE")},
       options.pool);
-  app.add({"--layers", "0, 12, -2, sum:9-12, mean:9-12, concat:9-12, word or onehot (default: -1)",
+  app.add({"--layers", "12, -2, sum:9-12, mean:9=1,12=3, concat:9-12, word or onehot (default: -1)",
            text("EXPR")},
           options.layers);
   app.add({"--dims", "keep the first N numbers", positive()}, options.dims);

@@ -9,6 +9,7 @@
 
 #include "base/cpu.h"
 #include "base/hash.h"
+#include "base/parse.h"
 #include "checkpoint/model_dir.h"
 #include "common/progress.h"
 #include "common/run.h"
@@ -84,7 +85,11 @@ ModelOptions::ModelOptions(Command& app, Overflow default_overflow, Use use)
       .of("max_length");
   overflow_option_ = app.add<Overflow>(
       {"--overflow", "what to do with a text that is too long"}, overflow_,
-      {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}});
+      {{"cut", Overflow::cut}, {"window", Overflow::window}, {"error", Overflow::error}},
+      "head-tail:N", [this](const std::string& text) { return read_head_tail(text); });
+  app.add<std::optional<bool>>(
+      {"--truncation-side", "where a text that is too long is cut (default: the tokenizer's)"},
+      truncates_left_, {{"left", true}, {"right", false}});
   app.add({"--stride", "tokens that two windows share (default: 128, or half a window)", whole()},
           stride_);
   app.add<std::optional<Precision>>(
@@ -186,7 +191,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   limit = std::min(limit, tokenizer.model_max_length().value_or(limit));
   limit = std::min(limit, module_limit.value_or(limit));
   options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
-  fill_text_options(options);
+  fill_text_options(options, tokenizer.truncates_left());
   options.precision = model.precision();
   const size_t added = texts > 1 ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
   if (options.encode.max_length > added) return;
@@ -228,7 +233,7 @@ void ModelOptions::fill(TaskOptions& options, const TranslationTokenizers& token
   if (options.encode.max_length == std::numeric_limits<size_t>::max()) {
     options.encode.max_length = 0;
   }
-  fill_text_options(options);
+  fill_text_options(options, tokenizers.source.truncates_left());
   options.precision = model.precision();
   const size_t added = tokenizers.source.added_tokens_single();
   if (options.encode.max_length == 0 || options.encode.max_length > added) return;
@@ -247,12 +252,31 @@ void ModelOptions::fill(TaskOptions& options, const StaticText& text) const {
   // A text of any length goes through in one piece, which is the window that covers all of it.
   const size_t limit = overflow_ == Overflow::window ? 0 : text.max_length;
   options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
-  fill_text_options(options);
+  if (tail_ > 0 || truncates_left_) {
+    throw Error(Error::Kind::usage, tail_ > 0 ? "--overflow" : "--truncation-side",
+                "static vectors are of the begin of a text");
+  }
+  fill_text_options(options, false);
   options.precision = Precision::f32;
 }
 
+/// head-tail:N, the last N tokens and as many others as there is room for (Sun et al. 2019).
+bool ModelOptions::read_head_tail(const std::string& text) {
+  constexpr std::string_view kName = "head-tail:";
+  if (!text.starts_with(kName)) return false;
+  const auto tail = to_number<size_t>(std::string_view(text).substr(kName.size()));
+  tail_ = tail.value_or(0);
+  overflow_ = Overflow::cut;
+  return tail_ > 0;
+}
+
 /// What does not depend on the model; max_length is set.
-void ModelOptions::fill_text_options(TaskOptions& options) const {
+void ModelOptions::fill_text_options(TaskOptions& options, bool tokenizer_truncates_left) const {
+  if (tail_ > 0 && truncates_left_) {
+    throw Error(Error::Kind::usage, "--truncation-side", "not with --overflow head-tail");
+  }
+  options.encode.tail = truncates_left_.value_or(tokenizer_truncates_left) ? SIZE_MAX : 0;
+  if (tail_ > 0) options.encode.tail = tail_;
   options.encode.literal = literal_;
   options.overflow = overflow_;
   options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
@@ -265,7 +289,7 @@ void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer,
   const size_t added = pair ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
   options.encode.add_special_tokens = special;
   options.encode.max_length = max_seq_length_;
-  fill_text_options(options);
+  fill_text_options(options, tokenizer.truncates_left());
   if (special && max_seq_length_ > 0 && max_seq_length_ <= added) {
     throw Error(
         Error::Kind::usage, "--max-seq-length",
@@ -315,7 +339,8 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
       .same_rows()
       ->group("");
   app.add({quiet, "write only errors to stderr"}, [] { set_quiet(true); }).same_rows();
-  app.add({"-v,--verbose", "report the speed on stderr"}, verbose_).same_rows();
+  app.add({"-v,--verbose", "report the speed, and each text that is cut, on stderr"}, verbose_)
+      .same_rows();
   stream_.jobs = allowed_cpus();
 }
 
@@ -350,6 +375,13 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
   precision_ = options.precision;
   if (kind_ == Kind::transformer && json_ && keep_line_) {
     throw Error(Error::Kind::usage, "--keep", "not with --json, whose rows are objects");
+  }
+  options.encode.count_dropped = json_ || verbose_;
+  if (verbose_) {
+    options.on_cut = [](const Record& record, size_t dropped) {
+      notice(fmt::format("{}: record {}: cut, {} tokens left out", *record.file,
+                         record.number_in_file, dropped));
+    };
   }
   options.number = number_;
   options.keep_line = kind_ == Kind::annotator ? !drop_line_ : keep_line_;

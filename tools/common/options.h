@@ -75,7 +75,8 @@ class ModelOptions {
   void fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special, bool pair) const;
 
  private:
-  void fill_text_options(TaskOptions& options) const;
+  bool read_head_tail(const std::string& text);
+  void fill_text_options(TaskOptions& options, bool tokenizer_truncates_left) const;
   void watch(const Weights& weights) const;
 
   std::string model_;
@@ -87,6 +88,8 @@ class ModelOptions {
   size_t max_batch_tokens_ = 512;
   std::optional<size_t> stride_;
   Overflow overflow_;
+  size_t tail_ = 0;  ///< of --overflow head-tail; 0: not given
+  std::optional<bool> truncates_left_;
   std::optional<Precision> precision_;
   bool strict_ = false;
   bool literal_ = false;
