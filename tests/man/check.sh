@@ -54,6 +54,18 @@ examples() { # PAGE
   esac
 }
 
+# What a page shows below each command: the lines that are as far in, ended by NUL; see shown_examples().
+shown_results() {
+  sed 's/.\x08//g; s/\x1b\[[0-9;]*m//g' | awk '
+    function finish() { if (inside) printf "%c", 0; inside = 0 }
+    /^[^ ]/ { finish(); on = ($0 == "EXAMPLES"); next } !on { next }
+    { match($0, /^ */) }
+    /^ +\$ / { finish(); inside = RLENGTH; next }
+    inside && RLENGTH > inside { next }
+    inside && RLENGTH == inside && /[^ ]/ { print substr($0, inside + 1); next }
+    { finish() } END { finish() }'
+}
+
 for page in man/*.[1357]; do
   mandoc -T lint -W warning "$page" >"$work/lint" 2>&1 || fail "$page: $(cat "$work/lint")"
   with_groff "$page" >"$work/groff" 2>"$work/lint"
@@ -118,7 +130,7 @@ model_of() {
     ner) echo my-tagger ;;
     embed) echo my-sentence-model ;;
     bert-tools) echo bert-base-uncased ;;
-    README | qa) ;; # the default model
+    README | qa | bert-cookbook) ;; # the default model
     *) echo my-bert ;;
   esac
 }
@@ -146,11 +158,24 @@ example() { # WHERE NAME COMMAND: it works and does something
   [ -s "$work/out" ] || [ -s "$work/err" ] || [ -n "$(find "$work/example" -newer "$work/before" -type f)" ] ||
     fail "$where: '$command' did nothing"
 }
+cookbook=man/bert-cookbook.7
 for page in README.md man/*.[1357]; do
+  [ "$page" != $cookbook ] || continue
   while IFS= read -r -d '' command; do
     example "$page" "$(basename "${page%.*}")" "$command"
   done < <(examples "$page")
 done
+# bert-cookbook(7) runs the default model, so what it shows must be true. CPUs differ in the last digits.
+rm -rf "$work/example" && mkdir "$work/example" && cp -r tests/man/files/. "$work/example/"
+mandoc -T utf8 $cookbook | shown_results >"$work/results"
+while IFS= read -r -d '' command && IFS= read -r -d '' wanted <&3; do
+  rm -f "$work/out"
+  example $cookbook bert-cookbook "$command"
+  [ -n "$wanted" ] && [ -f "$work/out" ] || continue
+  printf '%s' "$wanted" >"$work/wanted"
+  awk -v wanted="$work/wanted" -v within=0.02 -f tests/lecture/same.awk "$work/out" >"$work/diff" ||
+    fail "$cookbook: '$command': $(cat "$work/diff")"
+done < <(examples $cookbook) 3<"$work/results"
 # --help ends with one example and the name of the page.
 for source in tools/*.cpp; do
   name=$(basename "$source" .cpp)
