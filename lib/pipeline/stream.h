@@ -38,9 +38,9 @@ struct StreamOptions {
   }
   bool json_lines = false;  ///< a record is a JSON object, and `fields` are keys in it, with dots
                             ///< for those of objects inside
-  bool adjacent = false;  ///< for tools of one text: text_pair is the record's own text, and text
-                          ///< is that of the record before it in the file, "" for the first
-  bool header = false;    ///< the first record of each file names the columns
+  bool adjacent = false;    ///< for tools of one text: text_pair is the record's own text, and text
+                            ///< is that of the record before it in the file, "" for the first
+  bool header = false;      ///< the first record of each file names the columns
   std::vector<std::string> output_names;  ///< with a header: names of the columns that the tool
                                           ///< writes; empty: no header row (JSON, binary formats)
   bool keeps_line = false;                ///< the tool writes the input line after its columns
