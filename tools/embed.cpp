@@ -5,6 +5,7 @@
 #include "common/npy_output.h"
 #include "common/options.h"
 #include "common/run.h"
+#include "common/sparse_run.h"
 #include "io/output_file.h"
 
 using namespace bert;
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
   tools::add_embed_options(app, options);
 
   return tools::run(app, argc, argv, [&] {
+    if (options.sparse) return tools::run_sparse(models, options, rows);
     if (!options.spans.empty()) {
       models.prefer_overflow(Overflow::window);
       rows.annotate("2", false);

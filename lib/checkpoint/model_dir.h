@@ -57,6 +57,13 @@ BERT_API std::vector<FileHash> hash_model(const std::string& directory);
 /// Of one file, by its name without folders.
 BERT_API FileHash hash_file(const std::string& path);
 
+/// How the logits of a masked LM head become a sparse vector of the vocabulary (SPLADE; Formal et
+/// al. 2021): over the tokens the largest weight log(1 + relu(logit)), or their sum.
+struct SpladePooling {
+  bool sum = false;        ///< else the maximum (SPLADE v2)
+  bool log_twice = false;  ///< a weight is log(1 + log(1 + relu(logit)))
+};
+
 /// sentence-transformers' modules.json and the files it names; defaults if there is none.
 struct BERT_API SentenceModules {
   struct Dense {
@@ -82,6 +89,8 @@ struct BERT_API SentenceModules {
   /// Dense and Normalize work on the vector of each token (ColBERT); see LateInteraction.
   bool of_tokens = false;
   std::optional<std::string> mask_folder;  ///< of a MultiVectorMask
+  std::optional<SpladePooling> splade;     ///< the model's vectors are sparse
+  bool of_logits = false;                  ///< its first module gives those of a masked LM head
   std::optional<size_t> max_seq_length;
   std::optional<bool> do_lower_case;
   std::optional<size_t> truncate_dim;  ///< of a vector only so many numbers, the first, are given

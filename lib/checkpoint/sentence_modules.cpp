@@ -1,13 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "checkpoint/model_dir.h"
+#include "checkpoint/module_stages.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/config.h"
@@ -141,64 +139,61 @@ SentenceModules::Dense read_dense(const std::string& directory, bool of_tokens,
   return dense;
 }
 
-constexpr std::string_view kPylateDense = "pylate.models.Dense.Dense";
-
-/// What stands in modules.json before which.
-enum class Stage { start, transformer, pooling, dense, normalize, dropout, mask, static_embedding };
-
-/// The module that a type names as sentence-transformers 0.3 to 6 spell it, the whole of it: other
-/// packages have modules of the same last name that do something else.
-std::optional<Stage> stage_of(std::string_view type) {
-  struct Name {
-    std::string_view name, file;
-    Stage stage;
-  };
-  constexpr Name kNames[] = {{"Transformer", "transformer", Stage::transformer},
-                             {"Pooling", "pooling", Stage::pooling},
-                             {"Dense", "dense", Stage::dense},
-                             {"Normalize", "normalize", Stage::normalize},
-                             {"Dropout", "dropout", Stage::dropout},
-                             {"StaticEmbedding", "static_embedding", Stage::static_embedding}};
-  if (type == kPylateDense) return Stage::dense;
-  if (type == "sentence_transformers.multi_vector_encoder.modules.MultiVectorMask" ||
-      type ==
-          "sentence_transformers.multi_vector_encoder.modules.multi_vector_mask."
-          "MultiVectorMask") {
-    return Stage::mask;
-  }
-  const std::string_view name = type.substr(type.rfind('.') + 1);
-  for (const auto& [known, file, stage] : kNames) {
-    if (name != known) continue;
-    const std::string spellings[] = {
-        fmt::format("sentence_transformers.models.{}", name),
-        fmt::format("sentence_transformers.models.{0}.{0}", name),
-        fmt::format("sentence_transformers.base.modules.{}", name),
-        fmt::format("sentence_transformers.base.modules.{}.{}", file, name),
-        fmt::format("sentence_transformers.sentence_transformer.modules.{}", name),
-        fmt::format("sentence_transformers.sentence_transformer.modules.{}.{}", file, name)};
-    if (std::find(std::begin(spellings), std::end(spellings), type) != std::end(spellings)) {
-      return stage;
-    }
-  }
-  return std::nullopt;
-}
-
 /// A module `of_tokens` stands in a model without Pooling (ColBERT), and has no other beside it.
 void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
                  const SentenceModules& modules) {
-  if (stage == Stage::start && next != Stage::transformer) refuse(type, "a Transformer first");
+  if (stage == Stage::start && next != Stage::transformer && next != Stage::masked_lm) {
+    refuse(type, "a Transformer first");
+  }
+  if (stage != Stage::start && next == Stage::masked_lm) refuse(type, "no module before it");
+  if (next == Stage::splade && stage != Stage::transformer && stage != Stage::masked_lm) {
+    refuse(type, "a Transformer or MLMTransformer before it, and nothing between");
+  }
   if (of_tokens && !modules.pooling_modes.empty()) {
     refuse(type, "no Pooling before it: it works on the vectors of tokens");
   }
   if (!of_tokens && next > Stage::transformer && modules.of_tokens) {
     refuse(type, "modules that work on the vectors of tokens, as the one before it");
   }
-  if (!of_tokens && stage == Stage::transformer && next > Stage::pooling) {
+  if (!of_tokens && stage == Stage::transformer && next > Stage::pooling &&
+      next < Stage::masked_lm) {
     refuse(type, "a Pooling before it");
   }
   if (next < stage || (next == stage && next != Stage::dense)) {
     refuse(type, "the order Transformer, Pooling, Dense, Normalize");
   }
+}
+
+/// The pooling of SPLADE reads the masked LM head's logits, so it stands alone behind the model.
+void read_splade(const std::string& directory, SentenceModules& modules) {
+  const JsonDocument document = open_named(directory + "/config.json", modules.files);
+  const Json root = document.root();
+  const auto says = [&](std::string_view key, std::string_view usual, std::string_view other) {
+    const auto name = root.find(key);
+    if (!name || name->is_null() || name->as_string() == usual) return false;
+    if (name->as_string() != other) refuse(*name, fmt::format("{} or {}", usual, other));
+    return true;
+  };
+  SpladePooling splade;
+  splade.sum = says("pooling_strategy", "max", "sum");
+  splade.log_twice = says("activation_function", "relu", "log1p_relu");
+  modules.splade = splade;
+}
+
+/// What the files of one module say.
+void read_module(const std::string& directory, const std::string& folder, const Json& module,
+                 Stage stage, bool of_tokens, SentenceModules& modules) {
+  if ((stage == Stage::transformer || stage == Stage::masked_lm) && folder != directory) {
+    refuse(module.at("path"), "\"\": a model whose files lie beside modules.json");
+  }
+  if (stage == Stage::pooling) read_pooling(folder, modules);
+  if (stage == Stage::masked_lm) modules.of_logits = true;
+  if (stage == Stage::splade) read_splade(folder, modules);
+  if (stage == Stage::dense) {
+    modules.dense.push_back(read_dense(folder, of_tokens, modules.files));
+    if (modules.dense.size() > 16) refuse(module.at("type"), "at most 16 dense modules");
+  }
+  if (stage == Stage::normalize) modules.normalize = true;
 }
 
 void add_module(const std::string& directory, const Json& module, Stage& stage,
@@ -207,8 +202,8 @@ void add_module(const std::string& directory, const Json& module, Stage& stage,
   const std::optional<Stage> next = stage_of(type.as_string());
   if (!next) {
     refuse(type,
-           "Transformer, StaticEmbedding, Pooling, Dense, Normalize, Dropout or MultiVectorMask of "
-           "sentence-transformers, or Dense of PyLate");
+           "Transformer, StaticEmbedding, Pooling, Dense, Normalize, Dropout, MultiVectorMask, "
+           "MLMTransformer or SpladePooling of sentence-transformers, or Dense of PyLate");
   }
   const std::string folder = module_directory(directory, module.at("path"));
   if (*next == Stage::dropout) return;
@@ -232,15 +227,7 @@ void add_module(const std::string& directory, const Json& module, Stage& stage,
     return;
   }
   stage = *next;
-  if (stage == Stage::transformer && folder != directory) {
-    refuse(module.at("path"), "\"\": a model whose files lie beside modules.json");
-  }
-  if (stage == Stage::pooling) read_pooling(folder, modules);
-  if (stage == Stage::dense) {
-    modules.dense.push_back(read_dense(folder, of_tokens, modules.files));
-    if (modules.dense.size() > 16) refuse(type, "at most 16 dense modules");
-  }
-  if (stage == Stage::normalize) modules.normalize = true;
+  read_module(directory, folder, module, stage, of_tokens, modules);
 }
 
 /// A directory of ColBERT itself: the layer over each token lies with the model's own weights.
@@ -278,6 +265,9 @@ void read_transformer_settings(const std::string& directory, SentenceModules& mo
   if (const auto lower = root.find("do_lower_case"); lower && !lower->is_null()) {
     modules.do_lower_case = lower->as_bool();
   }
+  if (const auto task = root.find("transformer_task"); task && !task->is_null()) {
+    modules.of_logits = task->as_string() == "fill-mask";
+  }
 }
 
 /// config_sentence_transformers.json, beside modules.json.
@@ -291,8 +281,11 @@ void read_own_settings(const std::string& directory, SentenceModules& modules) {
     if (name == "ColBERT" || name == "MultiVectorEncoder") {
       if (!modules.of_tokens) refuse(*type, "SentenceTransformer, as modules.json says");
       modules.normalize |= name == "ColBERT";
+    } else if (name == "SparseEncoder") {
+      if (!modules.splade) refuse(*type, "SentenceTransformer, as modules.json says");
     } else if (name != "SentenceTransformer" && name != "CrossEncoder") {
-      refuse(*type, "SentenceTransformer, CrossEncoder, MultiVectorEncoder or ColBERT");
+      refuse(*type,
+             "SentenceTransformer, CrossEncoder, SparseEncoder, MultiVectorEncoder or ColBERT");
     }
   }
   if (const auto dims = root.find("truncate_dim"); dims && !dims->is_null()) {
@@ -312,6 +305,16 @@ void read_own_settings(const std::string& directory, SentenceModules& modules) {
                   fmt::format("found {}, wants one of the prompts' names", name->describe()));
     }
   }
+}
+
+/// A pooling reads what it was made for: SpladePooling logits, the others hidden states.
+void check_logits(const std::string& path, const SentenceModules& modules) {
+  if (!modules.present || modules.of_logits == modules.splade.has_value()) return;
+  throw Error(Error::Kind::unsupported, path,
+              modules.of_logits
+                  ? "the model gives logits of its masked LM head: wants a SpladePooling behind it"
+                  : "SpladePooling wants MLMTransformer, or the transformer_task fill-mask in "
+                    "sentence_bert_config.json");
 }
 
 }  // namespace
@@ -389,6 +392,7 @@ SentenceModules SentenceModules::open(const std::string& directory) {
   if (!modules.present) read_colbert(directory, modules);
   read_transformer_settings(directory, modules);
   read_own_settings(directory, modules);
+  check_logits(path, modules);
   return modules;
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -360,8 +359,9 @@ void Doctor::look_at_modules() {
   const bool tokens =
       config_ && std::any_of(config_->architectures.begin(), config_->architectures.end(),
                              [](const std::string& name) { return name.ends_with("ColBERT"); });
-  if (modules.of_tokens) {
-    say("ok", "pooling", "a vector for each token, for rank --maxsim");
+  if (modules.of_tokens || modules.splade) {
+    say("ok", "pooling",
+        modules.splade ? "a sparse vector" : "a vector for each token, for rank --maxsim");
   } else if (!modules.present && tokens) {
     say("warning", "pooling", "a vector for each token, which embed refuses");
     return;

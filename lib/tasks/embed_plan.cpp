@@ -19,6 +19,11 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
                 "writes them, rank --maxsim compares them, and another pooling that is asked for "
                 "is of its bare encoder");
   }
+  if (modules.splade) {
+    throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
+                "the model's vectors are sparse (SpladePooling): `sparse` of embed writes them, "
+                "and a pooling that is asked for (`pool`) is of its bare encoder");
+  }
   if (modules.pooling_modes.empty()) {
     throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
                 "names no Pooling, so the model gives no vector for a text; a pooling that is "

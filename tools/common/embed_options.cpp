@@ -37,6 +37,20 @@ void check(const EmbedPlan& plan, const EmbedOptions& o, const Embedder& embedde
                                  o.vector.dims, plan.whitening->width()));
 }
 
+void add_sparse_options(Command& app, EmbedOptions& o) {
+  const Declared sparse =
+      app.add({"--sparse", "write the weights of vocabulary entries (SPLADE)"}, o.sparse);
+  for (const char* other :
+       {"--pool", "--layers", "--dims", "--no-special", "--words", "--normalize", "--compare",
+        "--format", "--scale", "--rows", "--spans", "--whiten", "--learn-whitening"}) {
+    sparse->excludes(app.get_option(other));
+  }
+  app.add({"-k,--top-k", "sparse: the K largest weights", positive("K")}, o.top_k)
+      .shown_as("-k")
+      ->needs(sparse);
+  app.add({"--ids", "sparse: write ids in place of tokens"}, o.ids)->needs(sparse);
+}
+
 }  // namespace
 
 void add_embed_options(Command& app, EmbedOptions& o) {
@@ -65,6 +79,7 @@ void add_embed_options(Command& app, EmbedOptions& o) {
   app.add({"--learn-whitening", "write such a file, and no rows", text("FILE")}, o.learn)
       ->excludes(whiten)
       ->excludes(app.get_option("--format"));
+  add_sparse_options(app, o);
 }
 
 EmbedPlan make_plan(Embedder& embedder, const EmbedOptions& o) {

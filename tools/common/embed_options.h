@@ -14,7 +14,8 @@ struct EmbedOptions {
   std::string prompt, prompt_name, spans, whiten, learn;
   std::optional<double> scale;
   bool no_special = false, normalize = false, words = false, compare = false;
-  size_t rows = 0;
+  bool sparse = false, ids = false;
+  size_t rows = 0, top_k = 0;
   VectorFormat format = VectorFormat::tsv;
 };
 void add_embed_options(Command& app, EmbedOptions& options);

@@ -1,0 +1,51 @@
+#include "checkpoint/module_stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+namespace bert {
+
+std::optional<Stage> stage_of(std::string_view type) {
+  struct Name {
+    std::string_view name, file;
+    Stage stage;
+    bool sparse = false;  // a module of SparseEncoder
+  };
+  constexpr Name kNames[] = {{"Transformer", "transformer", Stage::transformer},
+                             {"Pooling", "pooling", Stage::pooling},
+                             {"Dense", "dense", Stage::dense},
+                             {"Normalize", "normalize", Stage::normalize},
+                             {"Dropout", "dropout", Stage::dropout},
+                             {"StaticEmbedding", "static_embedding", Stage::static_embedding},
+                             {"MLMTransformer", "mlm_transformer", Stage::masked_lm, true},
+                             {"SpladePooling", "splade_pooling", Stage::splade, true}};
+  if (type == kPylateDense) return Stage::dense;
+  if (type == "sentence_transformers.multi_vector_encoder.modules.MultiVectorMask" ||
+      type ==
+          "sentence_transformers.multi_vector_encoder.modules.multi_vector_mask."
+          "MultiVectorMask") {
+    return Stage::mask;
+  }
+  const std::string_view name = type.substr(type.rfind('.') + 1);
+  for (const auto& [known, file, stage, sparse] : kNames) {
+    if (name != known) continue;
+    const std::string_view kind = sparse ? "sparse_encoder" : "sentence_transformer";
+    const std::string old = sparse ? "sparse_encoder.models" : "models";
+    const std::string spellings[] = {
+        fmt::format("sentence_transformers.{}.{}", old, name),
+        fmt::format("sentence_transformers.{0}.{1}.{1}", old, name),
+        fmt::format("sentence_transformers.base.modules.{}", name),
+        fmt::format("sentence_transformers.base.modules.{}.{}", file, name),
+        fmt::format("sentence_transformers.{}.modules.{}", kind, name),
+        fmt::format("sentence_transformers.{}.modules.{}.{}", kind, file, name)};
+    if (std::find(std::begin(spellings), std::end(spellings), type) != std::end(spellings)) {
+      return stage;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace bert

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace bert {
+
+/// The modules of sentence-transformers that we know, in the order in which modules.json has them.
+/// Those from masked_lm on are of sparse models.
+enum class Stage {
+  start,
+  transformer,
+  pooling,
+  dense,
+  normalize,
+  dropout,
+  mask,
+  static_embedding,
+  masked_lm,
+  splade
+};
+
+/// The type of PyLate's module, which scales vectors of tokens to length 1 too.
+constexpr std::string_view kPylateDense = "pylate.models.Dense.Dense";
+
+/// The module that a type names as sentence-transformers 0.3 to 6 spell it, the whole of it: other
+/// packages have modules of the same last name that do something else.
+std::optional<Stage> stage_of(std::string_view type);
+
+}  // namespace bert
