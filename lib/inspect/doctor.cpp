@@ -360,8 +360,7 @@ void Doctor::look_at_modules() {
       config_ && std::any_of(config_->architectures.begin(), config_->architectures.end(),
                              [](const std::string& name) { return name.ends_with("ColBERT"); });
   if (modules.of_tokens || modules.splade) {
-    say("ok", "pooling",
-        modules.splade ? "a sparse vector" : "a vector for each token, for rank --maxsim");
+    say("ok", "pooling", modules.splade ? "a sparse vector" : "a vector for each token, for rank");
   } else if (!modules.present && tokens) {
     say("warning", "pooling", "a vector for each token, which embed refuses");
     return;

@@ -16,7 +16,7 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
     throw Error(Error::Kind::unsupported,
                 model.directory() + (modules.present ? "/modules.json" : "/config.json"),
                 "the model gives a vector for each token (ColBERT), none for a text; `pool` none "
-                "writes them, rank --maxsim compares them, and another pooling that is asked for "
+                "writes them, rank compares them, and another pooling that is asked for "
                 "is of its bare encoder");
   }
   if (modules.splade) {

@@ -117,7 +117,7 @@ data=$work/.local/share/bert/models
 mkdir -p "$data" "$work/example"
 cp -r tests/man/files/. "$work/example/"
 for pair in bert-base-uncased=tiny-bert bert-base-cased=tiny-bert my-bert=tiny-bert my-classifier=tiny-classifier \
-  my-qa=tiny-qa my-cross-encoder=tiny-cross-encoder my-sentence-model=st-mean my-tagger=tiny-ner sentiment=tiny-classifier \
+  my-qa=tiny-qa my-cross-encoder=tiny-cross-encoder my-sentence-model=st-mean my-splade=sparse-native my-tagger=tiny-ner sentiment=tiny-classifier \
   all-MiniLM-L6-v2=st-mean; do
   ln -s "$root/tests/golden/${pair#*=}" "$data/${pair%=*}"
 done
@@ -165,6 +165,15 @@ for page in README.md man/*.[1357]; do
     example "$page" "$(basename "${page%.*}")" "$command"
   done < <(examples "$page")
 done
+# --help ends with one example and the name of the page.
+for source in tools/*.cpp; do
+  name=$(basename "$source" .cpp)
+  "$bin/$name" --help >"$work/help"
+  [ "$(tail -n 1 "$work/help")" = "More: man $name" ] || fail "$name --help ends with '$(tail -n 1 "$work/help")'"
+  command=$(sed -n '/^Example:$/,/^$/s/^  //p' "$work/help")
+  grep -qw -- "$name" <<<"$command" || fail "$name --help: no example: '$command'"
+  example "$name --help" "$name" "$command"
+done
 # bert-cookbook(7) runs the default model, so what it shows must be true. CPUs differ in the last digits.
 rm -rf "$work/example" && mkdir "$work/example" && cp -r tests/man/files/. "$work/example/"
 mandoc -T utf8 $cookbook | shown_results >"$work/results"
@@ -176,15 +185,6 @@ while IFS= read -r -d '' command && IFS= read -r -d '' wanted <&3; do
   awk -v wanted="$work/wanted" -v within=0.02 -f tests/lecture/same.awk "$work/out" >"$work/diff" ||
     fail "$cookbook: '$command': $(cat "$work/diff")"
 done < <(examples $cookbook) 3<"$work/results"
-# --help ends with one example and the name of the page.
-for source in tools/*.cpp; do
-  name=$(basename "$source" .cpp)
-  "$bin/$name" --help >"$work/help"
-  [ "$(tail -n 1 "$work/help")" = "More: man $name" ] || fail "$name --help ends with '$(tail -n 1 "$work/help")'"
-  command=$(sed -n '/^Example:$/,/^$/s/^  //p' "$work/help")
-  grep -qw -- "$name" <<<"$command" || fail "$name --help: no example: '$command'"
-  example "$name --help" "$name" "$command"
-done
 [ $count -gt 0 ] || fail "no examples found"
 echo "$count examples run, $failures failures"
 [ $failures -eq 0 ]
