@@ -9,6 +9,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
 
@@ -18,6 +20,16 @@ namespace bert {
 namespace {
 
 constexpr size_t kReadSize = 64 << 10;
+
+/// Starts a program of PATH, or of the folder that this program is in.
+int spawn(pid_t& pid, const std::string& name, const posix_spawn_file_actions_t& actions,
+          char* const* arguments) {
+  const int code = posix_spawnp(&pid, name.c_str(), &actions, nullptr, arguments, environ);
+  if (code != ENOENT || name.find('/') != std::string::npos) return code;
+  std::error_code error;
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe", error).replace_filename(name);
+  return error ? code : posix_spawn(&pid, beside.c_str(), &actions, nullptr, arguments, environ);
+}
 
 }  // namespace
 
@@ -36,7 +48,7 @@ CoProcess::CoProcess(const std::vector<std::string>& command) : name_(command.at
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, requests[1], 0);
   posix_spawn_file_actions_adddup2(&actions, replies[1], 1);
-  const int code = posix_spawnp(&pid_, name_.c_str(), &actions, nullptr, arguments.data(), environ);
+  const int code = spawn(pid_, name_, actions, arguments.data());
   posix_spawn_file_actions_destroy(&actions);
   close(requests[1]);
   close(replies[1]);

@@ -106,7 +106,8 @@ class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string type = option->get_type_name();
-    const std::string name = type.substr(0, type.find(':'));
+    const bool choices = type.find('|') != std::string::npos;  // "cut|head-tail:N"
+    const std::string name = choices ? type : type.substr(0, type.find(':'));
     return name.empty() ? "" : " " + name;
   }
 };

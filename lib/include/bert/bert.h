@@ -1,15 +1,16 @@
 /* libbert in C: tokens, vectors, heads and attention of BERT models (Devlin et al. 2019).
  *
- *   bert_model *model;
- *   bert_batch *batch;
+ *   bert_model* model;
+ *   bert_batch* batch;
  *   bert_matrix vectors;
- *   if (bert_model_open(NULL, NULL, &model) == BERT_OK &&          // the default model, bare
- * encoder bert_batch_open(model, NULL, &batch) == BERT_OK && bert_batch_add(batch, "a cat sat",
- * BERT_NUL, NULL, 0) == BERT_OK && bert_sentence_vectors(batch, &vectors) == BERT_OK)
+ *   if (bert_model_open(NULL, NULL, &model) == BERT_OK &&  // the default model
+ *       bert_batch_open(model, NULL, &batch) == BERT_OK &&
+ *       bert_batch_add(batch, "a cat sat", BERT_NUL, NULL, 0) == BERT_OK &&
+ *       bert_sentence_vectors(batch, &vectors) == BERT_OK)
  *     printf("%g\n", vectors.data[0]);
  *   else
  *     fprintf(stderr, "%s\n", bert_last_error());
- *   bert_batch_close(batch);                                       // before its model
+ *   bert_batch_close(batch);  // before its model
  *   bert_model_close(model);
  *
  * Data flow: text -> tokens (bert_encoding) -> bert_batch -> hidden states -> what a head says of
