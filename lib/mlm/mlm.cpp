@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
+#include "tokenizer/truncation.h"
 
 namespace bert {
 namespace {
@@ -149,45 +150,48 @@ void TokenizedText::ids_of(const TokenWindow& window, std::vector<int32_t>& out)
 
 void MlmWorker::tokenize(const Record& record, std::string_view text, TokenizedText& out,
                          Offset own) {
+  const bool cut = options_.overflow != Overflow::window;
+  tokenize_to(cut ? options_.encode.max_length : 0, record, text, out);
+  note(record, out.encoding, own);
+}
+
+/// `max_length` 0: whole.
+void MlmWorker::tokenize_to(size_t max_length, const Record& record, std::string_view text,
+                            TokenizedText& out) {
   out.encoding.clear();
+  EncodeOptions encode = options_.encode;
+  encode.max_length = max_length;
   if (tokens_) {
-    split_tokens(record, text, out.encoding);
+    split_tokens(record, text, encode, out.encoding);
   } else {
-    EncodeOptions encode = options_.encode;
-    if (options_.overflow == Overflow::window) encode.max_length = 0;
     tokenizer_.encode(text, encode, out.encoding, scratch_);
   }
   out.front = tokenizer_.frame().before.size();
   out.back = tokenizer_.frame().after.size();
-  note(record, out.encoding, own);
 }
 
-void MlmWorker::split_tokens(const Record& record, std::string_view text, Encoding& out) {
-  const bool cut = options_.overflow != Overflow::window && options_.encode.max_length > 0;
-  const size_t room =
-      cut ? options_.encode.max_length - tokenizer_.added_tokens_single() : SIZE_MAX;
+void MlmWorker::split_tokens(const Record& record, std::string_view text,
+                             const EncodeOptions& encode, Encoding& out) {
+  const std::vector<std::string_view> tokens = split(text, ' ', EmptyParts::skip);
+  const size_t room = content_limit(encode, tokenizer_.added_tokens_single());
+  out.dropped = tokens.size() - std::min(tokens.size(), room);
+  // The last tokens that stay, and the first ones, between which the dropped ones stood.
+  const size_t tail = out.dropped > 0 ? std::min(encode.tail, room) : 0;
+  const size_t head = std::min(tokens.size(), room) - tail;
   FramedText framed(tokenizer_.frame(), out);
-  size_t count = 0;
   int32_t word = -1;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string_view token = text.substr(begin, end - begin);
-    if (!token.empty()) {
-      const auto id = tokenizer_.token_to_id(token);
-      if (!id) {
-        record.fail(Error::Kind::data,
-                    fmt::format("no token '{}' in the vocabulary; `tokens` reads what tokenize "
-                                "writes",
-                                printable(token)));
-      }
-      if (word < 0 || !tokenizer_.continues_word(*id)) ++word;
-      if (count++ < room) {
-        framed.push(*id, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, word);
-      } else {
-        ++out.dropped;
-      }
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    const auto id = tokenizer_.token_to_id(tokens[t]);
+    if (!id) {
+      record.fail(
+          Error::Kind::data,
+          fmt::format("no token '{}' in the vocabulary; `tokens` reads what tokenize writes",
+                      printable(tokens[t])));
     }
-    begin = end + 1;
+    if (word < 0 || !tokenizer_.continues_word(*id)) ++word;
+    if (t >= head && t < head + out.dropped) continue;
+    const auto begin = static_cast<uint32_t>(tokens[t].data() - text.data());
+    framed.push(*id, {begin, begin + static_cast<uint32_t>(tokens[t].size())}, word);
   }
   framed.finish();
   if (tokenizer_.marks_beginnings()) find_words(out);

@@ -116,6 +116,10 @@ class MlmWorker : public TaskWorker {
   /// vocabulary does not have. Bytes `own` of `text` are the record's, the others a prompt's.
   void tokenize(const Record& record, std::string_view text, TokenizedText& out,
                 Offset own = {0, UINT32_MAX});
+  /// As tokenize(), of all the text, whatever the options say; notes nothing.
+  void tokenize_whole(const Record& record, std::string_view text, TokenizedText& out) {
+    tokenize_to(0, record, text, out);
+  }
   /// The windows that the options ask for: one, or several with Overflow::window.
   std::vector<TokenWindow> windows_of(const TokenizedText& text) const;
   /// A `--labels` item "index:token": the token's TokenizedText::index, and its id.
@@ -125,7 +129,10 @@ class MlmWorker : public TaskWorker {
   const bool tokens_;
 
  private:
-  void split_tokens(const Record& record, std::string_view text, Encoding& out);
+  void tokenize_to(size_t max_length, const Record& record, std::string_view text,
+                   TokenizedText& out);
+  void split_tokens(const Record& record, std::string_view text, const EncodeOptions& encode,
+                    Encoding& out);
   void find_words(Encoding& out);
 
   Encoding words_;

@@ -153,17 +153,35 @@ void MlmFillWorker::prepare(const Record& record, Item& item) {
   tokenize(record, item.text, item.tokens, own);
 }
 
+void MlmFillWorker::find_masks(Item& item) {
+  item.masks.clear();
+  const bool cut = item.tokens.encoding.dropped > 0;
+  if (cut) tokenize_whole(*item.record, item.text, whole_);
+  const TokenizedText& tokens = cut ? whole_ : item.tokens;
+  for (size_t t = 0; t < tokens.count(); ++t) {
+    if (tokens.id(t) != tokenizer_.mask_id()) continue;
+    Mask mask;
+    mask.bytes = tokens.offset(t);
+    mask.before = t > 0 ? std::min(tokens.offset(t - 1).end, mask.bytes.begin) : 0;
+    const size_t begin = without_blank(item.text, mask.bytes).begin;
+    const std::string_view between = item.text.substr(mask.before, begin - mask.before);
+    mask.behind_blank = between.find(' ') != between.npos;
+    item.masks.push_back(mask);
+  }
+}
+
 void MlmFillWorker::find_gaps(Item& item, size_t index) {
+  find_masks(item);
   item.first_gap = gaps_.size();
+  size_t mask = 0;
   for (size_t t = 0; t < item.tokens.count(); ++t) {
     if (item.tokens.id(t) != tokenizer_.mask_id()) continue;
+    while (item.masks[mask].bytes != item.tokens.offset(t)) ++mask;
     Gap gap;
+    static_cast<Mask&>(gap) = item.masks[mask];
     gap.item = index;
     gap.token = t;
-    gap.bytes = item.tokens.offset(t);
-    gap.before = t > 0 ? std::min(item.tokens.offset(t - 1).end, gap.bytes.begin) : 0;
-    const size_t mask = without_blank(item.text, gap.bytes).begin;
-    gap.behind_blank = item.text.substr(gap.before, mask - gap.before).find(' ') != item.text.npos;
+    gap.index = mask++;
     for (size_t i = 0; i < plan_.targets.size(); ++i) {
       const FillPlan::Target& target = plan_.targets[i];
       gap.candidates.push_back({gap.behind_blank ? target.behind_blank : target.pieces, 0, i});
@@ -186,22 +204,20 @@ void MlmFillWorker::read_truth(const Item& item) {
     EncodeOptions encode;
     encode.add_special_tokens = false;
     Encoding truth;
-    if (gaps[0].behind_blank) {
+    if (item.masks[0].behind_blank) {
       encode_behind_blank(tokenizer_, record.extra[0], encode, truth, scratch_);
     } else {
       tokenizer_.encode(record.extra[0], encode, truth, scratch_);
     }
+    const size_t masks = item.masks.size();  // also those that are cut
     const size_t room = options_.encode.max_length - tokenizer_.added_tokens_single();
-    if (gaps.size() == 1 && truth.size() > 0 && truth.size() <= room) {
+    if (masks == 1 && truth.size() > 0 && truth.size() <= room) {
       gaps[0].candidates.push_back({truth.input_ids, 0, kNoTarget});
-    } else if (gaps.size() == truth.size()) {
-      for (size_t i = 0; i < gaps.size(); ++i) {
-        gaps[i].candidates.push_back({{truth.input_ids[i]}, 0, kNoTarget});
-      }
+    } else if (masks == truth.size()) {
+      for (Gap& gap : gaps) gap.candidates.push_back({{truth.input_ids[gap.index]}, 0, kNoTarget});
     } else {
-      record.fail(Error::Kind::data,
-                  fmt::format("the truth '{}' is {} tokens for {} masks",
-                              printable(record.extra[0]), truth.size(), gaps.size()));
+      record.fail(Error::Kind::data, fmt::format("the truth '{}' is {} tokens for {} masks",
+                                                 printable(record.extra[0]), truth.size(), masks));
     }
   }
 }

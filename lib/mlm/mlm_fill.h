@@ -86,12 +86,17 @@ class BERT_API MlmFillWorker : public MlmWorker {
     double logprob = 0;  ///< what the probability column shows the exp of
     size_t target = kNoTarget;
   };
-  struct Gap {
+  /// A mask of a text, also of the part that is cut.
+  struct Mask {
+    Offset bytes;
+    size_t before = 0;          ///< where the token before ends, or the text begins
+    bool behind_blank = false;  ///< that no other token stands for
+  };
+  /// A mask that is filled.
+  struct Gap : Mask {
     size_t item = 0;
-    size_t token = 0;                   ///< in the text
-    Offset bytes;                       ///< in the text
-    size_t before = 0;                  ///< where the token before ends, or the text begins
-    bool behind_blank = false;          ///< that no other token stands for
+    size_t token = 0;                   ///< of those that the model sees
+    size_t index = 0;                   ///< among the masks of the text
     size_t puzzle = 0;                  ///< the window in which it is filled ...
     size_t slot = 0;                    ///< ... and which of its masks it is
     std::vector<Candidate> candidates;  ///< best first; with a truth: only that
@@ -105,6 +110,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
     std::string prompt;     ///< holds the text if there is a prompt
     std::string_view text;  ///< with the masks
     TokenizedText tokens;
+    std::vector<Mask> masks;
     size_t first_gap = 0;
     size_t gaps = 0;
   };
@@ -122,6 +128,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
   };
 
   void prepare(const Record& record, Item& item);
+  void find_masks(Item& item);
   void find_gaps(Item& item, size_t index);
   void read_truth(const Item& item);
   void add_puzzles(const Item& item);
@@ -160,6 +167,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
   MaskQueries queries_;
   Fillable fillable_;
   std::vector<Item> items_;
+  TokenizedText whole_;  ///< a text that is cut, for the numbers of its masks
   std::vector<Gap> gaps_;
   std::vector<Puzzle> puzzles_;
   std::vector<Step> steps_;

@@ -149,7 +149,7 @@ void MlmFillWorker::write_candidates(const Item& item, Rows& rows) {
     for (size_t r = 0; r < count; ++r) {
       const Candidate& candidate = gaps[g].candidates[r];
       begin_row(rows, *item.record);
-      rows.field(g + 1).field(r + 1);
+      rows.field(gaps[g].index + 1).field(r + 1);
       rows.number(std::exp(candidate.logprob)).field(token_text(candidate));
       rows.field(filled(item, plan_.options.joint ? kNoTarget : g, r));
       end_row(rows, *item.record);
@@ -166,7 +166,7 @@ void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
     const double probability = std::exp(truth.logprob);
     if (options_.json) {
       JsonRow json(rows.raw());
-      json.object().count("record", item.record->number).count("mask", g + 1);
+      json.object().count("record", item.record->number).count("mask", gap.index + 1);
       json.count("rank", gap.rank).number("probability", probability);
       json.number("surprisal", -truth.logprob).number("entropy", gap.entropy);
       json.text("gold", token_text(truth));
@@ -175,7 +175,7 @@ void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
       continue;
     }
     begin_row(rows, *item.record);
-    rows.field(g + 1).field(gap.rank).number(probability);
+    rows.field(gap.index + 1).field(gap.rank).number(probability);
     rows.number(-truth.logprob).number(gap.entropy).field(token_text(truth));
     rows.field(gap.best < 0 ? "" : tokenizer_.token(gap.best));
     end_row(rows, *item.record);
@@ -241,7 +241,7 @@ void MlmFillWorker::write_json(const Item& item, Rows& rows) {
   json.list("masks");
   const std::span<const Gap> gaps = gaps_of(item);
   for (size_t g = 0; g < gaps.size(); ++g) {
-    json.object().count("mask", g + 1).count("index", item.tokens.index(gaps[g].token));
+    json.object().count("mask", gaps[g].index + 1).count("index", item.tokens.index(gaps[g].token));
     json.count("start", gaps[g].bytes.begin).count("end", gaps[g].bytes.end);
     if (gaps[g].entropy > 0) json.number("entropy", gaps[g].entropy);
     add_candidates(gaps[g], json);

@@ -137,20 +137,43 @@ const float* VectorFile::floats() const {
   return type_ == VectorType::f32 && aligned ? reinterpret_cast<const float*>(data_) : nullptr;
 }
 
-ConstMatrix VectorFile::read(size_t first, size_t count, Buffer& scratch) const {
+ConstMatrix VectorFile::convert_rows(size_t first, size_t count, Buffer& scratch) const {
+  if (const float* all = floats()) return {all + first * width_, count, width_};
   const std::byte* begin = data_ + first * row_bytes_;
-  ConstMatrix rows;
-  if (const float* all = floats()) {
-    rows = {all + first * width_, count, width_};
-  } else {
+  const Matrix rows = scratch.matrix(count, width_);
+  for (size_t i = 0; i < count; ++i) convert(begin + i * row_bytes_, {rows.row(i), width_});
+  return rows;
+}
+
+void VectorFile::replace_bad_rows(float instead) {
+  replaces_bad_rows_ = true;
+  instead_ = instead;
+  bad_rows_.clear();
+  if (type_ == VectorType::i8 || type_ == VectorType::bits) return;
+  Buffer scratch;
+  for (size_t i = 0; i < rows_; ++i) {
+    const ConstMatrix row = convert_rows(i, 1, scratch);
+    if (!all_finite({row.data, width_})) bad_rows_.push_back(i);
+  }
+}
+
+ConstMatrix VectorFile::read(size_t first, size_t count, Buffer& scratch) const {
+  const ConstMatrix rows = convert_rows(first, count, scratch);
+  if (replaces_bad_rows_) {
+    const auto bad = std::lower_bound(bad_rows_.begin(), bad_rows_.end(), first);
+    if (bad == bad_rows_.end() || *bad >= first + count) return rows;
     const Matrix own = scratch.matrix(count, width_);
-    for (size_t i = 0; i < count; ++i) convert(begin + i * row_bytes_, {own.row(i), width_});
-    rows = own;
+    if (own.data != rows.data) std::copy_n(rows.data, count * width_, own.data);
+    for (auto row = bad; row != bad_rows_.end() && *row < first + count; ++row) {
+      std::fill_n(own.row(*row - first), width_, instead_);
+    }
+    return own;
   }
   if (type_ == VectorType::i8 || type_ == VectorType::bits) return rows;
   for (size_t i = 0; i < count; ++i) {
     if (!all_finite({rows.row(i), width_})) {
-      refuse(fmt::format("row {}: has a number that is not finite", first + i + 1));
+      refuse(fmt::format("row {}: has a number that is not finite{}", first + i + 1,
+                         type_ == VectorType::f64 ? " as a float of 32 bits" : ""));
     }
   }
   return rows;

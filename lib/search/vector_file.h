@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/export.h"
 #include "io/mapped_file.h"
@@ -46,12 +47,18 @@ class BERT_API VectorFile {
   const float* floats() const;
   /// Rows [first, first + count) as floats [count, D]: those of the file where it holds floats in
   /// place, else written to `scratch`. Throws Error(data) that names the row of a number that is
-  /// not finite; rows count from 1.
+  /// not finite as a float; rows count from 1.
   ConstMatrix read(size_t first, size_t count, Buffer& scratch) const;
+  /// From now on a row with a number that is not finite is read as a row of `instead`; before
+  /// threads read. Reads the file once.
+  void replace_bad_rows(float instead);
+  /// The rows that are replaced, ascending, from 0.
+  const std::vector<size_t>& bad_rows() const { return bad_rows_; }
 
  private:
   void take_array();
   void take_raw(const RawVectors& raw);
+  ConstMatrix convert_rows(size_t first, size_t count, Buffer& scratch) const;
   void convert(const std::byte* row, std::span<float> out) const;
   [[noreturn]] void refuse(const std::string& what) const;
 
@@ -60,6 +67,9 @@ class BERT_API VectorFile {
   size_t rows_ = 0, width_ = 0;
   size_t row_bytes_ = 0;
   const std::byte* data_ = nullptr;
+  bool replaces_bad_rows_ = false;
+  float instead_ = 0;
+  std::vector<size_t> bad_rows_;
 };
 
 }  // namespace bert

@@ -49,7 +49,7 @@ double dot_in_doubles(std::span<const float> a, std::span<const float> b) {
 double cosine_of(double ab, double aa, double bb) {
   // One root, so that the cosine of a vector with itself is 1.
   const double lengths = std::sqrt(aa * bb);
-  return lengths > 0 ? std::clamp(ab / lengths, -1., 1.) : 0;
+  return lengths == 0 ? 0 : std::clamp(ab / lengths, -1., 1.);
 }
 
 double similarity(Similarity kind, std::span<const float> a, std::span<const float> b) {

@@ -151,6 +151,11 @@ void WhiteningSum::add(std::span<const float> vector) {
 
 Whitening WhiteningSum::solve(size_t dims) const {
   const size_t n = width_;
+  if (count_ < 2) {
+    throw Error(
+        Error::Kind::data, "",
+        fmt::format("whitening is learned from the vectors of 2 texts at least, found {}", count_));
+  }
   Whitening result;
   result.mean_.resize(n);
   const auto count = static_cast<double>(std::max<size_t>(count_, 1));

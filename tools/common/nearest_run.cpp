@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <limits>
 #include <vector>
 
 #include "base/hash.h"
@@ -76,12 +77,14 @@ class Nearest {
       if (path.empty()) return;
       file = VectorFile::open(path, raw);
       model_ ? rows_.decide_by(path) : rows_.decide_by_file_alone(path);
+      if (rows_.skips_bad() && options_.index.empty()) skip_bad_rows(*file);
     };
     open_file(options_.vectors, file_);
     open_file(options_.query_vectors, query_file_);
     if (!options_.queries.empty()) rows_.decide_by(options_.queries);
     if (!options_.index.empty()) open_index(models);
   }
+  void skip_bad_rows(VectorFile& file) const;
   void open_index(const ModelOptions& models);
   void report_recall() const;
 
@@ -120,6 +123,7 @@ class Nearest {
   void write(const Queries& queries, const SearchResult& result);
   int pairs();
   int groups();
+  VectorGroups group_file() const;
   int write_groups(const TaskOptions& task);
   int group_lines(const TaskOptions& task);
 
@@ -131,6 +135,17 @@ class Nearest {
   std::optional<VectorIndex> index_;
   Rows out_;
 };
+
+/// As texts without a finite vector, such rows are no neighbours, no queries and in no group.
+void Nearest::skip_bad_rows(VectorFile& file) const {
+  file.replace_bad_rows(searches() ? std::numeric_limits<float>::quiet_NaN() : 0);
+  const size_t bad = file.bad_rows().size();
+  if (bad == 0) return;
+  notice(
+      fmt::format("{}: {} of the {} vectors have a number that is not finite, the first is row "
+                  "{}; they are left out",
+                  file.path(), bad, file.rows(), file.bad_rows().front() + 1));
+}
 
 /// Builds the index if its file is missing.
 void Nearest::open_index(const ModelOptions& models) {
@@ -184,7 +199,9 @@ Queries Nearest::read_queries() {
     queries.width = query_file_->width();
     Buffer scratch;
     const ConstMatrix all = query_file_->read(0, query_file_->rows(), scratch);
-    for (size_t i = 0; i < all.rows; ++i) queries.add(all, i, i + 1);
+    for (size_t i = 0; i < all.rows; ++i) {
+      if (is_finite({all.row(i), all.cols})) queries.add(all, i, i + 1);
+    }
   }
   const size_t width = file_ ? file_->width() : model_->width();
   if (queries.width == width) return queries;
@@ -325,16 +342,24 @@ int Nearest::groups() {
   const TaskOptions task = fill(shape);
   if (!file_) return group_lines(task);
   if (!has_lines()) return write_groups(task);
-  const VectorGroups found = group(source_of(*file_), *options_.threshold, threads_);
+  const VectorGroups found = group_file();
   const int status = rows_.run([&] { return std::make_unique<GroupWorker>(found, unique, task); });
   check_lines(status);
   return status;
 }
 
+VectorGroups Nearest::group_file() const {
+  VectorGroups groups = group(source_of(*file_), *options_.threshold, threads_);
+  for (const size_t row : file_->bad_rows()) {
+    groups.score[row] = std::numeric_limits<double>::quiet_NaN();
+  }
+  return groups;
+}
+
 /// Groups of a file's vectors, which stand for no lines.
 int Nearest::write_groups(const TaskOptions& task) {
   const int status = run_none();
-  const VectorGroups found = group(source_of(*file_), *options_.threshold, threads_);
+  const VectorGroups found = group_file();
   for (size_t row = 0; row < found.first.size(); ++row) {
     write_group(found, row, task, out_);
     flush(kFlush);
@@ -358,7 +383,8 @@ int Nearest::group_lines(const TaskOptions& task) {
   stream.progress = {};
   stream.on_skipped = [](const Error&) {};  // was told
   bert::stream(stream, [&] {
-    return std::make_unique<GroupWorker>(found, options_.mode == Mode::unique, task);
+    return rows_.within_json_lines(
+        std::make_unique<GroupWorker>(found, options_.mode == Mode::unique, task));
   });
   return status;
 }

@@ -194,6 +194,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   fill_text_options(options, tokenizer.truncates_left());
   options.precision = model.precision();
   const size_t added = texts > 1 ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
+  check_tail(options, added);
   if (options.encode.max_length > added) return;
   if (max_seq_length_ > 0) {
     throw Error(
@@ -236,6 +237,7 @@ void ModelOptions::fill(TaskOptions& options, const TranslationTokenizers& token
   fill_text_options(options, tokenizers.source.truncates_left());
   options.precision = model.precision();
   const size_t added = tokenizers.source.added_tokens_single();
+  check_tail(options, added);
   if (options.encode.max_length == 0 || options.encode.max_length > added) return;
   throw max_seq_length_ > 0
       ? Error(
@@ -275,6 +277,9 @@ void ModelOptions::fill_text_options(TaskOptions& options, bool tokenizer_trunca
   if (tail_ > 0 && truncates_left_) {
     throw Error(Error::Kind::usage, "--truncation-side", "not with --overflow head-tail");
   }
+  if (truncates_left_ && overflow_ != Overflow::cut) {
+    throw Error(Error::Kind::usage, "--truncation-side", "wants --overflow cut");
+  }
   options.encode.tail = truncates_left_.value_or(tokenizer_truncates_left) ? SIZE_MAX : 0;
   if (tail_ > 0) options.encode.tail = tail_;
   options.encode.literal = literal_;
@@ -295,6 +300,16 @@ void ModelOptions::fill_tokens(TaskOptions& options, const Tokenizer& tokenizer,
         Error::Kind::usage, "--max-seq-length",
         fmt::format("found {}, wants more than the {} special tokens", max_seq_length_, added));
   }
+  check_tail(options, special ? added : 0);
+}
+
+/// Whether a text that is cut keeps some of its begin beside its `added` special tokens.
+void ModelOptions::check_tail(const TaskOptions& options, size_t added) const {
+  const size_t most = options.encode.max_length;
+  if (tail_ == 0 || most <= added || tail_ + added < most) return;
+  throw Error(Error::Kind::usage, "--overflow",
+              fmt::format("found head-tail:{}, wants less than {}, the tokens of a text", tail_,
+                          most - added));
 }
 
 RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)

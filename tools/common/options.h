@@ -76,6 +76,7 @@ class ModelOptions {
 
  private:
   bool read_head_tail(const std::string& text);
+  void check_tail(const TaskOptions& options, size_t added) const;
   void fill_text_options(TaskOptions& options, bool tokenizer_truncates_left) const;
   void watch(const Weights& weights) const;
 
@@ -130,6 +131,8 @@ class RowOptions {
   /// that it gets, in order.
   using Write = std::function<void(std::string_view rows)>;
   int run_all(const std::function<Counts(const Write& write)>& write_rows);
+  /// `worker`, with its rows put into the objects of --jsonl if that is given, as run() does it.
+  std::unique_ptr<Worker> within_json_lines(std::unique_ptr<Worker> worker) const;
   /// A file that decides the rows, as a model does: --meta has its hash, if it is a regular file.
   void decide_by(const std::string& file);
   /// The same for a file that stands in the model's place.
@@ -141,12 +144,12 @@ class RowOptions {
   /// The stream's options, to which a tool adds texts, extra fields, output names or chunk size.
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
+  bool skips_bad() const { return stream_.skip_bad; }
   const std::string& fields() const { return fields_; }  ///< -f, as it was given
   bool fields_given() const { return fields_option_ && fields_option_->count() > 0; }
   const Counts& counts() const { return counts_; }
 
  private:
-  std::unique_ptr<Worker> within_json_lines(std::unique_ptr<Worker> worker) const;
   bool number_given() const { return app_.get_option("--number")->count() > 0; }
   void split_fields();
   void name_columns();
