@@ -59,6 +59,10 @@ for wanted; do
   for CASE in tests/cli/"$wanted" tests/cli/"$wanted"/*; do
     [ -f "$CASE/cmd" ] || continue
     found=yes failed=no
+    if [ -f "$CASE/needs" ] && ! bash "$CASE/needs" >"$work/needs" 2>&1; then
+      echo "not run: ${CASE#tests/cli/}: $(tail -n 1 "$work/needs")"
+      continue
+    fi
     cases=$((cases + 1))
     run_case 1
     if grep -q '\$J' "$CASE/cmd"; then # the same bytes from four threads
