@@ -29,8 +29,7 @@ void add(tools::Command& app, Options& o) {
                     o.qa.top_k);
   app.add({"--max-answer-length", "tokens of an answer (default: 30)", tools::positive()},
           o.qa.max_answer_length);
-  app.add({"--null-margin",
-           "give no answer if its logit is above the best answer's by more than X (with -q: 0)",
+  app.add({"--null-margin", "give no answer if its logit is above the best answer's by more than X",
            tools::real()},
           o.qa.null_margin);
   app.add({"--threshold", "with -q: only answers with at least this score",
@@ -69,6 +68,7 @@ int main(int argc, char** argv) {
     task.encode.truncation = Truncation::only_second;
 
     QaOptions& qa = options.qa;
+    if (!qa.null_margin) qa.null_margin = model.config().null_score_diff_threshold;
     AnswerRanking ranking(options.top_k->count() > 0 ? qa.top_k : 10);
     AnswerMetrics metrics;
     if (searching) {

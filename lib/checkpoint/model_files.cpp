@@ -50,6 +50,10 @@ std::string pooling_member(const HeadConfig& head) {
   return fmt::format("{{\"hops\": {}, \"size\": {}}}", head.pooling.hops, head.pooling.size);
 }
 
+std::string null_threshold_of(const HeadConfig& head) {
+  return head.null_score_diff_threshold ? fmt::format("{}", *head.null_score_diff_threshold) : "";
+}
+
 /// Empty if the head has none.
 std::string bilstm_of(const HeadConfig& head) {
   if (!head.bilstm) return "";
@@ -65,6 +69,9 @@ std::string entry_of(const NamedHead& head) {
     text += fmt::format(", \"problem_type\": {}", json_string(head.problem_type));
   }
   if (head.labels_named) text += ", \"id2label\": " + id2label(head);
+  if (head.null_score_diff_threshold) {
+    text += ", \"null_score_diff_threshold\": " + null_threshold_of(head);
+  }
   if (head.pooling.hops > 0) text += ", \"bertutils_pooling\": " + pooling_member(head);
   if (head.bilstm) text += ", \"bertutils_bilstm\": " + bilstm_of(head);
   return text + "}";
@@ -167,6 +174,7 @@ ConfigMembers head_members(const HeadConfig& head) {
           {"id2label", head.labels_named ? id2label(head) : ""},
           {"label2id", head.labels_named ? label2id(head) : ""},
           {"problem_type", head.problem_type.empty() ? "" : json_string(head.problem_type)},
+          {"null_score_diff_threshold", null_threshold_of(head)},
           {"bertutils_pooling", pooling_member(head)},
           {"bertutils_bilstm", bilstm_of(head)}};
 }

@@ -197,6 +197,15 @@ void read_problem_type(const Json& root, HeadConfig& config) {
   }
 }
 
+void read_null_threshold(const Json& root, HeadConfig& config) {
+  const auto value = find(root, {"null_score_diff_threshold"});
+  if (!value) return;
+  const bool is_number =
+      value->type() == Json::Type::integer || value->type() == Json::Type::number;
+  if (!is_number) refuse(*value, "a number");
+  config.null_score_diff_threshold = value->as_double();
+}
+
 void read_pooling(const Json& root, HeadConfig& config) {
   const auto pooling = find(root, {"bertutils_pooling"});
   if (!pooling) return;
@@ -244,6 +253,7 @@ void read_heads(const Json& root, Config& config) {
     head.architectures = architectures_of(value);
     read_labels(value, head);
     read_problem_type(value, head);
+    read_null_threshold(value, head);
     read_pooling(value, head);
     read_bilstm(value, config.num_hidden_layers, head);
     config.heads.push_back(std::move(head));
@@ -377,6 +387,7 @@ Config Config::read(const Json& root, const std::string& path, const Family& fam
   read_positions(root, config);
   read_labels(root, config);
   read_problem_type(root, config);
+  read_null_threshold(root, config);
   read_pooling(root, config);
   read_bilstm(root, config.num_hidden_layers, config);
   read_heads(root, config);

@@ -39,6 +39,9 @@ struct HeadConfig {
   bool labels_named = false;        ///< id2label is in the file
   AttentivePoolingSizes pooling;    ///< bertutils_pooling: of a classifier of texts
   BilstmConfig bilstm;              ///< bertutils_bilstm
+  /// Of a head that finds answers, as in run_qa.py of transformers: no answer if the logit of "no
+  /// answer" is above the best answer's by more. None: always an answer.
+  std::optional<double> null_score_diff_threshold;
 };
 
 /// One of several heads over the trunk of one directory (bert-model(5), "Heads").
