@@ -1,0 +1,173 @@
+#!/bin/bash
+# The heads of the default model that name a feeling, names and answers, taught again with wider data. Each gets layers 5
+# and 6 of its own; the trunk, masked LM, next sentence and vectors stay as they are, to the last bit.
+# usage: heads.sh DATA OUT [prepare], with the tools, jq, perl and xz on PATH; `prepare` ends before the training, and
+#        makes what evaluate.sh reads. Run again, it goes on where it was stopped.
+#   DATA/text-en/{enwiki-{0,1,2},news,dialogue,reviews-imdb}.txt.xz
+#   DATA/{sst2/{train,dev,test},goemotions/train,sst5/train,subj/all}.tsv.xz
+#   DATA/sent-en/{yelp/{train,dev},imdb,amazon-4,airline,meld/train,pros-cons}.tsv.xz
+#   DATA/ner-en/{conll2003/{train,valid}.txt,btc/{a,b,e,f,g,h}.conll,wnut17/{train,dev}.conll,gum/train.conll,re3d/train.conll,
+#     sec/train.txt,uner/{ewt-dev,ewt-test,pud}.conll,crossner/five-domains.conll,wikineural/{val,test}.conll}.xz
+#   DATA/{squad/{train-v1.1-44articles,train-v2.0-slice,dev-v1.1,dev-v2.0},subjqa/train,qamr/{train,dev}}.json.xz
+#   DATA/squad2-bt/{paragraphs,guess}.jsonl.xz
+# START, in the environment: the default model whose heads begin (make.sh); JOBS: threads.
+# Kept for measuring, never learned from: all dev and test parts, amazon's kitchen, a tenth of airline, BTC's h, uner's
+# ewt-test, wikineural's test.
+set -euo pipefail
+data=$(cd "$1" && pwd) out=$2 until=${3:-end}
+mkdir -p "$out" && cd "$out"
+unpack() { xz -dc "$data/$1"; }
+random() { shuf --random-source=<(yes) "$@"; }
+make() { # FILE COMMAND..: FILE from the command's output, whole or not at all, unless it is there
+  [ -s "$1" ] && return
+  "${@:2}" >"$1.part"
+  mv "$1.part" "$1"
+}
+
+# Sentences of an encyclopedia, which have no feeling; the last 400 articles are for measuring masked words.
+sentences() {
+  perl -CSD -Mutf8 -pe 's/Â(?=[£€])//g; s/(?<!\b[A-Z])(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)(?<!\bvs)(?<!\bNo)(?<!\bJr)(?<!\bSr)([.!?]["”’)]*) +(?=["“‘(]?[A-Z0-9])/$1\n/g'
+}
+mix() {
+  perl -00 -ne 'BEGIN { srand '"$1"' } chomp; @s = split /\n/; while (@part = splice @s, 0, 200) { push @d, join("\n", @part) . "\n\n" }
+    END { for ($i = $#d; $i > 0; --$i) { $j = int rand($i + 1); @d[$i, $j] = @d[$j, $i] } print @d }'
+}
+last() { perl -00 -ne 'push @d, $_; END { print @d[-'"$1"' .. -1] }' "$2"; }
+but_last() { perl -00 -ne 'push @d, $_; END { print @d[0 .. $#d - '"$1"'] }' "$2"; }
+for name in enwiki-0 enwiki-1 enwiki-2; do
+  split_it() { unpack text-en/$name.txt.xz | sentences; }
+  make $name.txt split_it
+done
+make held.txt last 400 enwiki-2.txt
+# Other kinds of text, also to measure on.
+for kind in news:300 dialogue:300 reviews-imdb:200; do
+  split_it() { unpack text-en/${kind%:*}.txt.xz | { [ $kind = news:300 ] && cat || perl -00 -pe 's/^.*\n//'; } | sentences; }
+  make all-${kind%:*}.txt split_it
+  make held-$(sed 's/-imdb//' <<<${kind%:*}).txt last ${kind#*:} all-${kind%:*}.txt
+done
+wiki() { { cat enwiki-0.txt enwiki-1.txt; but_last 400 enwiki-2.txt; } | mix 11; }
+make wiki.txt wiki
+
+# Sentiment. A text without a feeling stands once with each label, so that the model learns to be unsure of it.
+both() { awk -F '\t' -v OFS='\t' '$2 == "neutral" { print $1, "positive"; print $1, "negative"; next } { print $1, $2 }'; }
+clean='s/<br ?\/?>/ /g; s/[\r ]+/ /g;'
+plain() { unpack "$1" | tail -n +2 | perl -pe "$clean" | awk -F '\t' -v OFS='\t' -v t="$2" -v l="$3" '$l ~ /^(positive|negative|neutral)$/ { print $t, $l }'; }
+tail_of() { # the last sentences of a long review, where its writer says what he thinks, and its first ones
+  perl -F'\t' -ane 'chomp @F; @s = split /(?<=[.!?]) +(?=[A-Z0-9"])/, $F[0]; @s > 5 and print join(" ", @s[-3 .. -1]), "\t$F[1]\n", join(" ", @s[0 .. 2]), "\t$F[1]\n" or print "$F[0]\t$F[1]\n"'
+}
+emotions() {
+  unpack goemotions/train.tsv.xz | tail -n +2 | awk -F '\t' -v OFS='\t' '
+    BEGIN { split("admiration amusement approval caring excitement gratitude joy love optimism pride relief", p, " "); for (i in p) k[p[i]] = "positive"
+      split("anger annoyance disappointment disapproval disgust embarrassment fear grief nervousness remorse sadness", q, " "); for (i in q) k[q[i]] = "negative"; k["neutral"] = "neutral" }
+    { n = split($2, e, ","); l = k[e[1]]; for (i = 2; i <= n; ++i) if (k[e[i]] != l) l = ""; gsub(/\[(NAME|RELIGION)\]/, "he", $1); if (l != "") print $1, l }'
+}
+for part in train dev; do
+  sst2() { unpack sst2/$part.tsv.xz | awk -F '\t' 'NR > 1 { print $1 "\t" ($2 ? "positive" : "negative") }'; }
+  make sst2-$part.tsv sst2
+done
+airline() { plain sent-en/airline.tsv.xz 1 2 | perl -pe 's/^(@\w+ )+//' | awk -v t="$1" '(NR % 10 == 0) == t'; }
+make airline-test.tsv airline 1
+kitchen() { unpack sent-en/amazon-4.tsv.xz | awk -F '\t' -v OFS='\t' '$1 == "kitchen" { print $3, $5 }' | perl -pe "$clean"; }
+make kitchen-test.tsv kitchen
+yelp() { plain sent-en/yelp/dev.tsv.xz 1 2 | random -n 4000; }
+make yelp-test.tsv yelp
+reviews() {
+  { cat sst2-train.tsv
+    plain sent-en/yelp/train.tsv.xz 1 2 | random -n 40000
+    plain sent-en/imdb.tsv.xz 1 3 | tail_of
+    unpack sent-en/amazon-4.tsv.xz | awk -F '\t' -v OFS='\t' 'NR > 1 && $1 != "kitchen" { print $2 ". " $3, $5; print $2, $5 }' | perl -pe "$clean" | tail_of
+    airline 0
+    plain sent-en/meld/train.tsv.xz 1 3
+    plain sent-en/pros-cons.tsv.xz 1 2 | awk -F '\t' 'split($1, w, " ") > 3' | random -n 10000
+    emotions
+    unpack sst5/train.tsv.xz | awk -F '\t' -v OFS='\t' '$2 == 2 { print $1, "neutral" }'
+    unpack subj/all.tsv.xz | awk -F '\t' -v OFS='\t' 'NR > 1 && $2 == 1 { print $1, "neutral" }' | random -n 2000 # plots
+    head -40000 wiki.txt | awk -v OFS='\t' 'length() > 20 && length() < 120 { print $0, "neutral" }' | random -n 4000
+  } | both | awk -F '\t' 'NR == FNR { key = tolower($1); gsub(/[^a-z0-9]/, "", key); held[key] = 1; next }
+      { key = tolower($1); gsub(/[^a-z0-9]/, "", key) } key != "" && !(key in held)' \
+      <(cat sst2-dev.tsv kitchen-test.tsv airline-test.tsv yelp-test.tsv; unpack sst2/test.tsv.xz | tail -n +2) - | random
+}
+make reviews.tsv reviews
+
+# Entities: PER ORG LOC MISC. Where a set marks common nouns too, only capitalised names stay.
+tags() { awk -v c="${1:-0}" '!NF { print ""; next } $1 != "-DOCSTART-" { print $1, $NF }'; }
+iob2() { awk '!NF { print ""; before = "O"; next } { t = $2; k = substr(t, 3); if (t ~ /^I-/ && substr(before, 3) != k) t = "B-" k; print $1, t; before = $2 }'; }
+kinds() { # FROM=TO,.. other kinds are O
+  awk -v map="$1" 'BEGIN { n = split(map, m, ","); for (i = 1; i <= n; ++i) { split(m[i], p, "="); k[p[1]] = p[2] } }
+    !NF { print ""; next } { t = substr($2, 3); print $1, (t in k) ? substr($2, 1, 2) k[t] : "O" }'
+}
+names_only() { # a marked stretch without its article; all its longer words begin with a capital, not only the sentence's first
+  perl -00 -ne 'my @w = map { [split] } split /\n/; my $i = 0; while ($i < @w) { if ($w[$i][1] !~ /^B-(.*)/) { ++$i; next } my $k = $1; my $j = $i + 1; ++$j while $j < @w && $w[$j][1] eq "I-$k";
+      my $b = $i; ++$b while $b < $j && $w[$b][0] =~ /^(the|a|an|his|her|their|its|our|my|your|this|that)$/i;
+      my $ok = $b < $j && $j - $b <= 6 && !grep { length($_->[0]) > 3 && $_->[0] !~ /^[A-Z]/ } @w[$b .. $j - 1]; $ok &&= $w[$j - 1][0] =~ /^[A-Z]/ && ($b || $j - $b > 1 || $w[$b][0] =~ /^[A-Z].*[A-Z]/);
+      $_->[1] = "O" for @w[$i .. $j - 1]; if ($ok) { $w[$_][1] = ($_ == $b ? "B-" : "I-") . $k for $b .. $j - 1 } $i = $j }
+    print "$_->[0] $_->[1]\n" for @w; print "\n"'
+}
+without() { perl -00 -ne 'print unless /-'"$1"'$/m'; }
+few() { perl -00 -ne 'BEGIN { srand 21 } print if rand() < '"$1"; }
+conll() { unpack ner-en/conll2003/$1.txt.xz; }
+make conll-train.txt conll train
+make conll-dev.txt conll valid
+names() {
+  { for f in a b e f g; do unpack ner-en/btc/$f.conll.xz | tags | iob2; echo; done
+    unpack ner-en/wnut17/train.conll.xz | tags | kinds person=PER,location=LOC,corporation=ORG,group=ORG,product=MISC,creative-work=MISC
+    echo; unpack ner-en/gum/train.conll.xz | tags | kinds person=PER,place=LOC,organization=ORG | names_only
+    echo; unpack ner-en/re3d/train.conll.xz | tags | kinds Person=PER,Location=LOC,Organisation=ORG,Nationality=MISC | names_only
+    echo; unpack ner-en/sec/train.txt.xz | tags | iob2 | few 0.5
+    echo; unpack ner-en/uner/ewt-dev.conll.xz | tags; echo; unpack ner-en/uner/pud.conll.xz | tags
+    echo; unpack ner-en/crossner/five-domains.conll.xz | tags | without MISC
+    echo; unpack ner-en/wikineural/val.conll.xz | tags
+  } | perl -00 -ne 's/\n*\z/\n\n/; print'
+}
+make names.txt names
+for f in btc/h:btc-test: wnut17/dev:wnut-dev:person=PER,location=LOC,corporation=ORG,group=ORG,product=MISC,creative-work=MISC uner/ewt-test:ewt-test: wikineural/test:wikineural-test:; do
+  IFS=: read -r from to map <<<"$f"
+  gold() { unpack ner-en/$from.conll.xz | tags | if [ "$map" ]; then kinds "$map"; else iob2; fi; }
+  make ner-$to.txt gold
+done
+
+# Questions, a third of them also to another paragraph of the same article, which has no answer.
+unpack_to() { unpack "$1"; }
+make squad-train.json unpack_to squad/train-v1.1-44articles.json.xz
+make squad-dev.json unpack_to squad/dev-v1.1.json.xz
+make squad2-dev.json unpack_to squad/dev-v2.0.json.xz
+make squad2-slice.json unpack_to squad/train-v2.0-slice.json.xz
+make subjqa-train.json unpack_to subjqa/train.json.xz
+for part in train dev; do make qamr-$part.json unpack_to qamr/$part.json.xz; done
+elsewhere() {
+  jq -c '{version: "2.0", data: [.data[] | {title, paragraphs: [.paragraphs as $p | ($p | length) as $n | select($n > 2) | range(0; $n) as $i | $p[($i + 1) % $n].context as $c
+      | {context: $c, qas: [$p[$i].qas | to_entries[] | select(.key % 3 == 0) | .value
+          | select(.answers[0].text as $t | ($c | contains($t)) | not) | {id: (.id + "-no"), question, answers: [], is_impossible: true}]} | select(.qas | length > 0)]}]}' squad-train.json
+}
+make squad-none.json elsewhere
+# SQuAD 2.0's train part, back-translated: the surest guesses of which marked span answers which question, and questions
+# that have no answer by their place. models of this recipe choose more of them later (agree, below).
+guesses() {
+  jq -cn --slurpfile g <(unpack squad2-bt/guess.jsonl.xz) '($g | map({key: "\(.doc)-\(.par)", value: .}) | from_entries) as $by
+    | {version: "2.0", data: [inputs | select(.doc > 9) | . as $p | $by["\(.doc)-\(.par)"] as $g | select($g) | {title: "\(.doc)", paragraphs: [{context, qas: (
+        [$g.a | to_entries[] | select(.value[2] > 0.75) | {id: "bt-\($p.doc)-\($p.par)-\(.key)", question: $p.questions[.key],
+           answers: [{answer_start: .value[0], text: $p.context[.value[0]:.value[1]]}]}]
+        + (if $g.mixed then [range(5; $p.questions | length) | {id: "bt-\($p.doc)-\($p.par)-\(.)", question: $p.questions[.], answers: [], is_impossible: true}][:2] else [] end))}]}
+      | select(.paragraphs[0].qas | length > 0)]}' <(unpack squad2-bt/paragraphs.jsonl.xz)
+}
+make bt-guess.json guesses
+
+make sst2-few.tsv head -400 sst2-dev.tsv
+few_questions() { jq -c '.data |= .[0:2]' squad2-dev.json; }
+make squad2-few.json few_questions
+make conll-few.txt head -6000 conll-dev.txt
+[ "$until" = prepare ] && exit
+
+# The trunk's lower layers do not learn, so each run reads its data in minutes.
+start=$(cd "${START:?the default model, whose heads begin}" && pwd)
+teach() { # name, start; the options of finetune
+  [ -s "$1/model.safetensors" ] || finetune -m "$2" --output "$1" --freeze-layers 4 --lr 3e-4 --dtype bf16 --max-batch-tokens 3072 \
+    --save-steps 1000 --keep-checkpoints 1 --jobs "${JOBS:-2}" --resume "${@:3}"
+}
+teach ner "$start" --task ner --head ner --train conll-train.txt conll-train.txt names.txt --dev conll-few.txt --epochs 3 \
+  --batch-size 32 --max-seq-length 128
+teach sentiment ner --task classify --head sentiment --train reviews.tsv --dev sst2-dev.tsv --labels negative,positive \
+  --epochs 1 --batch-size 48 --max-seq-length 128
+teach qa sentiment --task qa --head qa --train squad-train.json squad-train.json squad-none.json squad2-slice.json \
+  squad2-slice.json qamr-train.json subjqa-train.json bt-guess.json --dev squad2-few.json --epochs 1 --batch-size 24 \
+  --max-seq-length 320
