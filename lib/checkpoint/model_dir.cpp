@@ -15,19 +15,13 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "checkpoint/tensor_files.h"
+#include "io/hub_cache.h"
 #include "io/mapped_file.h"
 
 namespace bert {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// An environment variable that is set and not empty.
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
 
 /// Of many places: one that cannot be looked into is passed over.
 bool is_model(const std::string& directory) {
@@ -88,15 +82,6 @@ std::vector<std::string> installed_model_folders() {
   return folders;
 }
 
-/// As huggingface_hub finds it.
-std::string hub_cache() {
-  if (const auto cache = environment("HF_HUB_CACHE")) return *cache;
-  if (const auto hf_home = environment("HF_HOME")) return *hf_home + "/hub";
-  if (const auto cache = environment("XDG_CACHE_HOME")) return *cache + "/huggingface/hub";
-  if (const auto home = environment("HOME")) return *home + "/.cache/huggingface/hub";
-  return "";
-}
-
 /// The snapshot that refs/main of a cached repository names, else its only one; empty if there is
 /// none.
 std::string snapshot_of(const fs::path& repository) {
@@ -148,10 +133,14 @@ std::string find_in_hub_cache(const std::string& name) {
   if (const std::string cache = hub_cache(); !cache.empty()) {
     places += (places.empty() ? "" : ", ") + cache;
   }
+  std::string hint;
+  if (is_hub_name(name)) {
+    hint = fmt::format("; if the Hugging Face hub has it, 'bert-pull {}' downloads it", name);
+  }
   throw Error(
       Error::Kind::no_input, name,
-      fmt::format("no such model: wants a directory with config.json, or a name found in {}",
-                  places.empty() ? "$BERT_MODEL_PATH" : places));
+      fmt::format("no such model: wants a directory with config.json, or a name found in {}{}",
+                  places.empty() ? "$BERT_MODEL_PATH" : places, hint));
 }
 
 std::string default_model() {
@@ -161,7 +150,8 @@ std::string default_model() {
   throw Error(
       Error::Kind::no_input, "",
       "no model: pass -m DIR or set BERT_MODEL to a model directory (config.json, vocab.txt, "
-      "model.safetensors), for example one downloaded from the Hugging Face hub");
+      "model.safetensors), for example one that 'bert-pull NAME' downloads from the Hugging Face "
+      "hub");
 }
 
 /// The sentence modules. A tool that reads them has refused those that do not open; for the others
