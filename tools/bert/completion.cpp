@@ -57,7 +57,8 @@ fi
 constexpr std::string_view kFish = R"sh(function __bert_argument
   set -l words (commandline -opc)
   set -l program ($words[1] --exec-path $words[2] 2>/dev/null); or return
-  complete -C (string join ' ' (string escape -- $program $words[3..-1]) (commandline -ct))
+  set -l line (string join -- ' ' (string escape -- $program $words[3..-1]) (commandline -ct))
+  complete -C "$line"
 end
 complete -c bert -f
 complete -c bert -n __fish_use_subcommand -s h -l help -d 'print the tools and the options'
