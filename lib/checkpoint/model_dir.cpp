@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -197,23 +197,25 @@ std::string resolve_model(const std::string& name) {
   throw_unknown(name);
 }
 
-std::vector<std::string> installed_models() {
-  std::set<std::string> names;
+std::vector<InstalledModel> installed_models() {
+  std::map<std::string, std::string> models;
   std::error_code error;
   for (const std::string& folder : installed_model_folders()) {
     for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (is_model(entry.path())) names.insert(entry.path().filename());
+      if (is_model(entry.path())) models.emplace(entry.path().filename(), entry.path());
     }
   }
   for (const auto& entry : fs::directory_iterator(hub_cache(), error)) {
     std::string name = entry.path().filename();
-    if (!name.starts_with("models--") || snapshot_of(entry.path()).empty()) continue;
+    if (!name.starts_with("models--")) continue;
     name.erase(0, 8);
     if (const size_t dashes = name.find("--"); dashes != std::string::npos)
       name.replace(dashes, 2, "/");
-    names.insert(name);
+    models.emplace(name, snapshot_of(entry.path()));
   }
-  return {names.begin(), names.end()};
+  std::vector<InstalledModel> list;
+  for (const auto& [name, directory] : models) list.push_back({name, directory});
+  return list;
 }
 
 FileHash hash_file(const std::string& path) {

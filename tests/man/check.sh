@@ -81,7 +81,7 @@ for page in man/*.[1357]; do
   [ "$shown" -eq "$written" ] || fail "$page: $written examples, of which $shown are shown"
   grep -q '^\.Sh EXAMPLES' "$page" && [ "$shown" -eq 0 ] && fail "$page: EXAMPLES without a command"
   sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$page" | grep '^\.D[l1]' && fail "$page: a line of .Dl is wrapped; use .Bd -literal"
-  [ -x "$bin/$name" ] || continue
+  [[ $page = *.1 && -x $bin/$name ]] || continue
   help_options "$name" >"$work/help"
   page_options "$page" >"$work/page"
   # Options that all tools share may be described once, in bert-tsv(5).
