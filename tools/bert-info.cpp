@@ -3,6 +3,7 @@
 #include "common/options.h"
 #include "common/run.h"
 #include "inspect/bert_info.h"
+#include "inspect/model_list.h"
 #include "inspect/static_info.h"
 #include "model/seq2seq_config.h"
 
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Show what a model directory holds."};
   app.footer("bert-info --shapes --seq 16");
   std::string name;
-  bool parameters = false, shapes = false, tree = false, cpu = false;
+  bool parameters = false, shapes = false, tree = false, cpu = false, models = false;
   std::vector<std::string> patients;
   size_t tokens = 128;
   tools::add_model(app, name);
@@ -48,6 +49,7 @@ int main(int argc, char** argv) {
       app.add({"--shapes", "the shapes of a text's tensors, step by step"}, shapes, what);
   app.add({"--tree", "the modules as a tree"}, tree, what);
   app.add({"--cpu", "the kernels and threads of this machine; reads no model"}, cpu, what);
+  app.add({"--models", "the models that -m can name, and which is the default"}, models, what);
   app.add({"--check", "check model directories; status 1 if there are errors", tools::model()},
           patients, what);
   what->require_option(0, 1);
@@ -56,7 +58,8 @@ int main(int argc, char** argv) {
       ->needs(shapes_flag);
   CLI::Option* place = app.add({"DIR", "the same as -m", tools::text("TEXT")}, name);
   for (auto* model : {app.get_option("--model"), place}) {
-    for (const char* other : {"--cpu", "--check"}) model->excludes(what->get_option(other));
+    for (const char* other : {"--cpu", "--check", "--models"})
+      model->excludes(what->get_option(other));
   }
   place->excludes("--model");
 
@@ -64,6 +67,8 @@ int main(int argc, char** argv) {
     Rows rows;
     if (cpu) {
       write_cpu(rows);
+    } else if (models) {
+      write_models(rows);
     } else if (!patients.empty()) {
       return check(patients);
     } else {

@@ -23,11 +23,13 @@ class BERT_API Error : public std::exception {
     usage = 64,          ///< the command line is wrong
     data = 65,           ///< the content of a file or record is wrong
     no_input = 66,       ///< a file is missing or is not a regular file
+    unavailable = 69,    ///< a server cannot be reached
     internal = 70,       ///< a bug in bertutils
     no_memory = 71,      ///< memory or threads ran out
     cannot_create = 73,  ///< an output file cannot be made
     io = 74,             ///< reading or writing failed
-    try_again = 75,      ///< another process holds a lock
+    try_again = 75,      ///< another process holds a lock, or a server is busy
+    protocol = 76,       ///< a server answered what it must not answer
     permission = 77,     ///< the file may not be read
     unsupported = 78,    ///< this kind of model is not supported
   };

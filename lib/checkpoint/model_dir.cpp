@@ -8,26 +8,20 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "checkpoint/tensor_files.h"
+#include "io/hub_cache.h"
 #include "io/mapped_file.h"
 
 namespace bert {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// An environment variable that is set and not empty.
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
 
 /// Of many places: one that cannot be looked into is passed over.
 bool is_model(const std::string& directory) {
@@ -88,15 +82,6 @@ std::vector<std::string> installed_model_folders() {
   return folders;
 }
 
-/// As huggingface_hub finds it.
-std::string hub_cache() {
-  if (const auto cache = environment("HF_HUB_CACHE")) return *cache;
-  if (const auto hf_home = environment("HF_HOME")) return *hf_home + "/hub";
-  if (const auto cache = environment("XDG_CACHE_HOME")) return *cache + "/huggingface/hub";
-  if (const auto home = environment("HOME")) return *home + "/.cache/huggingface/hub";
-  return "";
-}
-
 /// The snapshot that refs/main of a cached repository names, else its only one; empty if there is
 /// none.
 std::string snapshot_of(const fs::path& repository) {
@@ -148,10 +133,14 @@ std::string find_in_hub_cache(const std::string& name) {
   if (const std::string cache = hub_cache(); !cache.empty()) {
     places += (places.empty() ? "" : ", ") + cache;
   }
+  std::string hint;
+  if (is_hub_name(name)) {
+    hint = fmt::format("; if the Hugging Face hub has it, 'bert-pull {}' downloads it", name);
+  }
   throw Error(
       Error::Kind::no_input, name,
-      fmt::format("no such model: wants a directory with config.json, or a name found in {}",
-                  places.empty() ? "$BERT_MODEL_PATH" : places));
+      fmt::format("no such model: wants a directory with config.json, or a name found in {}{}",
+                  places.empty() ? "$BERT_MODEL_PATH" : places, hint));
 }
 
 std::string default_model() {
@@ -161,7 +150,8 @@ std::string default_model() {
   throw Error(
       Error::Kind::no_input, "",
       "no model: pass -m DIR or set BERT_MODEL to a model directory (config.json, vocab.txt, "
-      "model.safetensors), for example one downloaded from the Hugging Face hub");
+      "model.safetensors), for example one that 'bert-pull NAME' downloads from the Hugging Face "
+      "hub");
 }
 
 /// The sentence modules. A tool that reads them has refused those that do not open; for the others
@@ -207,23 +197,25 @@ std::string resolve_model(const std::string& name) {
   throw_unknown(name);
 }
 
-std::vector<std::string> installed_models() {
-  std::set<std::string> names;
+std::vector<InstalledModel> installed_models() {
+  std::map<std::string, std::string> models;
   std::error_code error;
   for (const std::string& folder : installed_model_folders()) {
     for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (is_model(entry.path())) names.insert(entry.path().filename());
+      if (is_model(entry.path())) models.emplace(entry.path().filename(), entry.path());
     }
   }
   for (const auto& entry : fs::directory_iterator(hub_cache(), error)) {
     std::string name = entry.path().filename();
-    if (!name.starts_with("models--") || snapshot_of(entry.path()).empty()) continue;
+    if (!name.starts_with("models--")) continue;
     name.erase(0, 8);
     if (const size_t dashes = name.find("--"); dashes != std::string::npos)
       name.replace(dashes, 2, "/");
-    names.insert(name);
+    models.emplace(name, snapshot_of(entry.path()));
   }
-  return {names.begin(), names.end()};
+  std::vector<InstalledModel> list;
+  for (const auto& [name, directory] : models) list.push_back({name, directory});
+  return list;
 }
 
 FileHash hash_file(const std::string& path) {

@@ -21,9 +21,14 @@ namespace bert {
 /// Throws Error(no_input) that says what to do. Never touches the network.
 BERT_API std::string resolve_model(const std::string& name);
 
-/// Names that resolve_model finds: of the installed models, then `org/name` or `name` of those in
-/// the Hugging Face cache. Sorted; none twice. What cannot be read is left out.
-BERT_API std::vector<std::string> installed_models();
+/// A name that resolve_model finds, and where.
+struct InstalledModel {
+  std::string name;
+  std::string directory;  ///< empty: in the Hugging Face cache, but no snapshot of it can be used
+};
+/// The installed models, then `org/name` or `name` of those in the Hugging Face cache. Sorted; none
+/// twice. What cannot be read is left out.
+BERT_API std::vector<InstalledModel> installed_models();
 
 /// The files that a tokenizer is read from, by the names that they have.
 constexpr const char* kTokenizerFiles[] = {"vocab.txt",

@@ -67,8 +67,11 @@ std::string models() {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.@/";
   std::string names;
-  for (const std::string& name : installed_models()) {
-    if (name.find_first_not_of(kPlain) == std::string::npos && name[0] != '-') names += name + "\n";
+  for (const auto& [name, directory] : installed_models()) {
+    if (!directory.empty() && name.find_first_not_of(kPlain) == std::string::npos &&
+        name[0] != '-') {
+      names += name + "\n";
+    }
   }
   return names;
 }

@@ -33,10 +33,11 @@ uint64_t input_bytes(const std::vector<std::string>& files) {
   return total;
 }
 
-std::string bar(double done, double seconds) {
+/// `done`: the part of the bar that is full. `timed`: the part of the work that took `seconds`.
+std::string bar(double done, double timed, double seconds) {
   constexpr size_t kWidth = 24;
   const size_t full = std::min(kWidth, static_cast<size_t>(done * static_cast<double>(kWidth)));
-  const long left = done > 0 ? static_cast<long>(seconds * (1 - done) / done) : 0;
+  const long left = timed > 0 ? static_cast<long>(seconds * (1 - timed) / timed) : 0;
   return fmt::format("[{:#<{}}{:.<{}}] {:3.0f}%  {}:{:02} left  ", "", full, "", kWidth - full,
                      100 * done, left / 60, left % 60);
 }
@@ -59,7 +60,8 @@ void Progress::update(uint64_t records, uint64_t bytes) {
   const double elapsed = seconds();
   std::string line = "\r";
   if (total_ > 0) {
-    line += bar(std::min(1.0, static_cast<double>(bytes) / static_cast<double>(total_)), elapsed);
+    const double done = std::min(1.0, static_cast<double>(bytes) / static_cast<double>(total_));
+    line += bar(done, done, elapsed);
   }
   line += fmt::format("{} records  {:.0f} records/s  {:.0f} s\x1b[K", records,
                       static_cast<double>(records) / elapsed, elapsed);
@@ -70,6 +72,36 @@ void Progress::finish() {
   if (!drawn_) return;
   drawn_ = false;
   [[maybe_unused]] const ssize_t n = ::write(2, "\n", 1);
+}
+
+ByteProgress::ByteProgress(bool allowed) : shown_(allowed && !quiet() && isatty(2)) {}
+
+void ByteProgress::update(const std::string& name, uint64_t done, uint64_t total) {
+  const Clock::time_point now = Clock::now();
+  if (total != total_) {  // the next model
+    total_ = total;
+    begin_bytes_ = done;
+    begin_ = now;
+  }
+  if (!shown_ || now - begin_ < std::chrono::seconds(1)) return;
+  if (drawn_ && now - last_ < std::chrono::milliseconds(200)) return;
+  last_ = now;
+  drawn_ = true;
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  const double came = static_cast<double>(done - std::min(done, begin_bytes_));
+  const double part = static_cast<double>(done) / static_cast<double>(std::max<uint64_t>(total, 1));
+  // The rest of the time, from the bytes that came since `begin_`.
+  const double of_rest = came / std::max(1.0, came + static_cast<double>(total - done));
+  const std::string line =
+      fmt::format("\r{}{:.1f} MB  {:.1f} MB/s  {:.17}\x1b[K", bar(part, of_rest, seconds),
+                  static_cast<double>(done) * 1e-6, came * 1e-6 / seconds, printable(name));
+  [[maybe_unused]] const ssize_t n = ::write(2, line.data(), line.size());
+}
+
+void ByteProgress::clear() {
+  if (!drawn_) return;
+  drawn_ = false;
+  [[maybe_unused]] const ssize_t n = ::write(2, "\r\x1b[K", 4);
 }
 
 void explain_non_finite(std::function<void()> function) { explain = std::move(function); }

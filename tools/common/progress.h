@@ -36,6 +36,27 @@ class Progress {
   Clock::time_point last_ = begin_;
 };
 
+/// The same bar for bytes that are loaded. It leaves nothing behind on the terminal.
+class ByteProgress {
+ public:
+  explicit ByteProgress(bool allowed);
+  ~ByteProgress() { clear(); }
+  ByteProgress(const ByteProgress&) = delete;
+  ByteProgress& operator=(const ByteProgress&) = delete;
+
+  /// `name`: what is on its way; `done`: bytes of all, which are `total`.
+  void update(const std::string& name, uint64_t done, uint64_t total);
+  /// Takes the bar away, for a message or at the end.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool shown_;
+  bool drawn_ = false;
+  uint64_t total_ = 0, begin_bytes_ = 0;
+  Clock::time_point begin_, last_;
+};
+
 /// Sets the function that report() calls if results were nan or infinite, to name the weights that
 /// are. To scan all weights before each run would cost more than opening the model.
 void explain_non_finite(std::function<void()> explain);

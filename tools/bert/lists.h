@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace bert::driver {
+
+/// A row for each program: its name, a tab, its summary.
+std::string list();
+/// What --help prints: the options, and the list in columns.
+std::string usage();
+
+}  // namespace bert::driver
