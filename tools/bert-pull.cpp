@@ -29,10 +29,11 @@ int main(int argc, char** argv) {
   tools::Command app{"Download models of the Hugging Face hub into its cache."};
   app.footer("embed -m \"$(bert-pull sentence-transformers/all-MiniLM-L6-v2)\" reviews.txt");
   Options options;
-  app.add({"--dry-run", "write size, state and path of each file, and download none"},
-          options.dry_run);
+  auto dry_run = app.add(
+      {"--dry-run", "write size, state and path of each file, and download none"}, options.dry_run);
   app.add({"--verify", "also check the hashes of files that are in the cache already"},
-          options.verify);
+          options.verify)
+      ->excludes(dry_run);
   app.add({"-q,--quiet", "write only errors to stderr"}, [] { tools::set_quiet(true); });
   app.add({"NAME", "models, as NAME[@REVISION]", tools::text("NAME[@REVISION] ...")}, options.names)
       ->required();

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from fake_hub import FakeHub
 
@@ -140,6 +141,20 @@ def check_filled():
     expect("whole", ask(cache, "snapshot_download(name, local_files_only=True)"), snapshot(cache))
 
 
+def check_together():
+    """Both at once: the locks of one hold the other."""
+    cache = new_cache()
+    hub.log.clear()
+    hub.faults = [lambda request: request.has("cdn") and (time.sleep(0.3), False)[1]]
+    ours = subprocess.Popen([BIN + "/bert-pull", "-q", NAME], env=environment(cache), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    theirs = ask(cache, "snapshot_download(name, allow_patterns=['*.json', '*.txt', '*.safetensors'])")
+    out, err = ours.communicate(timeout=60)
+    hub.faults = []
+    expect("both at once", (out.decode(), err, theirs), (snapshot(cache) + "\n", b"", snapshot(cache)))
+    expect("no warnings of both", ask(cache, "warnings(None)"), [])
+    expect("each large file once", len([p for _, how, p, _ in hub.log if how == "GET" and "/blob/" in p]), 2)
+
+
 def check_same():
     ours, theirs = new_cache(), new_cache()
     pull(ours, NAME)
@@ -180,6 +195,7 @@ if __name__ == "__main__":
     try:
         check_pulled()
         check_filled()
+        check_together()
         check_same()
         if SHIM:
             check_killed()

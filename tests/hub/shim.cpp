@@ -46,17 +46,22 @@ bool is_file(int fd) {
   return fd > 2 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+void write_count() {
+  const char* path = std::getenv("HUB_COUNT");
+  if (FILE* file = path ? std::fopen(path, "w") : nullptr) {
+    std::fprintf(file, "%ld\n", calls);
+    std::fclose(file);
+  }
+}
+
 }  // namespace
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
+__attribute__((destructor)) static void at_exit() { write_count(); }  // where exit() ends it
+
 EXPORT void _exit(int status) {
-  if (const char* path = std::getenv("HUB_COUNT")) {
-    if (FILE* file = std::fopen(path, "w")) {
-      std::fprintf(file, "%ld\n", calls);
-      std::fclose(file);
-    }
-  }
+  write_count();
   next<void (*)(int)>("_exit")(status);
   __builtin_unreachable();
 }
