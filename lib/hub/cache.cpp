@@ -24,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kMostTries = 10;  // of what other processes may do at the same time
 constexpr std::string_view kTag =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# This file is a cache directory tag created by bertutils.\n"
@@ -85,13 +86,17 @@ void ModelCache::prepare() const {
   make_directories(locks_);
   // huggingface_hub warns of a model's folder without snapshots/, so it appears with that.
   std::error_code error;
-  if (!fs::exists(folder_, error)) {
-    const std::string unfinished = locks_ + "/folder.incomplete";
-    make_directories(unfinished + "/snapshots");
+  const std::string unfinished = locks_ + "/folder.incomplete";
+  for (int tries = 1; tries <= kMostTries && !fs::exists(folder_, error); ++tries) {
+    try {
+      make_directories(unfinished + "/snapshots");
+    } catch (const Error&) {  // another process may have renamed it meanwhile
+      if (tries == kMostTries) throw;
+    }
     ::rename(unfinished.c_str(), folder_.c_str());
   }
   for (const char* part : {"/snapshots", "/blobs", "/refs"}) make_directories(folder_ + part);
-  fs::remove_all(locks_ + "/folder.incomplete", error);
+  fs::remove_all(unfinished, error);
   const std::string tag = cache_ + "/CACHEDIR.TAG";
   if (fs::exists(tag, error)) return;
   try {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <random>
 #include <vector>
@@ -21,12 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBlock = 1 << 20;  // bytes of one write, and the most that a killed process loses
+constexpr auto kFresh = std::chrono::seconds(10);
 constexpr std::string_view kEnd = "incomplete";
 constexpr std::string_view kNoEtag = "-";
 
 struct Leftover {
   std::string path, etag;
   uint64_t size;
+  bool fresh;  ///< where locks do nothing, another process may still write to it
 };
 
 /// Those of this program; huggingface_hub's have no ETag in their names.
@@ -39,7 +42,10 @@ std::vector<Leftover> leftovers(const std::string& blobs, const std::string& has
     if (parts.size() != 4 || parts[0] != hash || parts[3] != kEnd) continue;
     if (!entry.is_regular_file(error) || error) continue;
     const uint64_t size = entry.file_size(error);
-    if (!error) found.push_back({entry.path(), std::string(parts[1]), size});
+    if (error) continue;
+    const auto written = entry.last_write_time(error);
+    const bool fresh = !error && written > fs::file_time_type::clock::now() - kFresh;
+    found.push_back({entry.path(), std::string(parts[1]), size, fresh});
   }
   return found;
 }
@@ -98,9 +104,14 @@ std::string Partial::etag() const { return etag_ == kNoEtag ? "" : "\"" + etag_ 
 /// Copies while it hashes, so that whoever may still write to the old file changes nothing here.
 void Partial::take_over() {
   std::vector<Leftover> all = leftovers(blobs_, file_.hash);
+  // To remove what another process writes makes it begin again; without room, there is no choice.
+  const bool room = free_bytes(blobs_) > file_.size;
+  const auto remove = [&](const Leftover& old) {
+    if (!room || !old.fresh) ::unlink(old.path.c_str());
+  };
   std::erase_if(all, [&](const Leftover& old) {
     const bool useless = old.size == 0 || old.size > file_.size;
-    if (useless) ::unlink(old.path.c_str());
+    if (useless) remove(old);
     return useless;
   });
   const auto longest = std::max_element(
@@ -115,7 +126,7 @@ void Partial::take_over() {
     }
     if (old >= 0) ::close(old);
   }
-  for (const Leftover& old : all) ::unlink(old.path.c_str());
+  for (const Leftover& old : all) remove(old);
 }
 
 void Partial::create(const std::string& etag) {
@@ -169,9 +180,16 @@ bool Partial::commit(const std::string& path) {
   const int fd = fd_;
   fd_ = -1;
   if (::close(fd) != 0) fail("cannot write", errno);
-  if (::rename(path_.c_str(), path.c_str()) == 0) return true;
-  if (errno != ENOENT) fail("cannot create a file", errno);
-  return false;
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    if (errno != ENOENT) fail("cannot create a file", errno);
+    return false;
+  }
+  remove_all(blobs_, file_.hash);  // whoever still writes to one of these finds the whole file
+  return true;
+}
+
+void Partial::remove_all(const std::string& blobs, const std::string& hash) {
+  for (const Leftover& old : leftovers(blobs, hash)) ::unlink(old.path.c_str());
 }
 
 uint64_t Partial::bytes_of(const std::string& blobs, const std::string& hash) {

@@ -12,7 +12,8 @@ namespace bert {
 
 /// The beginning of a file that is on its way, in the folder of the blobs under the name
 /// HASH.ETAG.RANDOM.incomplete. The file is of this process alone, so that two that write at once,
-/// where locks do nothing, cannot mix their bytes. An earlier pull's file is copied, then removed.
+/// where locks do nothing, cannot mix their bytes. An earlier pull's file is copied; it is removed
+/// at once, or with the whole file in place if another process may still write to it.
 ///
 /// It stays if the process ends, and the next pull goes on from there.
 class Partial {
@@ -37,6 +38,8 @@ class Partial {
   /// the file.
   bool commit(const std::string& path);
 
+  /// Removes what pulls of the blob HASH left, and what others have begun.
+  static void remove_all(const std::string& blobs, const std::string& hash);
   /// The bytes of the files that pulls of the blob HASH left.
   static uint64_t bytes_of(const std::string& blobs, const std::string& hash);
 

@@ -213,12 +213,14 @@ void Puller::fetch(Job& job, const RemoteFile& file) {
       receive(job, file, partial);
       const std::string hash = partial.finish();
       if (hash != file.hash && tries == 1) {
-        partial.restart();
+        Partial::remove_all(job.cache.blobs(), file.hash);  // the bytes may come from there
         continue;
       }
       check_hash(hash, job.where(file), file);
     } catch (const Error& error) {
-      if (error.kind() == Error::Kind::protocol) partial.restart();
+      if (error.kind() == Error::Kind::protocol) {
+        Partial::remove_all(job.cache.blobs(), file.hash);
+      }
       throw;
     }
     if (partial.commit(path)) sync_directory(job.cache.blobs());
