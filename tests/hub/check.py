@@ -711,7 +711,8 @@ def disks():
     refused("a file in the place of the cache", cache.pull(NAME, HF_HUB_CACHE=SHIM), 73, "cannot create directory")
     os.makedirs(cache.snapshot() + "/config.json/x")
     refused("a directory in the place of a file", cache.pull(NAME), 73, "config.json: cannot create")
-    if shutil.which("unshare") and os.getuid() == 0:  # a disk that is too small, and one that becomes full
+    # A disk that is too small, and one that becomes full; in a chroot, unshare can fail.
+    if shutil.which("unshare") and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0:
         script = 'mount -t tmpfs -o size=3m tmpfs "$1" 2>/dev/null || exit 99; shift; "$@"'
         small = Cache()
         done = subprocess.run(["unshare", "-m", "bash", "-c", script, "-", small.path, BIN + "/bert-pull", BIG],
