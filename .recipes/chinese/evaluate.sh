@@ -9,6 +9,7 @@ shift 3
 parts=" ${*:-text reviews names parts questions vectors sentences} "
 export LC_ALL=C
 limit=${LIMIT:-1000000}
+here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 unpack() { xz -dc "$data/$1"; }
 row() { printf '%s\t%s\n' "$1" "$2"; }
@@ -97,16 +98,19 @@ if wants vectors; then
   row "CMRC dev, question to paragraph, P@1 of $n" "$(found $n -m "$model") (teacher, cls: $(found $n -m "$work/bge"), mean: $(found $n -m "$work/bge" --pool mean))"
 fi
 
-# Sentences of everyday, with the answers as they come.
+# Everyday sentences: 60 for each tool, with the answers that fit and those that come. everyday/answers.tsv has these rows.
 if wants sentences; then
-  printf '%s\n' 你做的不错 '唉，又又又emo了' 这家店的菜太难吃了，再也不来了 房间很干净，服务也热情 快递三天才到，包装都破了 还行吧，没有想象中那么好 今天心情特别好 \
-    这本书让我一口气读到天亮 手机用了两天就死机了 谢谢你，帮了大忙 气死我了 味道一般，价格偏贵 |
-    classify -m "$model" --head sentiment | sed 's/^/sentiment\t/'
-  printf '%s\n' 燕子去了，有再[MASK]的时候 杨柳[MASK]了，有再青的时候 桃花谢了，有再[MASK]的时候 今天天气真[MASK]。 我想喝一杯[MASK]。 中国的首都是[MASK]京。 他高兴得[MASK]了起来。 \
-    请把门[MASK]上。 '燕子去了，有再[MASK]的时候；杨柳[MASK]了，有再青的时候；桃花[MASK]了，有再开的时候。但是，聪明的，你告诉[MASK]，我们的日子为[MASK]么一去不复[MASK]呢？' |
-    mlm-fill -m "$model" | sed 's/^/masks\t/'
-  printf '%s\n' 我爱你 小明昨天在北京大学见到了王教授 阿里巴巴的总部在杭州 | ner -m "$model" --head ner | sed 's/^/names\t/'
+  cd "$here/everyday"
+  mlm-fill -m "$model" -k 1 <(cut -f 1 masks.tsv) | cut -f 5 | paste masks.tsv - |
+    awk -F '\t' -v OFS='\t' '{ print "masks", index(" " $2 " ", " " $3 " ") ? "right" : index($1, $3) ? "copied" : "wrong", $0 }' >"$tmp/everyday"
+  cut -f 1 sentiment.tsv | classify -m "$model" --head sentiment -o | paste sentiment.tsv - |
+    awk -F '\t' -v OFS='\t' '{ print "sentiment", $2 == "neutral" ? $4 < 0.8 ? "unsure" : "sure" : $2 == $3 ? "right" : "wrong", $0 }' >>"$tmp/everyday"
+  cut -f 1 names.tsv | ner -m "$model" --head ner | awk -F '\t' -v OFS='\t' 'FNR == NR { found[$1] = found[$1] (found[$1] == "" ? "" : " ") $6 "=" $4; next }
+    { print "names", found[FNR] == $2 ? "right" : "wrong", $0, found[FNR] }' - names.tsv >>"$tmp/everyday"
+  qa -m "$model" -o questions.tsv | cut -f 1,2 | paste questions.tsv - | perl -MJSON::PP -F'\t' -ane 'chomp @F; my %true = map { lc, 1 } @{decode_json($F[2])}; $true{""} = 1 unless %true;
+    print join("\t", "questions", $true{lc $F[3]} ? "right" : "wrong", @F), "\n"' >>"$tmp/everyday"
   printf '我 爱 你\n他 在 学校 学习 汉语 。\n' | ner -m "$model" --head pos --words --conll -o | sed 's/^/parts\t/'
-  printf '谁与赛罕塔拉结下了不解之缘？\t老舍先生1961年来到包头，与赛罕塔拉结下了不解之缘，写下了许多诗句。\n鲁迅的原名是什么？\t鲁迅，原名周樟寿，后改名周树人，浙江绍兴人，是中国现代文学的奠基人。\n会议几点开始？\t明天的会议改在三楼，下午两点半开始，请大家不要迟到。\n' |
-    qa -m "$model" --chars | cut -f 1-5 | sed 's/^/questions\t/'
+  mlm-fill -m "$model" <<<'燕子去了，有再[MASK]的时候；杨柳[MASK]了，有再青的时候；桃花[MASK]了，有再开的时候。但是，聪明的，你告诉[MASK]，我们的日子为[MASK]么一去不复[MASK]呢？' | sed 's/^/masks\t/'
+  awk -F '\t' '{ n[$1 " " $2]++ } END { for (k in n) print "everyday, " k "\t" n[k] }' "$tmp/everyday" | sort
+  cat "$tmp/everyday"
 fi

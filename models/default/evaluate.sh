@@ -57,12 +57,15 @@ questions() { xz -dcf "$1" | jq -r '.data[].paragraphs[] | .context as $c | .qas
 f1() { awk '$1 == "f1" { print $2 }' "$tmp/report"; }
 if wants questions; then
   for set in squad/dev-v1.1 xquad/xquad.en; do
-    questions "$data/$set.json.xz" | qa -m "$model" --gold 3 2>"$tmp/report" >/dev/null
+    questions "$data/$set.json.xz" >"$tmp/qc"
+    qa -m "$model" --gold 3 --null-margin 1000 "$tmp/qc" 2>"$tmp/report" >/dev/null
+    row "$set, F1, always an answer" "$(f1)"
+    qa -m "$model" --gold 3 "$tmp/qc" 2>"$tmp/report" >/dev/null
     row "$set, F1" "$(f1)"
   done
   for set in squad/dev-v2.0 subjqa/dev policyqa/dev; do
     questions "$data/$set.json.xz" >"$tmp/qc"
-    for margin in -2 0 2; do
+    for margin in 0 2; do
       qa -m "$model" --gold 3 --null-margin $margin "$tmp/qc" 2>"$tmp/report" >"$tmp/rows"
       row "$set, F1, null margin $margin" "$(f1) (always empty: $(awk -F '\t' '$3 == "[]" { e++ } END { printf "%.1f", 100 * e / NR }' "$tmp/qc"); refused, of those without an answer: $(awk -F '\t' '$NF == "[]" { n++; r += $1 == "" } END { printf "%d of %d", r, n }' "$tmp/rows"))"
     done
@@ -87,14 +90,18 @@ if wants vectors; then
   n=$((limit < 400 ? limit : 400))
   row "SQuAD dev, question to paragraph, P@1 of $n" "$(found $n)"
 fi
-# Everyday sentences, with the answers as they come. everyday.tsv: text with one [MASK], the words that fit.
+# Everyday sentences: 60 for each tool, with the answers that fit and those that come. everyday/answers.tsv has these rows.
 if wants sentences; then
-  mlm-fill -m "$model" -k 1 <(cut -f 1 "$here/everyday.tsv") | cut -f 5 | paste "$here/everyday.tsv" - >"$tmp/filled"
-  row 'everyday sentences, first guess fits / copies a word of the sentence' "$(awk -F '\t' '{ n++; w = tolower($3); f += index(" " $2 " ", " " w " ") > 0; s = " " tolower($1) " "; gsub(/[^a-z]+/, " ", s); c += w ~ /^[a-z]+$/ && index(s, " " w " ") > 0 } END { print f " / " c " of " n }' "$tmp/filled")"
-  sed 's/^/masks\t/' "$tmp/filled"
-  printf '%s\n' 'The room was spotless.' 'The room was dirty.' 'It arrived on Tuesday.' 'Battery died after two weeks.' 'Would stay here again!' 'Not bad at all.' 'I expected more for the price.' \
-    'The staff went out of their way to help.' 'Never again.' 'The meeting is at three.' | classify -m "$model" --head sentiment --all | sed 's/^/sentiment\t/'
-  printf '%s\n' 'just landed in Tokyo with @anna, Sony event tomorrow!!' 'Marie Curie was born in Warsaw and worked in Paris.' 'my iphone died again, thanks Apple' | ner -m "$model" --head ner | sed 's/^/names\t/'
-  printf 'When does the library open?\tThe library is closed on Mondays. On other days it opens at nine.\nWho wrote the letter?\tThe library is closed on Mondays. On other days it opens at nine.\nHow much does the ticket cost?\tA ticket costs four euros; children pay half.\nWho is the president of France?\tA ticket costs four euros; children pay half.\n' |
-    qa -m "$model" --null-margin 0 | cut -f 1-5 | sed 's/^/questions\t/'
+  cd "$here/everyday"
+  mlm-fill -m "$model" -k 1 <(cut -f 1 masks.tsv) | cut -f 5 | paste masks.tsv - |
+    awk -F '\t' -v OFS='\t' '{ w = tolower($3); fits = index(" " $2 " ", " " w " ") > 0; s = " " tolower($1) " "; gsub(/[^a-z]+/, " ", s)
+      print "masks", fits ? "right" : w ~ /^[a-z]+$/ && index(s, " " w " ") ? "copied" : "wrong", $0 }' >"$tmp/everyday"
+  cut -f 1 sentiment.tsv | classify -m "$model" --head sentiment -o | paste sentiment.tsv - |
+    awk -F '\t' -v OFS='\t' '{ print "sentiment", $2 == "neutral" ? $4 < 0.8 ? "unsure" : "sure" : $2 == $3 ? "right" : "wrong", $0 }' >>"$tmp/everyday"
+  cut -f 1 names.tsv | ner -m "$model" --head ner | awk -F '\t' -v OFS='\t' 'FNR == NR { found[$1] = found[$1] (found[$1] == "" ? "" : " ") $6 "=" $4; next }
+    { print "names", found[FNR] == $2 ? "right" : "wrong", $0, found[FNR] }' - names.tsv >>"$tmp/everyday"
+  qa -m "$model" -o questions.tsv | cut -f 1,2 | paste questions.tsv - | perl -MJSON::PP -F'\t' -ane 'chomp @F; my %true = map { lc, 1 } @{decode_json($F[2])}; $true{""} = 1 unless %true;
+    print join("\t", "questions", $true{lc $F[3]} ? "right" : "wrong", @F), "\n"' >>"$tmp/everyday"
+  awk -F '\t' '{ n[$1 " " $2]++ } END { for (k in n) print "everyday, " k "\t" n[k] }' "$tmp/everyday" | sort
+  cat "$tmp/everyday"
 fi
