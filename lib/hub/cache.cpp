@@ -122,7 +122,7 @@ void ModelCache::publish(const std::string& path, const std::string& text,
     ::close(fd);
     if (!written) fail(unfinished, number);
     if (::rename(unfinished.c_str(), path.c_str()) == 0) break;
-    if (errno != ENOENT || tries == 10) fail(path, errno);  // ENOENT: another process was faster
+    if (errno != ENOENT || tries == kMostTries) fail(path, errno);  // ENOENT: another process was faster
   }
   sync_directory(parent);
 }
@@ -179,7 +179,7 @@ void ModelCache::link(const std::string& commit, const std::vector<RemoteFile>& 
       if (there || ::rename(unfinished.c_str(), whole.c_str()) == 0) break;
       if (errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST) fail(whole, errno);
     }
-    if (tries == 10) fail(whole, errno);
+    if (tries == kMostTries) fail(whole, errno);
   }
   std::error_code ignored;
   fs::remove_all(unfinished, ignored);
