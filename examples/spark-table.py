@@ -1,182 +1,102 @@
 #!/usr/bin/env python3
 """Adds what a tool says about a text column to a table, on a Spark cluster. All other columns stay, row for row.
 
-    spark-submit [SPARK OPTIONS] spark-table.py [--column NAMES] [--schema COLUMNS] [--tasks N] INPUT OUTPUT \\
+    spark-submit [SPARK OPTIONS] spark-table.py [--column NAMES] [--tasks N] --schema COLUMNS INPUT OUTPUT \\
         -- TOOL [TOOL OPTIONS]
 
-INPUT and OUTPUT are Parquet, or CSV with a header if their names end in .csv. OUTPUT is a directory; it appears when
-all rows are in it. A row without a text (NULL) gets NULL.
+INPUT is a table in Parquet. OUTPUT is a new directory. It has a file _SUCCESS when all rows are in it.
 
-    --column text          the column with the text; of a tool that reads pairs, two columns: query,answer
-    --schema 'label string, p double'
-                           names and types of the new columns; the default is the tool's own names, as strings.
-                           Numbers of a vector go into one column: 'vector array<float>', also the default for them
-    --tasks N              cut the table into N tasks; the rows then leave in another order
+    --schema COLUMNS  names and types of the new columns, one for each field of the tool's row: 'label string, p double'.
+                      Of a vector, one column: 'vector array<float>'
+    --column NAMES    the column with the text (default: text); of a tool that reads pairs two columns, query,answer
+    --tasks N         cut the table into N tasks; the rows then leave in another order
 
     spark-submit spark-table.py --schema 'label string, p double' reviews.parquet labels.parquet -- classify -m MODEL
 
-Texts may have tabs and line ends, since records end with NUL. With --json the new column is the object.
+Records end with NUL, so a text may have tabs and line ends. A row without a text (NULL) gets NULL.
 """
 
 import argparse
-import re
 import subprocess
 import sys
-import threading
-from itertools import islice
 
 import pyarrow
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, StringType, StructType
 
 BOM = b"\xef\xbb\xbf"
-NUMBER = re.compile(rb'\{"record":\d+,?')  # of the row in its task, which says nothing
-CSV = {"header": True, "multiLine": True, "escape": '"', "ignoreLeadingWhiteSpace": False,
-       "ignoreTrailingWhiteSpace": False}
 
 
-def ask(command, fields):
-    """How the tool writes rows, as it tells memo(1), see lib/memo/protocol.h; and the names of its columns."""
-    def answer(options, text=b""):
-        run = subprocess.run(command + options, input=text, capture_output=True)
-        if run.returncode != 0:
-            raise ValueError(run.stderr.decode(errors="replace").strip())
-        return run.stdout
-
+def refusal(command):
+    """Why the tool does not give one row for each text, or None. The tool says how it writes, as it does to memo(1)."""
     try:
-        greeting = answer(["--memo"])
-        if not greeting.startswith(b"memo 1 "):
-            raise ValueError(f"{command[0]}: is no tool that writes rows of each record")
-        _, number, header, _, begin, _ = map(int, greeting.split(b"\n")[0].split()[2:])
-        if header or begin or number == 1:
-            raise ValueError(f"{command[0]}: found options that give numbers, headers or several rows, wants a row a text")
-        names = answer(["--header", "-f", ",".join(fields)], "\t".join(fields).encode() + b"\0")
-        return {"json": number == 2, "names": names.rstrip(b"\0").decode().split("\t")}
-    except (OSError, ValueError) as error:
-        return {"refusal": str(error)}
-
-
-def new_columns(tool, schema):
-    if schema:
-        return StructType.fromDDL(schema)
-    if tool["json"]:
-        return StructType([StructField("json", StringType())])
-    if tool["names"][0] == "v1":
-        return StructType.fromDDL("vector array<float>")
-    return StructType([StructField(name, StringType()) for name in tool["names"]])
+        run = subprocess.run(command + ["--memo"], stdin=subprocess.DEVNULL, capture_output=True)
+    except OSError as error:
+        return f"{command[0]}: {error.strerror}"
+    if run.returncode != 0:
+        return run.stderr.decode(errors="replace").strip()
+    if not run.stdout.startswith(b"memo 1 0 0 0 0 0 "):
+        return f"{command[0]}: found options that give numbers, headers or several rows, wants a row for each text"
+    return None
 
 
 def records_of(batch, places):
-    """The texts of a batch, None where there is none. A pair is separated by a tab, so its texts cannot have one."""
-    columns = [batch.column(place).cast(pyarrow.binary()).to_pylist() for place in places]
-    for texts in zip(*columns):
+    """The texts of a batch as bytes, None for NULL. The texts of a pair are fields, separated by a tab."""
+    for texts in zip(*(batch.column(place).cast(pyarrow.binary()).to_pylist() for place in places)):
         if None in texts:
             yield None
             continue
-        if any(b"\0" in text for text in texts):
-            raise ValueError("found NUL in a text, wants texts without it: it ends a record")
-        yield texts[0] if len(texts) == 1 else b"\t".join(text.replace(b"\t", b" ") for text in texts)
+        if any(b"\0" in text or (len(texts) > 1 and b"\t" in text) for text in texts):
+            raise ValueError("found NUL, or a tab in a text of a pair: it would end the text")
+        yield b"\t".join(texts)
 
 
-def rows_of(stream):
-    rest = b""
-    while piece := stream.read1(1 << 20):
-        *rows, rest = (rest + piece).split(b"\0")
-        yield from rows
+def run_tool(command, texts):
+    if not texts:
+        return []
+    mark = BOM if texts[0].startswith(BOM) else b""  # a tool drops one where its input begins
+    run = subprocess.run(command, input=mark + b"\0".join(texts) + b"\0", stdout=subprocess.PIPE, check=True)
+    rows = run.stdout.split(b"\0")[:-1]
+    if len(rows) != len(texts):
+        raise RuntimeError(f"{command[0]}: found {len(rows)} rows of {len(texts)} texts")
+    return rows
 
 
 def column(cells, kind):
-    """Cells as a column of one type. An empty cell is NULL, but in strings."""
+    """A column of a type that Spark names. An empty cell is NULL, but for strings."""
     if isinstance(kind, ArrayType):
-        numbers = [cell.split(b"\t") if cell else cell for cell in cells]
-        flat = column([number for row in numbers for number in row or ()], kind.elementType)
-        ends, lengths = [0], [len(row or ()) for row in numbers]
-        for length in lengths:
-            ends.append(ends[-1] + length)
-        ends = [None if row is None else end for row, end in zip(numbers, ends)] + ends[-1:]
-        return pyarrow.ListArray.from_arrays(pyarrow.array(ends, pyarrow.int32()), flat)
-    texts = pyarrow.array([cell if cell or isinstance(kind, StringType) else None for cell in cells], pyarrow.binary())
-    return texts.cast(pyarrow.string(), safe=False).cast(to_arrow_type(kind), safe=False)
+        lists = [column(cell.split(b"\t"), kind.elementType).to_pylist() if cell else None for cell in cells]
+        return pyarrow.array(lists, to_arrow_type(kind))
+    if not isinstance(kind, StringType):
+        cells = [cell or None for cell in cells]
+    texts = pyarrow.array(cells, pyarrow.binary()).cast(pyarrow.string(), safe=False)  # may be bad UTF-8
+    return texts.cast(to_arrow_type(kind))
 
 
-def columns_of(rows, json, types):
-    """Rows of the tool, None where there was no text, as columns."""
-    if json:
-        rows = [row and NUMBER.sub(b"{", row, 1) for row in rows]
+def columns_of(rows, types):
+    """The fields of rows as columns; None is the row of a NULL."""
     if len(types) == 1:
         return [column(rows, types[0])]
-    cells = [row.split(b"\t") if row is not None else [None] * len(types) for row in rows]
-    for row in cells:
+    fields = [[None] * len(types) if row is None else row.split(b"\t") for row in rows]
+    for row in fields:
         if len(row) != len(types):
             raise RuntimeError(f"found a row of {len(row)} fields, wants {len(types)}: {row}")
-    return [column(list(column_cells), kind) for column_cells, kind in zip(zip(*cells), types)]
+    return [column([row[i] for row in fields], kind) for i, kind in enumerate(types)]
 
 
-def feed(stream, records):
-    try:
-        for record in records:
-            stream.write(record + b"\0")
-        stream.flush()
-    except OSError:
-        pass  # the tool has died: its status says why
-
-
-def run_task(command, json, places, types, batches):
-    """Yields the batches of one partition with the new columns. Fails unless the tool gave a row for each text."""
-    tool = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    rows, begun = rows_of(tool.stdout), False
-    try:
-        for batch in batches:
-            records = list(records_of(batch, places))
-            texts = [record for record in records if record is not None]
-            if texts and not begun and texts[0].startswith(BOM):
-                texts[0] = BOM + texts[0]  # a tool drops one where its input begins
-            begun = begun or bool(texts)
-            feeder = threading.Thread(target=feed, args=(tool.stdin, texts), daemon=True)
-            feeder.start()
-            answers = list(islice(rows, len(texts)))
-            feeder.join()
-            if len(answers) < len(texts):
-                raise RuntimeError(f"{command[0]}: found {len(answers)} rows of {len(texts)} texts; status {tool.wait()}")
-            answers = iter(answers)
-            added = [record if record is None else next(answers) for record in records]
-            arrays = batch.columns + columns_of(added, json, types)
-            yield pyarrow.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
-        tool.stdin.close()
-        if next(rows, None) is not None or tool.wait() != 0:
-            raise RuntimeError(f"{command[0]}: found more rows than texts, or status {tool.poll()}, wants 0")
-    finally:
-        tool.kill()
-
-
-def read(spark, path):
-    return spark.read.options(**CSV).csv(path) if path.endswith(".csv") else spark.read.parquet(path)
-
-
-def write(table, path, like):
-    writer = table.write.mode("overwrite")
-    writer.options(**CSV).csv(path) if like.endswith(".csv") else writer.parquet(path)
-
-
-def plan(table, fields, tool, schema):
-    """The places of the text columns, and the new columns. Throws ValueError."""
-    if "refusal" in tool:
-        raise ValueError(tool["refusal"])
-    for field in fields:
-        if field not in table.columns or not isinstance(table.schema[field].dataType, (StringType, BinaryType)):
-            raise ValueError(f"--column: found no column of strings '{field}', wants one of {', '.join(table.columns)}")
-    added = new_columns(tool, schema)
-    for name in added.names:
-        if name.lower() in [old.lower() for old in table.columns]:
-            raise ValueError(f"the table has a column '{name}' already: name the new columns with --schema")
-    return [table.columns.index(field) for field in fields], added
+def add_columns(command, places, types, batches):
+    for batch in batches:
+        records = list(records_of(batch, places))
+        rows = iter(run_tool(command, [record for record in records if record is not None]))
+        arrays = batch.columns + columns_of([None if record is None else next(rows) for record in records], types)
+        yield pyarrow.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--column", default="text")
-    parser.add_argument("--schema")
+    parser.add_argument("--schema", required=True)
     parser.add_argument("--tasks", type=int)
     parser.add_argument("paths", nargs=2)
     here = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
@@ -184,28 +104,20 @@ def main():
     if not command:
         parser.error("wants a tool behind '--'")
     source, output = options.paths
-    spark = SparkSession.builder.appName(f"spark-table.py {command[0]}").getOrCreate()
+    spark = SparkSession.builder.appName(command[0]).getOrCreate()
     context = spark.sparkContext
-    path, unfinished = (context._jvm.org.apache.hadoop.fs.Path(output + end) for end in ("", ".tmp"))
-    files = path.getFileSystem(context._jsc.hadoopConfiguration())
-    if files.exists(path):
-        sys.exit(f"spark-table.py: {output}: exists, wants a new directory")
-    fields = options.column.split(",")
     command += ["-0", "-o", "-j", context.getConf().get("spark.task.cpus", "1")]
-    tool = context.parallelize([command], 1).map(lambda words: ask(words, fields)).first()  # as an executor has it
-    table = read(spark, source)
-    try:
-        places, added = plan(table, fields, tool, options.schema)
-    except ValueError as error:
-        sys.exit(f"spark-table.py: {error}")
+    reason = context.parallelize([command], 1).map(refusal).first()  # an executor has what --archives brings
+    if reason:
+        sys.exit(f"spark-table.py: {reason}")
+    table = spark.read.parquet(source)
     if options.tasks:
         table = table.repartition(options.tasks)
-    json, types = tool["json"], [field.dataType for field in added]
-    wider = table.mapInArrow(lambda batches: run_task(command, json, places, types, batches),
-                             StructType(table.schema.fields + added.fields))
-    write(wider, unfinished.toString(), output)
-    if not files.rename(unfinished, path):
-        sys.exit(f"spark-table.py: {output}: cannot be renamed from {output}.tmp")
+    added = StructType.fromDDL(options.schema)
+    types = [field.dataType for field in added]
+    places = [table.columns.index(name) for name in options.column.split(",")]
+    wider = StructType(table.schema.fields + added.fields)
+    table.mapInArrow(lambda batches: add_columns(command, places, types, batches), wider).write.parquet(output)
 
 
 if __name__ == "__main__":
