@@ -4,7 +4,7 @@
 # After a failure the same command computes only the parts that are missing. Remove OUTPUT.parts if FILE or the tool has
 # changed. All hosts have TOOL and see the files. $SBATCH_* variables, such as SBATCH_PARTITION, choose where it runs.
 #   slurm.sh 100 reviews.txt labels.tsv classify -m MODEL -o
-# test needs: sbatch
+# test elsewhere: tests/engines/check.sh
 # usage: slurm.sh PARTS FILE OUTPUT TOOL [TOOL OPTIONS]
 set -euo pipefail
 [ $# -ge 4 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
