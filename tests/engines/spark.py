@@ -10,10 +10,11 @@ import unittest
 from pathlib import Path
 
 try:
-    import pandas  # wanted by mapInArrow
     import pyarrow
     import pyarrow.parquet
     from pyspark.sql import SparkSession
+    from pyspark.sql.pandas.utils import require_minimum_pandas_version  # as mapInArrow does
+    require_minimum_pandas_version()
 except ImportError as error:
     print(error)
     sys.exit(77)
@@ -46,8 +47,9 @@ def run(script, *arguments, deaths):
 class Spark(unittest.TestCase):
     def start(self, master):
         builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
-        builder.config("spark.executor.extraJavaOptions", QUICK).config("spark.sql.files.maxPartitionBytes", "100k")
-        session = builder.config("spark.driver.extraJavaOptions", QUICK).getOrCreate()
+        builder.config("spark.ui.showConsoleProgress", "false").config("spark.sql.files.maxPartitionBytes", "200k")
+        builder.config("spark.driver.extraJavaOptions", QUICK).config("spark.executor.extraJavaOptions", QUICK)
+        session = builder.getOrCreate()
         session.sparkContext.setLogLevel("OFF")
         self.addCleanup(session.stop)
 
