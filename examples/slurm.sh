@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs a tool over a large file as an array job of Slurm: the bytes of one run. FILE is cut into PARTS parts at ends of
-# lines. Each task computes one part; a last job joins them to OUTPUT, if all are there and OUTPUT has a row for each line.
+# Runs a tool that writes a row for each line over a large file as an array job of Slurm: the bytes of one run (without -n
+# and --json, since each part counts from 1). FILE is cut into PARTS parts at ends of lines. Each task computes one part;
+# a last job joins them to OUTPUT, if all are there and OUTPUT has a row for each line.
 # After a failure the same command computes only the parts that are missing. Remove OUTPUT.parts if FILE or the tool has
 # changed. All hosts have TOOL and see the files. $SBATCH_* variables, such as SBATCH_PARTITION, choose where it runs.
 #   slurm.sh 100 reviews.txt labels.tsv classify -m MODEL -o
@@ -16,8 +17,9 @@ elif [ -n "${SLURM_ARRAY_TASK_ID-}" ]; then
   rows=$folder/$SLURM_ARRAY_TASK_ID
   mkdir -p "$folder"
   [ ! -f "$rows" ] || exit 0
-  split -n "l/$SLURM_ARRAY_TASK_ID/$parts" "$file" | "${@:4}" -j "${SLURM_CPUS_PER_TASK:-1}" >"$rows.$$"
-  mv "$rows.$$" "$rows" # a part is whole, or it is not there
+  begun=$(mktemp "$rows.XXXXXX")
+  split -n "l/$SLURM_ARRAY_TASK_ID/$parts" "$file" | "${@:4}" -j "${SLURM_CPUS_PER_TASK:-1}" >"$begun"
+  mv "$begun" "$rows" # a part is whole, or it is not there
 else
   (cd "$folder" && seq "$parts" | xargs cat) >"$output.tmp"
   lines=$(grep -c '' "$file" || true) rows=$(grep -c '' "$output.tmp" || true)
