@@ -13,7 +13,8 @@ INPUT is a table in Parquet. OUTPUT is a new directory. It has a file _SUCCESS w
 
     spark-submit spark-table.py --schema 'label string, p double' reviews.parquet labels.parquet -- classify -m MODEL
 
-Records end with NUL, so a text may have tabs and line ends. A row without a text (NULL) gets NULL.
+Records end with NUL, so a text may have tabs and line ends. A row without a text (NULL) gets NULL. The hosts have pyarrow
+and pandas, which mapInArrow wants.
 """
 
 import argparse

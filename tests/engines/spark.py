@@ -1,5 +1,6 @@
 """spark.py BIN_DIR: spark.py and spark-table.py of examples/ write what one run writes while tools and an executor are
-killed, and fail if a tool dies each time. It is skipped (77) where pyspark, pandas, pyarrow or a JRE is missing."""
+killed, and fail if a tool dies each time. It is skipped (77) where pyspark, pandas, pyarrow or a JRE is missing; any Python
+that has them runs it."""
 import os
 import runpy
 import shutil
