@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs a tool that writes a row for each line over a large file as an array job of Slurm: the bytes of one run (without -n
-# and --json, since each part counts from 1). FILE is cut into PARTS parts at ends of lines. Each task computes one part;
-# a last job joins them to OUTPUT, if all are there and OUTPUT has a row for each line.
+# Runs a tool over a large file as an array job of Slurm: the bytes of one run, if the tool writes a row for each line
+# without its number (no -n, no --json: each part counts from 1). FILE is cut into PARTS parts at ends of lines. Each
+# task computes one part; a last job joins them to OUTPUT, if all are there and OUTPUT has a row for each line.
 # After a failure the same command computes only the parts that are missing. Remove OUTPUT.parts if FILE or the tool has
 # changed. All hosts have TOOL and see the files. $SBATCH_* variables, such as SBATCH_PARTITION, choose where it runs.
 #   slurm.sh 100 reviews.txt labels.tsv classify -m MODEL -o

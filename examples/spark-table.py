@@ -6,12 +6,13 @@
 
 INPUT is a table in Parquet. OUTPUT is a new directory. It has a file _SUCCESS when all rows are in it.
 
-    --schema COLUMNS  names and types of the new columns, one for each field of the tool's row: 'label string, p double'.
-                      Of a vector, one column: 'vector array<float>'
+    --schema COLUMNS  names and types of the new columns, one for each field of the tool's row, as in the example below;
+                      of a vector, one column: 'vector array<float>'
     --column NAMES    the column with the text (default: text); of a tool that reads pairs two columns, query,answer
     --tasks N         cut the table into N tasks; the rows then leave in another order
 
-    spark-submit spark-table.py --schema 'label string, p double' reviews.parquet labels.parquet -- classify -m MODEL
+    spark-submit spark-table.py --schema 'label string, p double' reviews.parquet labels.parquet \\
+        -- classify -m MODEL
 
 Records end with NUL, so a text may have tabs and line ends. A row without a text (NULL) gets NULL. The hosts have pyarrow
 and pandas, which mapInArrow wants.

@@ -28,8 +28,8 @@ BOM = b"\xef\xbb\xbf"
 
 
 def refusal(command):
-    """Why the rows of a task would not be those of one run, or None. The tool says how it writes, as it does to memo(1):
-    one row of each line, without a number of the line in the task, and nothing before all rows."""
+    """Why the rows of a task would not be those of one run, or None. The tool says how it writes, as it does to
+    memo(1): one row for each line, without the number of the line in the task, and nothing before all rows."""
     try:
         run = subprocess.run(command + ["--memo"], stdin=subprocess.DEVNULL, capture_output=True)
     except OSError as error:

@@ -1,6 +1,6 @@
 #!/bin/bash
-# cost.sh BIN_DIR FILE [TOOL [TOOL OPTIONS]]: what a million lines like those of FILE cost, in each precision and with one
-# thread and all. Default: classify with the default model.
+# cost.sh BIN_DIR FILE [TOOL [TOOL OPTIONS]]: what a million lines like those of FILE cost, in each precision, with one
+# thread and with all. Default: classify with the default model.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(cost.sh .*\)/usage: \1/p' "$0" >&2; exit 64; }
 export PATH=$1:$PATH

@@ -1,6 +1,6 @@
 #!/bin/bash
-# check.sh BIN_DIR: parallel.sh and slurm.sh of examples/ write the bytes of one run while tools are killed, and fail if a
-# tool dies each time.
+# check.sh BIN_DIR: parallel.sh and slurm.sh of examples/ write the bytes of one run while tools are killed, and fail if
+# a tool dies each time.
 . "$(dirname "$0")/../stream/common.sh"
 export DEATHS=$work/deaths JOBS=$work/jobs BERT_MODEL=$models/tiny-classifier
 examples=$PWD/examples PATH=$PWD/tests/engines:$PATH

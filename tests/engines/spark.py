@@ -1,6 +1,5 @@
 """spark.py BIN_DIR: spark.py and spark-table.py of examples/ write what one run writes while tools and an executor are
-killed, and fail if a tool dies each time. It is skipped (77) where pyspark, pandas, pyarrow or a JRE is missing; any Python
-that has them runs it."""
+killed, and fail if a tool dies each time. It is skipped (77) where pyspark, pandas, pyarrow or a JRE is missing."""
 import os
 import runpy
 import shutil
@@ -72,11 +71,13 @@ class Spark(unittest.TestCase):
 
     def check_table(self, deaths):
         texts = lines(5000).split(b"\n")[:-1]
-        texts = [None if i % 37 == 0 else text + b"\nnext\tline" if i % 41 == 0 else text for i, text in enumerate(texts)]
-        before = {"id": list(range(5000)), "text": texts, "other": [{"list": [i, None]} if i % 3 else None for i in range(5000)]}
+        texts[::41] = [text + b"\nnext\tline" for text in texts[::41]]
+        texts[::37] = [None] * len(texts[::37])
+        other = [{"list": [i, None]} if i % 3 else None for i in range(5000)]
+        before = {"id": list(range(5000)), "text": texts, "other": other}
         pyarrow.parquet.write_table(pyarrow.table(before), WORK / "table", row_group_size=1000)
-        run("spark-table.py", "--schema", "label string, p double", WORK / "table", WORK / "added", "--", "dies", "classify",
-            "-q", deaths=deaths)
+        run("spark-table.py", "--schema", "label string, p double", WORK / "table", WORK / "added",
+            "--", "dies", "classify", "-q", deaths=deaths)
         self.assertEqual(os.listdir(DEATHS), [])
         rows = iter(classify(["-0", "-o"], b"".join(text + b"\0" for text in texts if text is not None)).split(b"\0"))
         said = [(None, None) if text is None else next(rows).decode().split("\t") for text in texts]
