@@ -4,11 +4,10 @@
 # same one, and a Python process must not have two. A static libgcc would also ask for glibc 2.35 (_dl_find_object).
 include_guard(GLOBAL)
 
-set(CMAKE_BUILD_RPATH_USE_ORIGIN ON) # so that no byte depends on the build folder
 set(CMAKE_INSTALL_RPATH "$ORIGIN") # libbert's; the tools have their own
-add_compile_options(-ffile-prefix-map=${CMAKE_BINARY_DIR}=build -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
-file(GLOB_RECURSE sources ${CMAKE_SOURCE_DIR}/lib/*.cpp)
-set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-include;${CMAKE_CURRENT_LIST_DIR}/old-libstdc++.h")
+# The sources that wait for a condition variable; all other objects are those of any build.
+set_source_files_properties(lib/memo/memo.cpp lib/pipeline/stream.cpp PROPERTIES
+                            COMPILE_OPTIONS "-include;${CMAKE_CURRENT_LIST_DIR}/old-libstdc++.h")
 
 # C libraries: static inside libbert.so, which hides their symbols.
 foreach(library utf8proc minizip sqlite3 z)
