@@ -1,7 +1,8 @@
 # BERT_PORTABLE: a library and programs that run in any folder of other Linux systems (glibc 2.34 or newer), for
 # packages such as the wheel. From the system they take only glibc, libstdc++ and libgcc, which manylinux names.
 # libstdc++ is not linked statically: exceptions and std::string pass from libbert to the tools, so both must have the
-# same one, and a Python process must not have two. A static libgcc would also ask for glibc 2.35 (_dl_find_object).
+# same one, and a Python process must not have two. `bert` has a shared one too: a static libgcc asks for glibc 2.35
+# (_dl_find_object), a static libstdc++ for 2.36 (arc4random).
 include_guard(GLOBAL)
 
 set(CMAKE_INSTALL_RPATH "$ORIGIN") # libbert's; the tools have their own
