@@ -1,14 +1,14 @@
 # BERT_PORTABLE: a library and programs that run in any folder of other Linux systems (glibc 2.34 or newer), for
 # packages such as the wheel. From the system they take only glibc, libstdc++ and libgcc, which manylinux names.
 # libstdc++ is not linked statically: exceptions and std::string pass from libbert to the tools, so both must have the
-# same one, and a Python process must not have two. A static libgcc would also ask for glibc 2.35 (_dl_find_object).
+# same one, and a Python process must not have two. `bert` has a shared one too: a static libgcc asks for glibc 2.35
+# (_dl_find_object), a static libstdc++ for 2.36 (arc4random).
 include_guard(GLOBAL)
 
-set(CMAKE_BUILD_RPATH_USE_ORIGIN ON) # so that no byte depends on the build folder
 set(CMAKE_INSTALL_RPATH "$ORIGIN") # libbert's; the tools have their own
-add_compile_options(-ffile-prefix-map=${CMAKE_BINARY_DIR}=build -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
-file(GLOB_RECURSE sources ${CMAKE_SOURCE_DIR}/lib/*.cpp)
-set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-include;${CMAKE_CURRENT_LIST_DIR}/old-libstdc++.h")
+# The sources that wait for a condition variable; all other objects are those of any build.
+set_source_files_properties(lib/memo/memo.cpp lib/pipeline/stream.cpp PROPERTIES
+                            COMPILE_OPTIONS "-include;${CMAKE_CURRENT_LIST_DIR}/old-libstdc++.h")
 
 # C libraries: static inside libbert.so, which hides their symbols.
 foreach(library utf8proc minizip sqlite3 z)

@@ -78,7 +78,8 @@ struct Learner::State {
         team(options.threads),
         sparse(network->sparse_table(layout)) {
     if (blas_state() == BlasState::missing) {
-      throw Error(Error::Kind::no_input, "", "training needs OpenBLAS, which cannot be loaded");
+      throw Error(Error::Kind::no_input, "",
+                  "training needs OpenBLAS, which cannot be loaded (package libopenblas0)");
     }
     if (options.bf16 && !Bf16Products::available()) {
       throw Error(Error::Kind::unsupported, "",

@@ -24,9 +24,14 @@ configured "$all" ${without}{fmt,CLI11,simdjson,ZLIB,CURL,OpenSSL,PkgConfig,doct
 configured 'zlib1g-dev' ${without}{ZLIB,doctest}=ON
 PKG_CONFIG_LIBDIR=$work PKG_CONFIG_PATH='' configured 'libopenblas-dev libutf8proc-dev libminizip-dev libsqlite3-dev'
 
-packages=$(sed -n '/apt-get install -y/,/&&$/p' README.md)
-for package in $all; do
-  grep -qw -- "$package" <<<"$packages" || { echo "FAIL README.md does not install $package"; failures=$((failures + 1)); }
-done
+named() { # FILE PACKAGES TEXT
+  local package
+  for package in $2; do
+    grep -qw -- "$package" <<<"$3" || { echo "FAIL $1 does not name $package"; failures=$((failures + 1)); }
+  done
+}
+named README.md "$all" "$(sed -n '/apt-get install -y/,/&&$/p' README.md)"
+control=.packaging/debian/control
+named $control "${all% doctest-dev}" "$(sed -n '/^Build-Depends:/,/^Standards/p' $control)"
 [ $failures -eq 0 ] && echo "packages: ok"
 [ $failures -eq 0 ]
