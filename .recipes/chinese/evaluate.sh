@@ -107,7 +107,7 @@ if wants sentences; then
     awk -F '\t' -v OFS='\t' '{ print "sentiment", $2 == "neutral" ? $4 < 0.8 ? "unsure" : "sure" : $2 == $3 ? "right" : "wrong", $0 }' >>"$tmp/everyday"
   cut -f 1 names.tsv | ner -m "$model" --head ner | awk -F '\t' -v OFS='\t' 'FNR == NR { found[$1] = found[$1] (found[$1] == "" ? "" : " ") $6 "=" $4; next }
     { print "names", found[FNR] == $2 ? "right" : "wrong", $0, found[FNR] }' - names.tsv >>"$tmp/everyday"
-  qa -m "$model" -o questions.tsv | cut -f 1,2 | paste questions.tsv - | perl -MJSON::PP -F'\t' -ane 'chomp @F; my %true = map { lc, 1 } @{decode_json($F[2])}; $true{""} = 1 unless %true;
+  qa -m "$model" -o questions.tsv | cut -f 1,2 | paste questions.tsv - | perl -MJSON::PP -MEncode -F'\t' -ane 'chomp @F; my %true = map { lc encode("UTF-8", $_), 1 } @{decode_json($F[2])}; $true{""} = 1 unless %true;
     print join("\t", "questions", $true{lc $F[3]} ? "right" : "wrong", @F), "\n"' >>"$tmp/everyday"
   printf '我 爱 你\n他 在 学校 学习 汉语 。\n' | ner -m "$model" --head pos --words --conll -o | sed 's/^/parts\t/'
   mlm-fill -m "$model" <<<'燕子去了，有再[MASK]的时候；杨柳[MASK]了，有再青的时候；桃花[MASK]了，有再开的时候。但是，聪明的，你告诉[MASK]，我们的日子为[MASK]么一去不复[MASK]呢？' | sed 's/^/masks\t/'

@@ -100,7 +100,7 @@ if wants sentences; then
     awk -F '\t' -v OFS='\t' '{ print "sentiment", $2 == "neutral" ? $4 < 0.8 ? "unsure" : "sure" : $2 == $3 ? "right" : "wrong", $0 }' >>"$tmp/everyday"
   cut -f 1 names.tsv | ner -m "$model" --head ner | awk -F '\t' -v OFS='\t' 'FNR == NR { found[$1] = found[$1] (found[$1] == "" ? "" : " ") $6 "=" $4; next }
     { print "names", found[FNR] == $2 ? "right" : "wrong", $0, found[FNR] }' - names.tsv >>"$tmp/everyday"
-  qa -m "$model" -o questions.tsv | cut -f 1,2 | paste questions.tsv - | perl -MJSON::PP -F'\t' -ane 'chomp @F; my %true = map { lc, 1 } @{decode_json($F[2])}; $true{""} = 1 unless %true;
+  qa -m "$model" -o questions.tsv | cut -f 1,2 | paste questions.tsv - | perl -MJSON::PP -MEncode -F'\t' -ane 'chomp @F; my %true = map { lc encode("UTF-8", $_), 1 } @{decode_json($F[2])}; $true{""} = 1 unless %true;
     print join("\t", "questions", $true{lc $F[3]} ? "right" : "wrong", @F), "\n"' >>"$tmp/everyday"
   awk -F '\t' '{ n[$1 " " $2]++ } END { for (k in n) print "everyday, " k "\t" n[k] }' "$tmp/everyday" | sort
   cat "$tmp/everyday"
