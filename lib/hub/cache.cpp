@@ -122,7 +122,8 @@ void ModelCache::publish(const std::string& path, const std::string& text,
     ::close(fd);
     if (!written) fail(unfinished, number);
     if (::rename(unfinished.c_str(), path.c_str()) == 0) break;
-    if (errno != ENOENT || tries == kMostTries) fail(path, errno);  // ENOENT: another process was faster
+    if (errno != ENOENT || tries == kMostTries)
+      fail(path, errno);  // ENOENT: another process was faster
   }
   sync_directory(parent);
 }
