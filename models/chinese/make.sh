@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes the Chinese model: about three hours on two cores with AVX512-BF16. Others say DTYPE=f32.
+# Makes the Chinese model: about three and a half hours on two cores with AVX512-BF16. Others say DTYPE=f32.
 # README.md says where each data set comes from and under which terms.
 # usage: make.sh DATA OUT [prepare], with the tools, opencc, jq, perl and xz on PATH; `prepare` ends before the training.
 # Run again, it goes on where it was stopped: what is there is kept, and training goes on from its last checkpoint.
@@ -25,35 +25,10 @@ make() {
   mv "$1.part" "$1"
 }
 
-# BERT's tokenizer makes each Chinese character a word of its own, so pieces such as ##国, a third of the vocabulary, can
-# never occur. Without them there is room for a layer of the names' own.
-without_pieces() { # DIR
-  (
-    cd "$1"
-    cp vocab.txt all.txt
-    LC_ALL=C.UTF-8 grep -nvP '^##[\x{3400}-\x{4dbf}\x{4e00}-\x{9fff}\x{f900}-\x{faff}]' all.txt >kept.txt
-    cut -d : -f 2- kept.txt >vocab.txt
-    jq -c '.model.vocab |= (to_entries | sort_by(.value) | map(select(.key | test("^##[㐀-䶿一-鿿豈-﫿]") | not))
-      | to_entries | map({key: .value.key, value: .key}) | from_entries)' tokenizer.json >tokenizer.part
-    jq --argjson n "$(wc -l <vocab.txt)" '.vocab_size = $n' config.json >config.part
-    perl -MJSON::PP -e 'local $/; open my $f, "<", "kept.txt" or die; my @kept = map { /^(\d+):/ ? $1 - 1 : () } split /\n/, <$f>;
-      open my $in, "<:raw", "model.safetensors" or die; my $bytes = <$in>; my $size = unpack "Q<", $bytes; my $json = JSON::PP->new->canonical;
-      my $header = $json->decode(substr $bytes, 8, $size); my ($all, $out) = (21128, "");
-      for my $name (sort { $header->{$a}{data_offsets}[0] <=> $header->{$b}{data_offsets}[0] } grep { $_ ne "__metadata__" } keys %$header) {
-        my $t = $header->{$name}; my ($from, $to) = @{$t->{data_offsets}}; my $data = substr $bytes, 8 + $size + $from, $to - $from;
-        if (@{$t->{shape}} && $t->{shape}[0] == $all) {
-          my $row = length($data) / $all; $data = join "", map { substr $data, $_ * $row, $row } @kept; $t->{shape}[0] = @kept }
-        $t->{data_offsets} = [length $out, length($out) + length $data]; $out .= $data }
-      my $text = $json->encode($header); $text .= " " x (-length($text) % 8);
-      open my $to, ">:raw", "model.part" or die; print $to pack("Q<", length $text), $text, $out or die; close $to or die'
-    for f in tokenizer:json config:json model:safetensors; do mv ${f%:*}.part ${f%:*}.${f#*:}; done
-    rm all.txt kept.txt
-  )
-}
-
 # Where training begins, and the teacher of the vectors: bge-small-zh, lower-cased as its vocabulary is. Tokens that
 # were never used become what the vocabulary lacks: curly quotes, the dash, the ellipsis (0.6% of all text), and the
-# characters that are missed most. Their vectors are that of [UNK], which stood for them.
+# characters that are missed most. Their vectors are that of [UNK], which stood for them. Pieces such as ##国, a third of
+# the vocabulary, are left out: the tokenizer makes each Chinese character a word of its own, so they never occur.
 missing='“”‘’—…–―`轱隗瑭陉垓蘅杲胪艏螈鳢鲳鲆鲀鸫鲾鲅鲭鲽撾畠镠郃苳僊迳砜鹬璪璠嶷栢閤郓犛疃閂匂艉俶旼碜颏纥俅璘樋蝾鄯俦汜搠瓘勰赍彀傕鷄赟掾怿簋沔韃铟阗馊撺裰谡辔唿闩囵诌'
 begin() {
   rm -rf bge.part && cp -r "$start" bge.part && chmod -R u+w bge.part
@@ -61,23 +36,41 @@ begin() {
     use Encode; my @new = split //, decode("UTF-8", $ENV{MISSING}); my $d = "bge.part";
     sub slurp { open my $f, "<:raw", $_[0] or die "$_[0]: $!"; local $/; <$f> }
     sub spill { open my $f, ">:raw", $_[0] or die "$_[0]: $!"; print $f $_[1] or die; close $f or die }
-    my $vocab = decode("UTF-8", slurp("$d/vocab.txt")); my $json = decode("UTF-8", slurp("$d/tokenizer.json"));
-    my %had = map { $_ => 1 } split /\n/, $vocab;
+    my @tokens = split /\n/, decode("UTF-8", slurp("$d/vocab.txt"));
+    my %had = map { $_ => 1 } @tokens;
     for my $i (0 .. $#new) {
-      my $n = $i + 1; die "$new[$i] is there" if $had{$new[$i]}++;
-      $vocab =~ s/^\[unused$n\]$/$new[$i]/m or die; $json =~ s/"\[unused$n\]"/"$new[$i]"/ or die;
+      die "$new[$i] is there" if $had{$new[$i]}++;
+      die "$tokens[$i + 1] is used" if $tokens[$i + 1] !~ /^\[unused/;
+      $tokens[$i + 1] = $new[$i];
     }
+    my @kept = grep { $tokens[$_] !~ /^##[\x{3400}-\x{4dbf}\x{4e00}-\x{9fff}\x{f900}-\x{faff}]/ } 0 .. $#tokens;
+    spill("$d/vocab.txt", encode("UTF-8", join "", map { "$tokens[$_]\n" } @kept));
+
+    my $coder = JSON::PP->new->canonical->allow_nonref;
+    my $ids = join ", ", map { $coder->encode($tokens[$kept[$_]]) . ": $_" } 0 .. $#kept;
+    my $json = decode("UTF-8", slurp("$d/tokenizer.json"));
     $json =~ s/"lowercase": *false/"lowercase": true/ or die;
-    (my $config = slurp("$d/tokenizer_config.json")) =~ s/"do_lower_case": *false/"do_lower_case": true/ or die;
-    spill("$d/vocab.txt", encode("UTF-8", $vocab)); spill("$d/tokenizer.json", encode("UTF-8", $json));
-    spill("$d/tokenizer_config.json", $config);
-    my $weights = slurp("$d/model.safetensors"); my $header = unpack("Q<", $weights);
-    my ($words) = grep { $_->{shape} && $_->{shape}[0] == 21128 } values %{decode_json(substr $weights, 8, $header)};
-    my ($from, $to) = @{$words->{data_offsets}}; my $row = ($to - $from) / 21128; my $rows = 8 + $header + $from;
-    my $unknown = substr $weights, $rows + 100 * $row, $row;
-    substr($weights, $rows + $_ * $row, $row) = $unknown for 1 .. @new;
-    spill("$d/model.safetensors", $weights);'
-  without_pieces bge.part
+    $json =~ s/("vocab": *\{).*(\}\s*\}\s*\}\s*)$/$1$ids$2/s or die;
+    spill("$d/tokenizer.json", encode("UTF-8", $json));
+    (my $settings = slurp("$d/tokenizer_config.json")) =~ s/"do_lower_case": *false/"do_lower_case": true/ or die;
+    spill("$d/tokenizer_config.json", $settings);
+    my ($all, $left) = (scalar @tokens, scalar @kept);
+    (my $config = slurp("$d/config.json")) =~ s/("vocab_size": *)$all/$1$left/ or die;
+    spill("$d/config.json", $config);
+
+    my $file = slurp("$d/model.safetensors"); my $size = unpack "Q<", $file;
+    my $header = decode_json(substr $file, 8, $size); my $data = substr $file, 8 + $size;
+    my ($words) = grep { $_->{shape} && $_->{shape}[0] == $all } values %$header;
+    my ($from, $to) = @{$words->{data_offsets}}; my $row = ($to - $from) / $all;
+    my @rows = unpack "(a$row)*", substr $data, $from, $to - $from;
+    $rows[$_] = $rows[100] for 1 .. @new;
+    substr($data, $from, $to - $from) = join "", @rows[@kept];
+    $words->{shape}[0] = $left;
+    for my $tensor (grep { $_->{data_offsets} } values %$header) { # what stands behind the rows moves forward
+      $_ -= ($all - $left) * $row for grep { $_ >= $to } @{$tensor->{data_offsets}};
+    }
+    my $text = $coder->encode($header); $text .= " " x (-length($text) % 8);
+    spill("$d/model.safetensors", pack("Q<", length $text) . $text . $data);'
   bert-info --check bge.part >&2
   mv bge.part bge
 }
@@ -316,7 +309,8 @@ mean() {
 mkdir -p mean && cp labels/*.json labels/vocab.txt mean/
 make mean/model.safetensors mean
 
-# Names get layer 4 as their own; the rest stays as it is, to the last bit. The same for answers gave nothing.
+# The head of names learns again and gets a layer 4 of its own; the rest stays as it is, to the last bit. The head of
+# answers gained nothing in this way.
 [ -s own/model.safetensors ] || finetune -m mean --output own --task ner --head ner --train ner.txt --dev ner-dev.txt --freeze-layers 3 \
   --epochs 2 --batch-size 32 --max-seq-length 128 --lr 3e-4 --dropout 0 --dtype "${DTYPE:-bf16}" --max-batch-tokens 3072 \
   --save-steps 300 --keep-checkpoints 1 --jobs "${JOBS:-2}" --resume
