@@ -128,7 +128,7 @@ void ModelCache::publish(const std::string& path, const std::string& text,
   sync_directory(parent);
 }
 
-/// False if the directory has gone.
+/// False if another process has meanwhile renamed or removed the directory, or one in it.
 bool ModelCache::place(const std::string& directory, const RemoteFile& file) const {
   const std::string path = directory + "/" + file.path;
   std::string target = "../../blobs/" + file.hash;
@@ -143,7 +143,7 @@ bool ModelCache::place(const std::string& directory, const RemoteFile& file) con
     ::unlink(path.c_str());  // a link to nothing, or a file of another size
     if (::symlink(target.c_str(), path.c_str()) == 0) return true;
   }
-  if (errno == ENOENT && !is_directory(directory)) return false;
+  if (errno == ENOENT) return false;
   fail(path, errno);
 }
 
@@ -158,7 +158,12 @@ bool ModelCache::place_all(const std::string& directory,
     folders.insert((fs::path(directory) / file.path).parent_path());
   }
   for (const std::string& folder : folders) {
-    if (is_directory(folder)) sync_directory(folder);
+    try {
+      sync_directory(folder);
+    } catch (const Error&) {
+      if (is_directory(folder)) throw;
+      return false;
+    }
   }
   return true;
 }

@@ -751,6 +751,14 @@ def together():
             expect(f"{what} {seed}: cache", (cache.whole(NAME), cache.whole(BIG)), ("", ""))
             if not environment and not seed:
                 expect(f"{what}: loaded once", len([p for p in paths("cdn") if sha256(WEIGHTS) in p]), 1)
+    # They meet in every order.
+    for seed in range(12):
+        cache = Cache(LD_PRELOAD=SHIM, HUB_NO_FLOCK="1")
+        hub.reset()
+        processes = [cache.start(NAME, HUB_DELAY="2000") for _ in range(4)]
+        for process in processes:
+            out, err = process.communicate(timeout=60)
+            pulled(f"delays {seed}", cache, (process.returncode, out.decode(), err.decode()))
     # One that is stopped holds the lock; it is killed, and the other goes on.
     cache = Cache()
     hub.reset()

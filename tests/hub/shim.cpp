@@ -3,6 +3,8 @@
 //   HUB_KILL_AT=N       kills the process before the Nth
 //   HUB_FAIL=CALL:ERRNO   makes each such call fail: write, fsync, rename, symlink ..
 //   HUB_NO_FLOCK=1      flock() succeeds and does nothing, as on some file systems
+//   HUB_DELAY=N         up to N microseconds pass before each, and before a directory
+//                       is opened, so that processes that race meet in every order
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 
 namespace {
 
@@ -26,9 +29,16 @@ long number_of(const char* name) {
   return value ? std::atol(value) : 0;
 }
 
+void delay() {
+  if (const auto most = static_cast<unsigned>(number_of("HUB_DELAY"))) {
+    usleep(std::random_device()() % most);
+  }
+}
+
 /// Whether the call `name` fails, with errno set. May not return.
 bool strikes(const char* name) {
   if (++calls == number_of("HUB_KILL_AT")) kill(getpid(), SIGKILL);
+  delay();
   const char* wanted = std::getenv("HUB_FAIL");
   const size_t length = std::strlen(name);
   if (!wanted || std::strncmp(wanted, name, length) != 0 || wanted[length] != ':') return false;
@@ -71,6 +81,7 @@ EXPORT int open(const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = va_arg(rest, mode_t);
   va_end(rest);
+  if (flags & O_DIRECTORY) delay();
   if ((flags & O_CREAT) && strikes("open")) return -1;
   return next<int (*)(const char*, int, ...)>("open")(path, flags, mode);
 }
