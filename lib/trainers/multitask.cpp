@@ -273,6 +273,7 @@ class Multitask {
       if (tasks_.back()->relabelled()) relabelled.push_back(heads.back().prefix());
       tell(tasks_.size() - 1, tasks_.back()->describe(tokenizer_));
     }
+    tell_left_out(config, heads);
     const training::LearnerOptions learner = options.learner_options(options.steps);
     files_ = training::ModelFiles::make(options.model, heads);
     const Weights weights = Weights::open(options.model, config);
@@ -336,6 +337,16 @@ class Multitask {
   void tell(size_t i, const std::vector<std::string>& lines) const {
     if (!options_.on_notice) return;
     for (const std::string& line : lines) options_.on_notice(told(i) + ": " + line);
+  }
+  void tell_left_out(const Config& config, const std::vector<HeadPlan>& heads) const {
+    std::vector<std::string> names;
+    for (const NamedHead& old : config.heads) {
+      const auto same = [&](const HeadPlan& head) { return head.name == old.name; };
+      if (std::none_of(heads.begin(), heads.end(), same)) names.push_back(old.name);
+    }
+    if (names.empty() || !options_.on_notice) return;
+    options_.on_notice(
+        fmt::format("heads that the list lacks are left out: {}", fmt::join(names, ", ")));
   }
   void tell_memory() const {
     if (!options_.on_memory) return;
