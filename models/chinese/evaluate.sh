@@ -64,11 +64,17 @@ characters_f1() { # rows: answer, score, start, end, question, context, answers
       if ($c) { my $v = 2 * $c / (@$mine + @$true); $f = $v if $v > $f } $e = 1 if "@$mine" eq "@$true" }
     $n++; $fs += $f; $es += $e; END { printf "%.1f (exact %.1f, %d questions)", 100 * $fs / $n, 100 * $es / $n, $n }'
 }
-questions() { xz -dc "$1" | jq -r '.data[].paragraphs[] | .context as $c | .qas[] | [.question, $c, (.answers | map(.text) | @json)] | map(gsub("[\t\r\n]"; " ")) | join("\t")'; }
+questions() { xz -dcf "$1" | jq -r '.data[].paragraphs[] | .context as $c | .qas[] | [.question, $c, (.answers | map(.text) | @json)] | map(gsub("[\t\r\n]"; " ")) | join("\t")'; }
 if wants questions; then
-  for set in cmrc2018/cmrc2018_dev drcd/DRCD_dev xquad/xquad.zh; do
-    questions "$data/$set.json.xz" | first | qa -m "$model" | characters_f1 >"$tmp/f1"
-    row "$(basename $set), F1 of characters" "$(cat "$tmp/f1")"
+  for set in "$data/cmrc2018/cmrc2018_dev.json.xz" "$work/drcd-test.json" "$data/xquad/xquad.zh.json.xz"; do
+    questions "$set" | first >"$tmp/qc"
+    qa -m "$model" "$tmp/qc" | characters_f1 >"$tmp/f1"
+    row "$(basename "$set"), F1 of characters" "$(cat "$tmp/f1")"
+    qa -m "$model" --null-margin 1000 "$tmp/qc" | characters_f1 >"$tmp/f1"
+    row "$(basename "$set"), the same, always an answer" "$(cat "$tmp/f1")"
+    # A question about the text of a later question, which has no answer to it.
+    awk -F '\t' '{ q[NR] = $1; c[NR] = $2 } END { for (i = 1; i <= NR; ++i) print q[i] "\t" c[(i + 99) % NR + 1] }' "$tmp/qc" | qa -m "$model" >"$tmp/rows"
+    row "$(basename "$set"), refused about another text" "$(awk -F '\t' '{ n += $1 == "" } END { printf "%d of %d", n, NR }' "$tmp/rows")"
   done
 fi
 

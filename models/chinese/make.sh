@@ -8,13 +8,14 @@
 #   DATA/{chnsenticorp/{train,dev,test}.tsv,sent-zh/{waimai_10k,online_shopping_10_cats}.csv}.xz
 #   DATA/ner-zh/{msra/{train,test},resume/{train,dev,test},weibo/{train,dev,test},uner-gsdsimp/{train,dev,test}}.txt.xz
 #   DATA/pos-zh/{gsdsimp-dev,gsdsimp-test,pud,hk,patentchar,beginner}.conll.xz
-#   DATA/{cmrc2018-train/train,cmrc2018/cmrc2018_dev,drcd/DRCD_dev}.json.xz
+#   DATA/{cmrc2018-train/train,cmrc2018/{cmrc2018_trial,cmrc2018_dev},drcd/DRCD_dev}.json.xz
 #   DATA/pair-zh/{afqmc/train,oppo-xiaobu/dev,snli-zh/dev,sts-b-zh/train}.tsv.xz
 # START, in the environment: where bge-small-zh-v1.5 lies (PyPI, Maven or Hugging Face have it; MIT licence).
 # JOBS: threads (a run goes on with as many as it began with); SAVE: steps between checkpoints; DTYPE.
 set -euo pipefail
 data=$(cd "$1" && pwd) out=$2 until=${3:-end}
 start=$(cd "${START:-$data/../models/bge-small-zh-v1.5}" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out" && cd "$out"
 unpack() { xz -dc "$data/$1"; }
 random() { shuf --random-source=<(yes) "$@"; }
@@ -191,28 +192,46 @@ make pos-dev.txt pos_dev
 pos_test() { unpack pos-zh/gsdsimp-test.conll.xz; }
 make pos-test.txt pos_test
 
-# Questions: CMRC's, and half of them again in traditional characters, where the answer stands at the same place.
+# Questions: CMRC's, and half of them again in traditional characters, where the answer stands at the same place; and
+# those of DRCD's first 320 documents, in both scripts. DRCD's answers have five characters on average, CMRC's nineteen.
 cmrc() { unpack cmrc2018-train/train.json.xz; }
 make cmrc.json cmrc
-traditional() {
-  jq -c '.data |= [.[range(0; length; 2)]]' cmrc.json | opencc -c s2tw |
-    jq -c '.data[].paragraphs[] |= (.context as $c | .qas |= map(.answers |= map(select(.text as $t | .answer_start as $s | $c[$s : $s + ($t | length)] == $t))
-      | select(.answers | length > 0)))'
+in_place() {
+  jq -c '.data[].paragraphs[] |= (.context as $c | .qas |= map(.answers |= map(select(.text as $t | .answer_start as $s | $c[$s : $s + ($t | length)] == $t))
+    | select(.answers | length > 0)))'
 }
-make cmrc-hant.json traditional
-# Three of four contexts are cut to 250 characters around the answer: a step sees more questions.
+trial() { unpack cmrc2018/cmrc2018_trial.json.xz | in_place; }
+make trial.json trial
+traditional() { jq -c '.data |= [.[range(0; length; '"$1"')]]' "$2" | opencc -c s2tw | in_place; }
+make cmrc-hant.json traditional 2 cmrc.json
+drcd() { unpack drcd/DRCD_dev.json.xz | jq -c ".data |= .[$1]"; }
+make drcd.json drcd :320
+make drcd-test.json drcd 320:
+simplified() { opencc -c t2s <drcd.json | in_place; }
+make drcd-hans.json simplified
+# A third of the contexts is cut to 250 characters around the answer, and as many to 60 and more: a step sees more
+# questions, and short texts. One of ten questions gets a text without its answer, from the same article.
 near() {
   perl -MJSON::PP -0777 -ne 'srand 5; my $json = JSON::PP->new->utf8->canonical; my $all = $json->decode($_);
+    sub without { my ($question, $answer, @texts) = @_; @texts = grep { length > 60 && index($_, $answer->{text}) < 0 } @texts;
+      @texts && {context => substr($texts[rand @texts], 0, 200), qas => [{%$question, answers => [], is_impossible => JSON::PP::true}]} }
+    sub around { my ($question, $answer, $context, $size) = @_; my ($start, $length) = ($answer->{answer_start}, length $answer->{text});
+      return if $length > $size - 20 || length $context < $size + 10;
+      my $from = $start - int rand($size - $length); $from = 0 if $from < 0;
+      for my $i (0 .. 30) { # better, from the beginning of a clause
+        last if $from <= $i || $start - $from + $i + $length > $size;
+        if (substr($context, $from - $i - 1, 1) =~ /[\x{3002}\x{ff0c}\x{ff1b}]/) { $from -= $i; last }
+      }
+      {context => substr($context, $from, $size), qas => [{%$question, answers => [{%$answer, answer_start => $start - $from}]}]} }
     for my $document (@{$all->{data}}) {
-      my @parts;
+      my @parts; my @contexts = map { $_->{context} } @{$document->{paragraphs}};
       for my $paragraph (@{$document->{paragraphs}}) {
-        my @whole;
+        my @whole; my $context = $paragraph->{context};
         for my $question (@{$paragraph->{qas}}) {
-          my $context = $paragraph->{context}; my $answer = $question->{answers}[0];
-          my ($start, $length) = ($answer->{answer_start}, length $answer->{text});
-          if (rand() < .25 || $length > 150 || length $context < 260) { push @whole, $question; next }
-          my $from = $start - int rand(250 - $length); $from = 0 if $from < 0;
-          push @parts, {context => substr($context, $from, 250), qas => [{%$question, answers => [{%$answer, answer_start => $start - $from}]}]};
+          my $answer = $question->{answers}[0]; my $start = $answer->{answer_start}; my $kind = rand;
+          my $part = $kind < .1 && without($question, $answer, @contexts, substr($context, 0, $start), substr($context, $start + length $answer->{text}))
+            || $kind > .3 && around($question, $answer, $context, $kind < .65 ? 250 : 60 + int rand 100);
+          $part ? push @parts, $part : push @whole, $question;
         }
         push @parts, {%$paragraph, qas => \@whole} if @whole;
       }
@@ -220,10 +239,13 @@ near() {
     }
     print $json->encode($all)' "$1"
 }
-for f in cmrc cmrc-hant; do make $f-near.json near $f.json; done
-few() { unpack "$1" | jq -c '.data |= .[0 : '"$2"']'; }
-make cmrc-dev.json few cmrc2018/cmrc2018_dev.json.xz 40
-make drcd-dev.json few drcd/DRCD_dev.json.xz 4
+for f in cmrc trial cmrc-hant drcd drcd-hans; do make $f-near.json near $f.json; done
+qa_dev() {
+  { unpack cmrc2018/cmrc2018_dev.json.xz | jq -c '.data |= .[:20]'
+    jq -c '.data |= .[:6]' drcd-test.json
+  } | jq -c -s '.[0].data += .[1].data | .[0]'
+}
+make qa-dev.json qa_dev
 
 # Short texts, such as people type: exercises' dialogues, reviews, questions, sentences of pairs, news.
 short() {
@@ -270,9 +292,10 @@ rest() { tail -n +301 vectors.txt; }
 make vectors-train.txt rest
 [ "$until" = prepare ] && exit
 
-# All tasks over one trunk, in three runs: mostly text, at a constant rate; more of the tasks; then hardly any text. The
-# kinds of text are tasks of their own, so that each step has some of each, and the other sentence of a pair that does not
-# follow is of the same kind. A weight makes up for the size of a task's gradient: that of names is small.
+# All tasks over one trunk, in four runs: mostly text, at a constant rate; more of the tasks; then hardly any text; and
+# mostly questions. The kinds of text are tasks of their own, so that each step has some of each, and the other sentence
+# of a pair that does not follow is of the same kind. A weight makes up for the size of a task's gradient: that of names is
+# small.
 task() { printf '%s\t%s\t%s\t%s\t%s\n' "$@"; }
 tasks() { # batches of simplified text, prose, traditional text, short text, vectors, sentiment, names, questions, parts
   task - mlm hans.txt held-hans.txt "batch=$1 probability=0.2 weight=$t"
@@ -280,9 +303,9 @@ tasks() { # batches of simplified text, prose, traditional text, short text, vec
   task - mlm hant.txt - "batch=$3 probability=0.2 weight=$h"
   task - mlm short.txt - "batch=$4 length=40 probability=0.2 weight=$h"
   task - vectors vectors-train.txt vectors-dev.txt "batch=$5 length=160 teacher=bge weight=$v"
-  task sentiment classify reviews.tsv reviews-dev.tsv "batch=$6 length=160 labels=negative,positive weight=$s"
+  task sentiment classify reviews.tsv reviews-dev.tsv "batch=$6 length=224 labels=negative,positive weight=$s"
   task ner ner ner.txt ner-dev.txt "batch=$7 length=160 weight=$n"
-  task qa qa cmrc-near.json,cmrc-hant-near.json cmrc-dev.json "batch=$8 length=320 weight=$q"
+  task qa qa "cmrc-near.json,trial-near.json,cmrc-hant-near.json,drcd-near.json,drcd-hans-near.json$holes" qa-dev.json "batch=$8 length=320 weight=$q"
   task pos ner pos.txt pos-dev.txt "batch=$9 length=160 weight=1.5"
 }
 train() { # name, start, steps, seed, schedule
@@ -290,6 +313,7 @@ train() { # name, start, steps, seed, schedule
     --schedule "$5" --warmup 0.03 --dropout 0 --max-batch-tokens 3072 --save-steps "${SAVE:-50}" --jobs "${JOBS:-2}" \
     --dtype "${DTYPE:-bf16}" --resume
 }
+holes=
 t=0.9 h=0.5 v=5 s=1 n=3 q=1.5 tasks 14 12 5 20 12 16 22 14 8 >text.tsv
 t=0.8 h=0.4 v=5 s=1.5 n=4 q=2 tasks 8 7 3 12 10 32 64 20 10 >both.tsv
 t=0.4 h=0.2 v=3 s=2 n=10 q=1 tasks 4 4 2 6 8 32 96 24 8 >labels.tsv
@@ -297,25 +321,48 @@ train text bge 550 3 constant
 train both text 1100 4 linear
 train labels both 650 5 linear
 
-# The mean of the last two models' weights, .3 and .7, is better than each: the second one keeps text and vectors, the third
-# one knows names. Tensors stand in the same order in both files.
-mean() {
+# The mean of the last two models' weights, .3 and .7, is better than each: the one before keeps text and vectors, the last
+# one knows its tasks. Tensors stand in the same order in both files.
+weights_mean() {
   perl -e 'sub get { read($_[0], my $bytes, $_[1]) == $_[1] or die "too short"; $bytes }
-    my ($f, $g) = map { open my $in, "<:raw", $_ or die "$_: $!"; $in } @ARGV; my $size = get($f, 8); my $header = get($f, unpack "Q<", $size);
+    my ($f, $g) = map { open my $in, "<:raw", "$_/model.safetensors" or die "$_: $!"; $in } @ARGV; my $size = get($f, 8); my $header = get($f, unpack "Q<", $size);
     die "other tensors" if $size . $header ne get($g, 8) . get($g, unpack "Q<", $size);
-    print $size, $header; while (read $f, my $x, 1 << 16) { my @y = unpack "f<*", get($g, length $x); my $i = 0; print pack "f<*", map { 0.3 * $_ + 0.7 * $y[$i++] } unpack "f<*", $x }' \
-    both/model.safetensors labels/model.safetensors
+    print $size, $header; while (read $f, my $x, 1 << 16) { my @y = unpack "f<*", get($g, length $x); my $i = 0; print pack "f<*", map { 0.3 * $_ + 0.7 * $y[$i++] } unpack "f<*", $x }' "$@"
 }
-mkdir -p mean && cp labels/*.json labels/vocab.txt mean/
-make mean/model.safetensors mean
+mean() { # name, of two models
+  mkdir -p "$1" && cp "$3"/*.json "$3"/vocab.txt "$1/"
+  make "$1/model.safetensors" weights_mean "$2" "$3"
+}
+mean mean both labels
 
-# The head of names learns again and gets a layer 4 of its own; the rest stays as it is, to the last bit. The head of
-# answers gained nothing in this way.
-[ -s own/model.safetensors ] || finetune -m mean --output own --task ner --head ner --train ner.txt --dev ner-dev.txt --freeze-layers 3 \
+# The model so far knows names and parts of speech well enough to make short questions with short answers from plain text.
+contexts() { # 1 to 4 sentences that follow one another, of at most 240 characters
+  perl -CSD -Mutf8 -00 -ne 'BEGIN { srand 11 } chomp; s/\t/ /g; my @s = split /\n/ or next; my ($i, $most, $t) = (int rand @s, 1 + int rand 4, "");
+    while ($i < @s && $most-- > 0 && length($t . $s[$i]) <= 240) { $t .= $s[$i++] } print "$t\n" if length $t > 24'
+}
+texts() {
+  contexts <hans.txt | random -n 1500
+  news | contexts | random -n 1200
+  but_last 500 c3.txt | contexts | random -n 1000
+  but_last 60 lctt.txt | contexts | random -n 100
+}
+make texts.txt texts
+for head in ner pos; do make texts.$head ner -m mean --head $head -o --chars texts.txt; done
+make holes.json perl "$here/holes.pl" texts.txt texts.ner texts.pos
+make holes-hant.json traditional 4 holes.json
+holes=,holes.json,holes-hant.json
+t=0.5 h=0.3 v=3 s=2 n=4 q=3 tasks 5 5 3 8 8 24 24 40 8 >questions.tsv
+train questions mean 540 6 linear
+mean whole mean questions
+
+# The head of names learns again and gets a layer 4 of its own; the rest stays as it is, to the last bit.
+[ -s own/model.safetensors ] || finetune -m whole --output own --task ner --head ner --train ner.txt --dev ner-dev.txt --freeze-layers 3 \
   --epochs 2 --batch-size 32 --max-seq-length 128 --lr 3e-4 --dropout 0 --dtype "${DTYPE:-bf16}" --max-batch-tokens 3072 \
   --save-steps 300 --keep-checkpoints 1 --jobs "${JOBS:-2}" --resume
 
 # One small file; vectors are means of unit length, as the teacher's were.
 cp -r bge/modules.json bge/1_Pooling own/
 sed -i 's/"pooling_mode_cls_token": true/"pooling_mode_cls_token": false/; s/"pooling_mode_mean_tokens": false/"pooling_mode_mean_tokens": true/' own/1_Pooling/config.json
+# Where [CLS] is better by 10, qa gives no answer; less would refuse many right answers too.
+grep -q null_score own/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 10/' own/config.json
 quantize -m own -o chinese --dtype int8
