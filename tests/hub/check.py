@@ -136,8 +136,9 @@ def times(count, function):
     def fault(request):
         if left[0] == 0:
             return False
+        left[0] -= 1  # before it: the next request may come while it still answers this one
         answered = function(request)
-        left[0] -= bool(answered)
+        left[0] += not answered
         return answered
     return fault
 
