@@ -9,6 +9,7 @@ use warnings;
 use utf8;
 use open qw(:std :utf8);
 use JSON::PP;
+use List::Util 'shuffle';
 
 srand 7;
 sub any { $_[rand @_] }
@@ -35,7 +36,7 @@ my @kinds = (
   [qr/$some(?:个(?:多)?(?:小时|月|星期)|分钟|天|周年?|年(?=[，。；]|的|之|来|后|内|以)|小时|秒)/, sub { any('多久', '多长时间') }],
   [qr/$some(?:[万亿]?(?:美|日|欧|港)?元|块钱|块|角)(?!件|素|月)/, sub { any('多少钱', '多少') }],
   [qr/$some(?:平方公里|公里|千米|米|公斤|吨|平方米|亩|度|厘米|毫米|℃)/,
-    sub { $_[0] =~ /(平方公里|公里|千米|平方米|厘米|毫米|米|公斤|吨|亩|度|℃)$/ && "多少$1" }],
+    sub { '多少' . $_[0] =~ s/^$some//r }],
   [qr/(?<!第)$some(?:岁|人|名|位|个|只|次|种|部|家|篇|首|层|座|所|辆|本|张|条|片|回|队|支|届|倍)(?!性|别|体|民|员|物|类|生)/,
     sub {
       my $unit = substr $_[0], -1;
@@ -94,10 +95,8 @@ my ($asked, @data) = (0);
 open my $in, '<:utf8', $texts or die "$texts: $!";
 while (my $text = <$in>) {
   chomp $text;
-  my @found = candidates($text, $names[$.] // [], $parts[$.] // []);
-  for my $i (0 .. $#found) { my $j = int rand($i + 1); @found[$i, $j] = @found[$j, $i] }
   my (@questions, %taken);
-  for (@found) {
+  for (shuffle candidates($text, $names[$.] // [], $parts[$.] // [])) {
     my ($from, $length, $word) = @$_;
     my $answer = substr $text, $from, $length;
     next if $taken{$from}++ || (() = $text =~ /\Q$answer\E/g) > 1;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes the Chinese model: about three and a half hours on two cores with AVX512-BF16. Others say DTYPE=f32.
+# Makes the Chinese model: four to five hours on two cores with AVX512-BF16. Others say DTYPE=f32.
 # README.md says where each data set comes from and under which terms.
 # usage: make.sh DATA OUT [prepare], with the tools, opencc, jq, perl and xz on PATH; `prepare` ends before the training.
 # Run again, it goes on where it was stopped: what is there is kept, and training goes on from its last checkpoint.
