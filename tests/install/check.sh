@@ -38,6 +38,11 @@ for source in tools/*.cpp; do
   count=$((count + 1))
 done
 
+# Whatever names its interpreter may be executed.
+while read -r script; do
+  case $(head -c 2 "$script" | tr -d '\0') in '#!') fail "$script is not executable" ;; esac
+done < <(find "$prefix" -type f ! -perm -u+x)
+
 # The library and what is public of it.
 library=$(ls "$prefix"/lib*/libbert.so.*.*.* "$prefix"/lib/*/libbert.so.*.*.* 2>/dev/null | head -1)
 objdump -p "$library" | grep -q 'SONAME *libbert\.so\.[0-9]*$' || fail "soname of $library"
