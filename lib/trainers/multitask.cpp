@@ -273,10 +273,10 @@ class Multitask {
       if (tasks_.back()->relabelled()) relabelled.push_back(heads.back().prefix());
       tell(tasks_.size() - 1, tasks_.back()->describe(tokenizer_));
     }
-    tell_left_out(config, heads);
     const training::LearnerOptions learner = options.learner_options(options.steps);
     files_ = training::ModelFiles::make(options.model, heads);
     const Weights weights = Weights::open(options.model, config);
+    tell_lost(config, weights, heads);
     learner_ = std::make_unique<BertLearner>(std::move(heads), learner);
     const auto drawn = training::load_parameters(learner_->layout(), weights, learner.seed,
                                                  training::initializer_range(config),
@@ -338,15 +338,26 @@ class Multitask {
     if (!options_.on_notice) return;
     for (const std::string& line : lines) options_.on_notice(told(i) + ": " + line);
   }
-  void tell_left_out(const Config& config, const std::vector<HeadPlan>& heads) const {
-    std::vector<std::string> names;
+  /// What the model it begins with has, and the result will not have.
+  void tell_lost(const Config& config, const Weights& weights,
+                 const std::vector<HeadPlan>& heads) const {
+    const std::string last = tensor_name(Role::output, Part::weight, config.num_hidden_layers - 1);
+    std::vector<std::string> left_out, with_layers;
     for (const NamedHead& old : config.heads) {
       const auto same = [&](const HeadPlan& head) { return head.name == old.name; };
-      if (std::none_of(heads.begin(), heads.end(), same)) names.push_back(old.name);
+      const auto head = std::find_if(heads.begin(), heads.end(), same);
+      if (head == heads.end()) {
+        left_out.push_back(old.name);
+      } else if (weights.find(head->prefix() + last)) {
+        with_layers.push_back(old.name);
+      }
     }
+    tell_names("heads that the list lacks are left out", left_out);
+    tell_names("heads that had layers of their own begin with the trunk's layers", with_layers);
+  }
+  void tell_names(const char* what, const std::vector<std::string>& names) const {
     if (names.empty() || !options_.on_notice) return;
-    options_.on_notice(
-        fmt::format("heads that the list lacks are left out: {}", fmt::join(names, ", ")));
+    options_.on_notice(fmt::format("{}: {}", what, fmt::join(names, ", ")));
   }
   void tell_memory() const {
     if (!options_.on_memory) return;
