@@ -169,9 +169,10 @@ short() {
 }
 make squad-short.json short squad-train.json
 make slice-short.json short squad2-slice.json
-# SQuAD 2.0's train part, back-translated: a line for each question, with the spans that are marked in its paragraph. Which
-# one answers it models of this recipe find out, below. In articles with questions that have no answer, these come after the
-# first five of a paragraph; of ten such questions seven are taken. The first ten articles are at hand as they were.
+# SQuAD 2.0's train part, back-translated: a line for each question, with the spans that are marked in its paragraph. Nothing
+# says which span answers which question; spans.pl chooses, below. In articles with questions that have no answer, these
+# questions come after the first five of a paragraph; seven of ten are taken. The first ten articles are left out: their
+# original is squad2-slice.json.
 marked() {
   jq -rn --slurpfile g <(unpack squad2-bt/guess.jsonl.xz) '($g | map({key: "\(.doc)-\(.par)", value: .}) | from_entries) as $by
     | inputs | select(.doc > 9) | . as $p | $by["\(.doc)-\(.par)"] as $g | select($g) | range(0; .questions | length)

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
-# Finds the answers of questions whose paragraphs have the answers' spans marked, but not which span answers which
-# question, and not all of them whole: the marked span that the answers of a model overlap most chooses among these
-# answers. Writes SQuAD 2.0's JSON; questions whose span is not sure are left out.
+# Chooses an answer for each question. The paragraphs have marked spans, and each answer is marked; but nothing says which
+# span answers which question, and some spans are cut short. So a model has answered the questions. The span that its
+# answers overlap most is taken as the right place, and the answer that fits this span best as the right answer.
+# Writes SQuAD 2.0's JSON; a question for which no span is sure is left out.
 # usage: spans.pl QUESTIONS ANSWERS
 #   QUESTIONS: lines of document, paragraph, number of the question, 1 if it has no answer, spans such as 3-9,9-14
 #              (code points), question, context

@@ -38,7 +38,7 @@ for source in tools/*.cpp; do
   count=$((count + 1))
 done
 
-# Whatever names its interpreter may be executed.
+# Every installed script is executable.
 while read -r script; do
   case $(head -c 2 "$script" | tr -d '\0') in '#!') fail "$script is not executable" ;; esac
 done < <(find "$prefix" -type f ! -perm -u+x)
