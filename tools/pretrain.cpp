@@ -23,6 +23,10 @@ void add(tools::Command& app, PretrainOptions& o, std::vector<std::string>& head
           heads)
       ->check(CLI::IsMember({"mlm", "nsp"}))
       ->delimiter(',');
+  app.add({"--head", "add this masked-LM head to a copy of the model", tools::text("NAME")},
+          o.head);
+  app.add({"--freeze-layers", "do not train embeddings and lowest N layers", tools::whole()},
+          o.freeze_layers);
   app.add({"--no-nsp", "only masked LM, on single segments"},
           [&o] { o.data.next_sentence = false; });
   app.add({"--dev", "held-out text", tools::text("FILE")}, o.dev);

@@ -48,7 +48,18 @@ std::vector<std::string> architectures_of(const Config& config, const NamedHead&
   return {class_name(spec->kind, *config.family)};
 }
 
-bool is_for(const NamedHead& head, HeadKind kind) { return head.task == head_spec(kind).task; }
+/// The named head that is taken without a name; nullptr: the one that has none.
+const NamedHead* usual_head(const Config& config, const Weights& weights, HeadKind kind) {
+  const std::string_view task = head_spec(kind).task;
+  const auto first = [&](bool preferred) {
+    const auto found = std::find_if(
+        config.heads.begin(), config.heads.end(),
+        [&](const NamedHead& h) { return h.task == task && (h.preferred || !preferred); });
+    return found == config.heads.end() ? nullptr : &*found;
+  };
+  const NamedHead* head = first(true);
+  return head || has_plain_head(config, weights, kind) ? head : first(false);
+}
 
 }  // namespace
 
@@ -63,10 +74,8 @@ Checkpoint Checkpoint::open(const std::string& directory, const HeadChoice& choi
   const NamedHead* head = nullptr;
   if (!choice.name.empty()) {
     head = &named_head(config, choice);
-  } else if (choice.kind && !has_plain_head(config, weights, *choice.kind)) {
-    const auto found = std::find_if(config.heads.begin(), config.heads.end(),
-                                    [&](const NamedHead& h) { return is_for(h, *choice.kind); });
-    if (found != config.heads.end()) head = &*found;
+  } else if (choice.kind) {
+    head = usual_head(config, weights, *choice.kind);
   }
   const std::string name = head ? head->name : "";
   if (head) {

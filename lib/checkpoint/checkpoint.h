@@ -11,9 +11,9 @@
 
 namespace bert {
 
-/// Which head of a directory is meant. Without a name the one that stands in the directory without
-/// name (as in every directory of transformers), if it is for this task, else the first named one
-/// that is for it.
+/// Which head of a directory is meant. Without a name, of those that are for this task: the named
+/// one that is the default, else the one that stands in the directory without name (as in every
+/// directory of transformers), else the first named one.
 struct HeadChoice {
   std::string name;
   std::optional<HeadKind> kind;  ///< none: any

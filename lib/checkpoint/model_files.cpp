@@ -65,6 +65,7 @@ std::string bilstm_of(const HeadConfig& head) {
 /// The entry of bertutils_heads.
 std::string entry_of(const NamedHead& head) {
   std::string text = fmt::format("{{\"task\": {}", json_string(head.task));
+  if (head.preferred) text += ", \"default\": true";
   if (!head.problem_type.empty()) {
     text += fmt::format(", \"problem_type\": {}", json_string(head.problem_type));
   }
@@ -198,10 +199,15 @@ std::string config_with_head(const std::string& path, const NamedHead& head) {
   bool added = false;
   if (old && old->is_object()) {
     old->for_each_member([&](std::string_view name, Json value) {
-      added |= name == head.name;
       std::string text;
       append_json(text, value, "    ");
-      add(name, name == head.name ? entry_of(head) : text);
+      if (name == head.name) {
+        added = true;
+        NamedHead again = head;
+        if (const auto flag = value.find("default")) again.preferred = flag->as_bool();
+        text = entry_of(again);
+      }
+      add(name, text);
     });
   }
   if (!added) add(head.name, entry_of(head));

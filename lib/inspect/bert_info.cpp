@@ -186,11 +186,10 @@ void write_summary(const ModelFiles& model, Rows& rows) {
     row(rows, "dtype", dtypes_of(*model.weights));
     row(rows, "heads", joined(heads_of(*model.weights, model.config)));
     for (const NamedHead& head : model.config.heads) {
-      row(rows, "head " + head.name,
-          printable(head.labels_named
-                        ? fmt::format("{}: {}", head.task, fmt::join(head.labels, " "))
-                        : head.task,
-                    1000));
+      std::string text = head.task;
+      if (head.preferred) text += " (default)";
+      if (head.labels_named) text += fmt::format(": {}", fmt::join(head.labels, " "));
+      row(rows, "head " + head.name, printable(text, 1000));
       if (head.pooling.hops > 0) row(rows, "pooling " + head.name, pooling_of(head));
     }
   } else {

@@ -250,6 +250,7 @@ void read_heads(const Json& root, Config& config) {
     NamedHead head;
     head.name = name;
     head.task = value.at("task").as_string();
+    head.preferred = flag_at(value, "default", false);
     head.architectures = architectures_of(value);
     read_labels(value, head);
     read_problem_type(value, head);

@@ -47,7 +47,8 @@ struct HeadConfig {
 /// One of several heads over the trunk of one directory (bert-model(5), "Heads").
 struct NamedHead : HeadConfig {
   std::string name;
-  std::string task;  ///< as transformers' pipelines call it: text-classification ..
+  std::string task;        ///< as transformers' pipelines call it: text-classification ..
+  bool preferred = false;  ///< `default`: taken before a head without a name
 };
 
 /// Rotary positions (Su et al. 2021): value i of a query or key of D values is turned, together

@@ -28,10 +28,9 @@ void linear_backward(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy
     blas_gemm_nn(dy.data, dy.stride, w.data, w.stride, dx.data, dx.stride, dy.rows, w.cols, w.rows,
                  add_to_dx ? 1.f : 0.f);
   }
-  if (!gradient.weight.data) return;
-  if (bf16) {
+  if (gradient.weight.data && bf16) {
     bf16->tn(dy, x, gradient.weight, true);
-  } else {
+  } else if (gradient.weight.data) {
     blas_gemm_tn(dy.data, dy.stride, x.data, x.stride, gradient.weight.data, gradient.weight.stride,
                  w.rows, w.cols, dy.rows, 1.f);
   }

@@ -16,7 +16,7 @@ void linear_forward(const LinearWeights& weights, ConstMatrix x, Matrix y,
                     Bf16Products* bf16 = nullptr);
 
 /// From dy = dL/dy:  dx = dy W,  dW += dy^T x,  db += sum of the rows of dy.
-///   gradient  the sums dW and db; if `gradient.weight.data` is nullptr (a frozen layer), no sums
+///   gradient  the sums dW and db; one that is nullptr (it is frozen) is not computed
 ///   dx        [T, K]; not computed if its data is nullptr. With `add_to_dx`, dx += dy W.
 void linear_backward(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy,
                      const LinearWeights& gradient, Matrix dx, bool add_to_dx = false,

@@ -58,15 +58,14 @@ bool any_weighs(const ExampleSet& set, std::span<const float> weights) {
 }
 
 void set_rates(const FinetuneOptions& options, BertLearner& learner) {
-  const auto top = static_cast<double>(learner.config().num_hidden_layers + 1);
   const size_t layers = learner.config().num_hidden_layers;
-  const size_t usual = options.head.empty() ? 0 : layers;
-  const auto frozen = static_cast<int32_t>(options.freeze_layers.value_or(usual));
+  const auto top = static_cast<double>(layers + 1);
   for (training::Parameter& p : learner.layout().parameters()) {
     p.rate_scale = static_cast<float>(std::pow(options.layer_decay, top - p.depth));
-    const bool embedding =
-        p.depth == 0 && (options.freeze_embeddings || frozen > 0 || !options.head.empty());
-    if (embedding || (p.depth > 0 && p.depth <= frozen)) p.rate_scale = 0;
+  }
+  const size_t frozen = options.freeze_layers.value_or(options.head.empty() ? 0 : layers);
+  if (frozen > 0 || options.freeze_embeddings || !options.head.empty()) {
+    freeze(learner.layout(), frozen);
   }
 }
 
@@ -75,7 +74,7 @@ class Finetuning {
  public:
   explicit Finetuning(const FinetuneOptions& options) : options_(options) {
     check();
-    Checkpoint checkpoint = open_model();
+    Checkpoint checkpoint = open_start(options.model, options.head, options.task);
     training::require_trainable(checkpoint.config);
     weights_.emplace(std::move(checkpoint.weights));
     Config config = std::move(checkpoint.config);
@@ -150,18 +149,6 @@ class Finetuning {
     if (!(options_.warmup_ratio >= 0 && options_.warmup_ratio <= 1)) {
       refuse("warmup_ratio", options_.warmup_ratio, "a number from 0 to 1");
     }
-  }
-
-  /// With the head that is to be trained on, if the model has it.
-  Checkpoint open_model() const {
-    if (options_.head.empty()) return Checkpoint::open(options_.model);
-    const Config config = Config::open(options_.model);
-    if (!is_head_name(options_.head)) {
-      throw Error::of_field("head", fmt::format("found '{}', wants letters, digits, '-' and '_'",
-                                                printable(options_.head)));
-    }
-    if (!config.find_head(options_.head)) return Checkpoint::open(options_.model);
-    return Checkpoint::open(options_.model, {options_.head, options_.task});
   }
 
   /// Sets the sizes of attentive pooling that the head is to have; none: 0 hops.

@@ -15,7 +15,7 @@
 #include "model/static_config.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
-#include "trainers/pretrain.h"
+#include "trainers/pretraining_stream.h"
 #include "trainers/task_list.h"
 #include "training/evaluation.h"
 

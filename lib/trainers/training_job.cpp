@@ -55,6 +55,22 @@ training::RunOptions TrainingJob::run_options(const std::string& task, uint64_t 
   return run;
 }
 
+Checkpoint open_start(const std::string& model, const std::string& head, HeadKind kind) {
+  if (head.empty()) return Checkpoint::open(model);
+  if (!is_head_name(head)) {
+    throw Error::of_field(
+        "head", fmt::format("found '{}', wants letters, digits, '-' and '_'", printable(head)));
+  }
+  if (!Config::open(model).find_head(head)) return Checkpoint::open(model);
+  return Checkpoint::open(model, {head, kind});
+}
+
+void freeze(training::Layout& layout, size_t layers) {
+  for (training::Parameter& p : layout.parameters()) {
+    if (p.depth <= static_cast<int32_t>(layers)) p.rate_scale = 0;
+  }
+}
+
 std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 uint64_t files_hash(const std::vector<std::string>& files) {

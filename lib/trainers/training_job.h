@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint.h"
 #include "training/learner.h"
 #include "training/parameters.h"
 #include "training/run.h"
@@ -46,6 +47,13 @@ struct TrainingJob {
   /// adds what else decides the steps, the data above all.
   training::RunOptions run_options(const std::string& task, uint64_t steps) const;
 };
+
+/// The model to start from: with the head of this name, if it has one. Throws Error (`head`) if
+/// that is no name for a head, or names one for another task.
+Checkpoint open_start(const std::string& model, const std::string& head, HeadKind kind);
+
+/// Freezes the embeddings and the lowest `layers` layers.
+void freeze(training::Layout& layout, size_t layers);
 
 std::string hash_text(uint64_t hash);
 
