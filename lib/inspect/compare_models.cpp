@@ -42,12 +42,12 @@ class Comparison {
 
   std::vector<Agreement> run() {
     compare_vectors();
-    compare_fills();
     if (!options_.head.empty()) {
       compare_named(*config_.find_head(options_.head));
       return results_;
     }
-    for (const HeadKind kind : {HeadKind::classify, HeadKind::spans, HeadKind::tokens}) {
+    for (const HeadKind kind :
+         {HeadKind::masked_lm, HeadKind::classify, HeadKind::spans, HeadKind::tokens}) {
       const Checkpoint checkpoint = Checkpoint::open(options_.original);
       if (has_plain_head(checkpoint.config, checkpoint.weights, kind)) compare_head("", kind);
     }
@@ -132,44 +132,43 @@ class Comparison {
     results_.push_back({what, static_cast<double>(same) / static_cast<double>(a.size()), a.size()});
   }
 
-  /// The best word for the token in the middle of each line, which is masked.
-  void compare_fills() {
-    if (!options_.head.empty() || tokenizer_.mask_id() < 0) return;
-    const Checkpoint checkpoint = Checkpoint::open(options_.original);
-    if (!has_plain_head(checkpoint.config, checkpoint.weights, HeadKind::masked_lm)) return;
-    std::vector<Encoding> masked;
-    for (const Encoding& line : lines_) {
-      if (line.range(0).size() == 0) continue;
-      masked.push_back(line);
-      masked.back().input_ids[line.size() / 2] = tokenizer_.mask_id();
-    }
-    add("mlm-fill", {}, [&](const Model& model) {
-      const MaskedLM head = MaskedLM::open(model);
-      std::vector<Reply> all(masked.size());
-      for_each_line(model, masked, [&](size_t i, ConstMatrix tokens) {
-        const size_t at[] = {masked[i].size() / 2};
-        const Matrix logits = head.logits(tokens, at, workspace_);
-        all[i] = {static_cast<float>(largest({logits.row(0), logits.cols}))};
-      });
-      return all;
-    });
-  }
-
   void compare_named(const NamedHead& head) {
     if (const HeadSpec* spec = head_of_task(head.task)) compare_head(head.name, spec->kind);
   }
 
   void compare_head(const std::string& name, HeadKind kind) {
+    const std::string_view tools = head_spec(kind).tools;
     const std::string what =
-        fmt::format("{}{}{}", head_spec(kind).tools, name.empty() ? "" : " ", name);
-    const HeadChoice head{name, kind};
+        fmt::format("{}{}{}", tools.substr(0, tools.find(',')), name.empty() ? "" : " ", name);
+    const HeadChoice head{name, name.empty() ? std::nullopt : std::optional(kind)};
     if (kind == HeadKind::classify) {
       add(what, head, [&](const Model& model) { return labels(model); });
     } else if (kind == HeadKind::spans) {
       add(what, head, [&](const Model& model) { return spans(model); });
     } else if (kind == HeadKind::tokens) {
       add(what, head, [&](const Model& model) { return token_labels(model); });
+    } else if (kind == HeadKind::masked_lm) {
+      add(what, head, [&](const Model& model) { return fills(model); });
     }
+  }
+
+  /// The best word for the token in the middle of each line, which is masked.
+  std::vector<Reply> fills(const Model& model) {
+    if (tokenizer_.mask_id() < 0) return {};
+    std::vector<Encoding> masked;
+    for (const Encoding& line : lines_) {
+      if (line.range(0).size() == 0) continue;
+      masked.push_back(line);
+      masked.back().input_ids[line.size() / 2] = tokenizer_.mask_id();
+    }
+    const MaskedLM head = MaskedLM::open(model);
+    std::vector<Reply> all(masked.size());
+    for_each_line(model, masked, [&](size_t i, ConstMatrix tokens) {
+      const size_t at[] = {masked[i].size() / 2};
+      const Matrix logits = head.logits(tokens, at, workspace_);
+      all[i] = {static_cast<float>(largest({logits.row(0), logits.cols}))};
+    });
+    return all;
   }
 
   /// The best label, or all that hold, of each line. Values have no equals: none.

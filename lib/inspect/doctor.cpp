@@ -72,7 +72,7 @@ class Doctor : Findings {
   void look_at_weights();
   void look_at_heads();
   void look_at_named_heads();
-  bool opens(const HeadChoice& head);
+  bool opens(const std::string& head, std::optional<HeadKind> kind = {});
   void look_at_outputs(const HeadConfig& head, const std::string& prefix);
   void look_at_vocabulary_file();
   void look_at_tokenizer();
@@ -201,26 +201,27 @@ void Doctor::look_at_heads() {
     }
   }
   look_at_outputs(*config_, "");
-  trunk_opens_ = errors() == 0 && opens({});
+  trunk_opens_ = errors() == 0 && opens("");
   for (const HeadSpec& head : head_specs()) {
     if (head.tools.empty() || !trunk_opens_) continue;
-    if (has_plain_head(*config_, *weights_, head.kind)) opens({"", head.kind});
+    if (has_plain_head(*config_, *weights_, head.kind)) opens("", head.kind);
   }
   look_at_named_heads();
 }
 
-/// Opens the model and a head as the tools do, which ask for every tensor of it.
-bool Doctor::opens(const HeadChoice& head) {
+/// Opens the model and a head, "" is the plain one, as the tools do, which ask for every tensor of
+/// it.
+bool Doctor::opens(const std::string& head, std::optional<HeadKind> kind) {
   try {
-    const Model model = Model::open(directory_, {}, head);
-    if (head.kind == HeadKind::masked_lm) MaskedLM::open(model);
-    if (head.kind == HeadKind::next_sentence) Classifier::open_next_sentence(model);
-    if (head.kind == HeadKind::classify) Classifier::open(model);
-    if (head.kind == HeadKind::tokens) TokenClassifier::open(model);
-    if (head.kind == HeadKind::spans) QuestionAnswering::open(model);
+    const Model model = Model::open(directory_, {}, {head, head.empty() ? std::nullopt : kind});
+    if (kind == HeadKind::masked_lm) MaskedLM::open(model);
+    if (kind == HeadKind::next_sentence) Classifier::open_next_sentence(model);
+    if (kind == HeadKind::classify) Classifier::open(model);
+    if (kind == HeadKind::tokens) TokenClassifier::open(model);
+    if (kind == HeadKind::spans) QuestionAnswering::open(model);
     return true;
   } catch (const Error& error) {
-    say("error", head.name.empty() ? "heads" : "head " + head.name, error.what());
+    say("error", head.empty() ? "heads" : "head " + head, error.what());
     return false;
   }
 }
@@ -249,7 +250,7 @@ void Doctor::look_at_named_heads() {
     const size_t count = counts[head.name];
     if (count == 0) {
       say("error", "head " + head.name, "config.json names it, but it has no tensors");
-    } else if (!trunk_opens_ || opens({head.name, kind})) {
+    } else if (!trunk_opens_ || opens(head.name, kind)) {
       say("ok", "head " + head.name, fmt::format("{}, {} tensors", printable(head.task), count));
     }
     look_at_outputs(head, prefix_of_head(head.name));

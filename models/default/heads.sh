@@ -1,16 +1,17 @@
 #!/bin/bash
-# The heads of the default model that name a feeling, names and answers, taught again with wider data. Each gets its own
-# layers 5 and 6, that of answers 3 to 6; the trunk, masked LM, next sentence and vectors stay as they are, to the last bit.
+# The heads of the default model that name a feeling, names, answers and masked words, taught again with wider data. Each
+# gets its own layers 5 and 6, the last two 3 to 6; the trunk, next sentence and vectors stay as they are, to the last bit.
 # usage: heads.sh DATA OUT [prepare], with the tools, jq, perl and xz on PATH; `prepare` ends before the training, and
 #        makes what evaluate.sh reads. Run again, it goes on where it was stopped.
-#   DATA/text-en/{enwiki-{0,1,2},news,dialogue,reviews-imdb}.txt.xz
+#   DATA/text-en/{enwiki-{0,1,2},gutenberg-{0,1},news,dialogue,reviews-imdb}.txt.xz
 #   DATA/{sst2/{train,dev,test},goemotions/train,sst5/train,subj/all}.tsv.xz
 #   DATA/sent-en/{yelp/{train,dev},imdb,amazon-4,airline,meld/train,pros-cons}.tsv.xz
 #   DATA/ner-en/{conll2003/{train,valid}.txt,btc/{a,b,e,f,g,h}.conll,wnut17/{train,dev}.conll,gum/train.conll,re3d/train.conll,
 #     sec/train.txt,uner/{ewt-dev,ewt-test,pud}.conll,crossner/five-domains.conll,wikineural/{val,test}.conll}.xz
 #   DATA/{squad/{train-v1.1-44articles,train-v2.0-slice,dev-v1.1,dev-v2.0},subjqa/train,qamr/{train,dev}}.json.xz
-#   DATA/squad2-bt/{paragraphs,guess}.jsonl.xz
-# START, in the environment: the default model whose heads begin (make.sh); JOBS: threads.
+#   DATA/squad2-bt/{paragraphs,guess}.jsonl.xz  DATA/{sick,sts-b}/train.tsv.xz  DATA/clinc150/data_full.json.xz  DATA/quora/dev.csv.xz
+# START, in the environment: the default model whose heads begin (make.sh); MPNET: all-mpnet-base-v2, whose copy becomes
+# a teacher of feelings; JOBS: threads.
 # Kept for measuring, never learned from: all dev and test parts, amazon's kitchen, a tenth of airline, BTC's h, uner's
 # ewt-test, wikineural's test.
 set -euo pipefail
@@ -71,6 +72,11 @@ kitchen() { unpack sent-en/amazon-4.tsv.xz | awk -F '\t' -v OFS='\t' '$1 == "kit
 make kitchen-test.tsv kitchen
 yelp() { plain sent-en/yelp/dev.tsv.xz 1 2 | random -n 4000; }
 make yelp-test.tsv yelp
+but_held() { # what is not measured
+  awk -F '\t' 'NR == FNR { key = tolower($1); gsub(/[^a-z0-9]/, "", key); held[key] = 1; next }
+    { key = tolower($1); gsub(/[^a-z0-9]/, "", key) } key != "" && !(key in held)' \
+    <(cat sst2-dev.tsv kitchen-test.tsv airline-test.tsv yelp-test.tsv; unpack sst2/test.tsv.xz | tail -n +2) "$1"
+}
 reviews() {
   { cat sst2-train.tsv
     plain sent-en/yelp/train.tsv.xz 1 2 | random -n 40000
@@ -83,11 +89,28 @@ reviews() {
     unpack sst5/train.tsv.xz | awk -F '\t' -v OFS='\t' '$2 == 2 { print $1, "neutral" }'
     unpack subj/all.tsv.xz | awk -F '\t' -v OFS='\t' 'NR > 1 && $2 == 1 { print $1, "neutral" }' | random -n 2000 # plots
     head -40000 wiki.txt | awk -v OFS='\t' 'length() > 20 && length() < 120 { print $0, "neutral" }' | random -n 4000
-  } | both | awk -F '\t' 'NR == FNR { key = tolower($1); gsub(/[^a-z0-9]/, "", key); held[key] = 1; next }
-      { key = tolower($1); gsub(/[^a-z0-9]/, "", key) } key != "" && !(key in held)' \
-      <(cat sst2-dev.tsv kitchen-test.tsv airline-test.tsv yelp-test.tsv; unpack sst2/test.tsv.xz | tail -n +2) - | random
+  } | both | but_held - | random
 }
 make reviews.tsv reviews
+# Single sentences of reviews, talk and news, whose feeling a larger model will tell.
+split_up() {
+  perl -CSD -Mutf8 -ne 's/<br ?\/?>/ /g; s/&\w+;|\t/ /g; for (split /(?<=[.!?])\s+(?=[A-Z"])/) { s/\s+/ /g; s/^ | $//g; my $n = split " "; print "$_\n" if $n >= 3 && $n <= 34 && length() < 220 }'
+}
+unlabelled() {
+  { unpack subjqa/train.json.xz | jq -r '.data[].paragraphs[].context' | sort -u | split_up | awk '!seen[$0]++' | random -n 30000
+    unpack sent-en/amazon-4.tsv.xz | awk -F '\t' 'NR > 1 && $1 != "kitchen" { print $3 }' | split_up | random -n 20000
+    unpack sent-en/amazon-4.tsv.xz | awk -F '\t' 'NR > 1 && $1 != "kitchen" && split($2, w, " ") > 2 { print $2 }' | random -n 3000
+    unpack sent-en/imdb.tsv.xz | cut -f 1 | split_up | random -n 12000
+    unpack sent-en/yelp/train.tsv.xz | tail -n +2 | cut -f 1 | random | tail -n 30000
+    airline 0 | cut -f 1 | split_up | random -n 6000
+    unpack goemotions/train.tsv.xz | tail -n +2 | cut -f 1 | sed 's/\[\(NAME\|RELIGION\)\]/he/g' | random -n 8000
+    unpack sent-en/meld/train.tsv.xz | tail -n +2 | cut -f 1 | random -n 5000
+    awk 'length > 14 && length < 160' all-dialogue.txt | random -n 8000
+    awk 'length > 20 && length < 150' all-news.txt | random -n 3000
+    head -60000 wiki.txt | awk 'length > 20 && length < 120' | random -n 2000
+  } | but_held -
+}
+make unlabelled.txt unlabelled
 
 # Entities: PER ORG LOC MISC. Where a set marks common nouns too, only capitalised names stay.
 tags() { awk -v c="${1:-0}" '!NF { print ""; next } $1 != "-DOCSTART-" { print $1, $NF }'; }
@@ -182,6 +205,34 @@ marked() {
 }
 make bt.tsv marked
 
+# Masked words: pieces of documents of all kinds, and short texts of one to three sentences, such as people type.
+pieces() { perl -00 -ne 'chomp; @s = split /\n/; while (@part = splice @s, 0, 100) { print join("\n", @part) . "\n\n" }'; }
+share() { perl -00 -ne 'BEGIN { srand '"$1"' } print if rand() < '"$2"; }
+shorts() { # SEED EVERY: between two of them up to EVERY sentences are left out
+  perl -00 -ne 'BEGIN { srand '"$1"' } chomp; @s = split /\n/; for ($i = 0; $i < @s; $i += 1 + int rand '"$2"') {
+    $n = 1 + int rand 3; @t = (); while ($n-- && $i < @s && length $s[$i] < 140) { push @t, $s[$i++] } print join("\n", @t), "\n\n" if @t && length "@t" > 12 }'
+}
+books() { cat gutenberg-0.txt gutenberg-1.txt; }
+for name in gutenberg-0 gutenberg-1; do
+  split_it() { unpack text-en/$name.txt.xz | sentences; }
+  make $name.txt split_it
+done
+words() {
+  { pieces <wiki.txt | share 1 0.6; books | pieces | share 2 0.55
+    but_last 300 all-news.txt | pieces; but_last 300 all-dialogue.txt | pieces; but_last 200 all-reviews-imdb.txt | pieces
+    pieces <wiki.txt | shorts 3 60; books | pieces | shorts 4 24; but_last 300 all-news.txt | shorts 5 16
+    but_last 300 all-dialogue.txt | shorts 6 3; but_last 200 all-reviews-imdb.txt | shorts 7 6
+    { unpack quora/dev.csv.xz | tail -n +2 | awk -F '\t' '{ print $4 }'
+      unpack sick/train.tsv.xz | tail -n +2 | awk -F '\t' '{ print $2 "\n" $3 }'
+      unpack sts-b/train.tsv.xz | tail -n +2 | awk -F '\t' '{ print $1 "\n" $2 }'
+      unpack clinc150/data_full.json.xz | jq -r '.train[][0]'
+      unpack sent-en/yelp/train.tsv.xz | tail -n +2 | cut -f 1 | random -n 40000
+      unpack sent-en/meld/train.tsv.xz | tail -n +2 | cut -f 1
+    } | awk 'length > 12 && length < 200 { print $0 "\n" }'
+  } | perl -00 -e 'srand 9; @d = <>; s/\n*\z/\n\n/ for @d; for ($i = $#d; $i > 0; --$i) { $j = int rand($i + 1); @d[$i, $j] = @d[$j, $i] } print @d'
+}
+make words.txt words
+
 make sst2-few.tsv head -400 sst2-dev.tsv
 few_questions() { jq -c '.data |= .[0:2]' squad2-dev.json; }
 make squad2-few.json few_questions
@@ -196,7 +247,17 @@ teach() { # name, start, how many of its layers stay; the options of finetune
 }
 teach ner "$start" 4 --task ner --head ner --train conll-train.txt conll-train.txt names.txt --dev conll-few.txt --epochs 3 \
   --batch-size 32 --max-seq-length 128 --lr 3e-4
-teach sentiment ner 4 --task classify --head sentiment --train reviews.tsv --dev sst2-dev.tsv --labels negative,positive \
+# A larger model learns feelings first; what it says of the single sentences, drawn with its probabilities, is learned too.
+finetune_teacher() {
+  awk -F '\t' 'split($1, w, " ") > 3 && length($1) < 260 && ++n <= 26000' reviews.tsv >teacher.tsv
+  [ -s teacher/model.safetensors ] || finetune -m "${MPNET:?all-mpnet-base-v2}" --output teacher --task classify --train teacher.tsv \
+    --dev sst2-dev.tsv --labels negative,positive --epochs 1 --batch-size 32 --max-seq-length 96 --lr 4e-5 --freeze-layers 6 \
+    --dtype bf16 --save-steps 200 --keep-checkpoints 1 --jobs "${JOBS:-2}" --resume
+}
+finetune_teacher
+felt() { classify -m teacher --all -o --dtype int8 unlabelled.txt | paste - unlabelled.txt | awk -F '\t' -v OFS='\t' 'BEGIN { srand(4) } { print $3, rand() < $2 ? "positive" : "negative" }'; }
+make felt.tsv felt
+teach sentiment ner 4 --task classify --head sentiment --train reviews.tsv felt.tsv --dev sst2-dev.tsv --labels negative,positive \
   --epochs 1 --batch-size 48 --max-seq-length 128 --lr 3e-4
 
 # Questions, in rounds: what one model answers chooses answers for the next one.
@@ -215,6 +276,11 @@ make bt-short.json short bt-2.json
 questions qa-3 qa-2 bt-2.json bt-short.json squad-short.json slice-short.json --epochs 0.4 --lr 2e-4
 questions qa qa-3 bt-2.json squad-short.json --epochs 0.25 --lr 1.5e-4
 
+# Masked words get layers of their own too: those of the trunk must also give the vectors.
+[ -s all/model.safetensors ] || pretrain words.txt --init qa --head mlm --freeze-layers 2 --dev held.txt --dev-sequences 256 \
+  --eval-steps 250 --steps 5000 --batch-size 112 --mlm-probability 0.2 --lr 4e-4 --warmup 0.03 --dropout 0 --seed 20 --dtype bf16 \
+  --max-batch-tokens 3072 --save-steps 250 --keep-checkpoints 1 --jobs "${JOBS:-2}" --output all --resume
+
 # One small file. Where [CLS] is better by 1, qa gives no answer.
-grep -q null_score qa/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 1/' qa/config.json
-quantize -m qa -o default --dtype int8
+grep -q null_score all/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 1/; s/"task": "fill-mask"/&, "default": true/' all/config.json
+quantize -m all -o default --dtype int8
