@@ -104,6 +104,13 @@ class Pretraining {
     tell(stream, "sentences");
     run.finish();
   }
+  /// What the model it begins with has, and the result will not have.
+  void tell_lost(const Config& config) const {
+    std::vector<std::string> names;
+    for (const NamedHead& head : config.heads) names.push_back(head.name);
+    if (names.empty() || !options_.on_notice) return;
+    options_.on_notice(fmt::format("named heads are left out: {}", fmt::join(names, ", ")));
+  }
   void tell(const PretrainingStream& stream, const char* what) const {
     if (!options_.on_notice) return;
     for (const std::string& line : stream.counts().lines(what)) options_.on_notice(line);
@@ -121,6 +128,7 @@ class Pretraining {
       config = std::move(start.config);
       weights.emplace(std::move(start.weights));
     }
+    if (options_.head.empty()) tell_lost(config);
     config.bilstm = {};  // it is not trained here
     config.require_sizes();
     training::require_trainable(config);
