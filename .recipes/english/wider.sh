@@ -24,20 +24,13 @@ make() { # FILE COMMAND..: FILE from the command's output, whole or not at all, 
 
 # Text: a sentence a line. Each kind is a task of its own, so that every step has some of each, and the sentence that
 # does not follow is of the same kind.
-sentences() {
-  perl -CSD -Mutf8 -pe 's/Â(?=[£€])//g; s/(?<!\b[A-Z])(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)(?<!\bvs)(?<!\bNo)(?<!\bJr)(?<!\bSr)([.!?]["”’)]*) +(?=["“‘(]?[A-Z0-9])/$1\n/g'
-}
 mix() {
   perl -00 -ne 'BEGIN { srand '"$1"' } chomp; @s = split /\n/; while (@part = splice @s, 0, 200) { push @d, join("\n", @part) . "\n\n" }
     END { for ($i = $#d; $i > 0; --$i) { $j = int rand($i + 1); @d[$i, $j] = @d[$j, $i] } print @d }'
 }
 but_last() { perl -00 -ne 'push @d, $_; END { print @d[0 .. $#d - '"$1"'] }' "$2"; }
-# The labelled sets, the texts that are held out, and the encyclopedia.
+# The labelled sets, the texts that are held out, the encyclopedia and the books.
 bash "$recipe/heads.sh" "$data" "$PWD" prepare
-for name in gutenberg-0 gutenberg-1; do
-  split_it() { unpack text-en/$name.txt.xz | sentences; }
-  make $name.txt split_it
-done
 books() { cat gutenberg-0.txt gutenberg-1.txt | mix 12; }
 news() { but_last 300 all-news.txt | mix 13; }
 talk() { { but_last 300 all-dialogue.txt; but_last 200 all-reviews-imdb.txt; } | mix 14; }

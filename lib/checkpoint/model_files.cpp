@@ -199,15 +199,10 @@ std::string config_with_head(const std::string& path, const NamedHead& head) {
   bool added = false;
   if (old && old->is_object()) {
     old->for_each_member([&](std::string_view name, Json value) {
+      added |= name == head.name;
       std::string text;
       append_json(text, value, "    ");
-      if (name == head.name) {
-        added = true;
-        NamedHead again = head;
-        if (const auto flag = value.find("default")) again.preferred = flag->as_bool();
-        text = entry_of(again);
-      }
-      add(name, text);
+      add(name, name == head.name ? entry_of(head) : text);
     });
   }
   if (!added) add(head.name, entry_of(head));

@@ -40,13 +40,13 @@ class BertLane : public Lane {
     const DropoutRates& rates = plans_[part.head].dropout;
     const DropoutPlan dropout{rates.hidden, rates.attention, rates.classifier,
                               pass.key,     pass.token_0,    pass.sequence_0};
+    if (!pass.learns) {
+      return heads_[part.head]->learn(part, encoder_.forward(part.batch, {}), {}, {}, nullptr, {});
+    }
     ModelWeights gradient = gradients_[part.head];
     // A decoder that is the word table is frozen with it; its bias is not.
     const bool tied = gradient.decoder.weight.data == gradient.word.data;
     if (pass.lowest > 0 && tied) gradient.decoder.weight = {};
-    if (!pass.learns) {
-      return heads_[part.head]->learn(part, encoder_.forward(part.batch, {}), {}, {}, nullptr, {});
-    }
     const Matrix hidden = encoder_.forward(part.batch, dropout);
     const Matrix d_hidden = d_hidden_.matrix(hidden.rows, hidden.cols);
     const Tally tally = heads_[part.head]->learn(part, read_by(part.head, hidden), pass.scale,

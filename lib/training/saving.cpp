@@ -153,7 +153,8 @@ ModelFiles ModelFiles::make(const std::string& directory, const Config& config,
 void ModelFiles::add_head(const std::string& directory, const std::string& name,
                           const Config& config, Objective objective) {
   source = directory;
-  const NamedHead head = named_head(name, config, objective);
+  NamedHead head = named_head(name, config, objective);
+  if (const NamedHead* old = config.find_head(name)) head.preferred = old->preferred;
   head_name = name;
   head_files = model_files(directory);
   head_files.emplace_back("config.json", config_with_head(directory + "/config.json", head));

@@ -206,7 +206,7 @@ words() {
       unpack sent-en/yelp/train.tsv.xz | tail -n +2 | cut -f 1 | random -n 40000
       unpack sent-en/meld/train.tsv.xz | tail -n +2 | cut -f 1
     } | awk 'length > 12 && length < 200 { print $0 "\n" }'
-  } | perl -00 -e 'srand 9; @d = <>; s/\n*\z/\n\n/ for @d; for ($i = $#d; $i > 0; --$i) { $j = int rand($i + 1); @d[$i, $j] = @d[$j, $i] } print @d'
+  } | mix 9
 }
 make words.txt words
 
