@@ -1,7 +1,9 @@
 #!/bin/bash
 # What an English model can do, inside and outside the kinds of text it learned from: the numbers of README.md.
-# usage: evaluate.sh DATA WORK MODEL [PART..], DATA as for heads.sh, WORK where `heads.sh DATA WORK prepare` has run; tools,
-#        jq, perl, xz on PATH
+# usage: evaluate.sh DATA WORK MODEL [PART..], with the tools, jq, perl and xz on PATH
+#   DATA as for heads.sh; besides: {ner-en/conll2003/test.txt,subjqa/dev.json,policyqa/dev.json,xquad/xquad.en.json,sts-b/dev.tsv,
+#     tweeteval/emotion/test.tsv,blimp/blimp.jsonl}.xz
+#   WORK: where `heads.sh DATA WORK prepare` has run
 #   PART: text reviews names questions vectors sentences; default: all of them
 # LIMIT=N in the environment: N records of each set at most, for a quick look. EXAMPLES: the toolkit's examples/ (BLiMP).
 set -euo pipefail
@@ -37,8 +39,10 @@ if wants text; then
   [ -z "${EXAMPLES:-}" ] || row 'BLiMP, mean accuracy' "$(unpack blimp/blimp.jsonl.xz | awk -v n="$limit" '(NR - 1) % 1000 < n' | xz -0 >"$tmp/blimp.xz" && BERT_MODEL=$model bash "$EXAMPLES/blimp.sh" "$tmp/blimp.xz" | awk '$1 == "total" { print $3 }')"
 fi
 if wants reviews; then
-  for set in sst2-dev kitchen-test yelp-test airline-test; do # airline: those that are not neutral
-    awk -F '\t' '$2 != "neutral"' "$work/$set.tsv" | first | classify -m "$model" --head sentiment -f 1 --gold 2 --all 2>"$tmp/report" >"$tmp/rows"
+  for set in sst2-dev kitchen-test yelp-test airline-test; do cp "$work/$set.tsv" "$tmp/$set"; done
+  unpack tweeteval/emotion/test.tsv.xz | awk -F '\t' -v OFS='\t' 'NR > 1 { print $1, $2 == 1 || $2 == 2 ? "positive" : "negative" }' >"$tmp/tweeteval-emotion-test" # joy, optimism
+  for set in sst2-dev kitchen-test yelp-test airline-test tweeteval-emotion-test; do # airline: those that are not neutral
+    awk -F '\t' '$2 != "neutral"' "$tmp/$set" | first | classify -m "$model" --head sentiment -f 1 --gold 2 --all 2>"$tmp/report" >"$tmp/rows"
     row "$set, accuracy" "$(awk '$1 == "accuracy" { print $2 }' "$tmp/report")"
     row "$set, expected calibration error" "$(calibration <"$tmp/rows")"
   done
@@ -65,7 +69,7 @@ if wants questions; then
   done
   for set in squad/dev-v2.0 subjqa/dev policyqa/dev; do
     questions "$data/$set.json.xz" >"$tmp/qc"
-    for margin in '' '--null-margin=0'; do # the model's own, and a stricter one
+    for margin in '' --null-margin={0,1000}; do # the model's own, a stricter one, always an answer
       qa -m "$model" --gold 3 $margin "$tmp/qc" 2>"$tmp/report" >"$tmp/rows"
       row "$set, F1${margin:+, $margin}" "$(f1) (always empty: $(awk -F '\t' '$3 == "[]" { e++ } END { printf "%.1f", 100 * e / NR }' "$tmp/qc"); refused, of those without an answer: $(awk -F '\t' '$NF == "[]" { n++; r += $1 == "" } END { printf "%d of %d", r, n }' "$tmp/rows"))"
     done
