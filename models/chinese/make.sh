@@ -1,7 +1,8 @@
 #!/bin/bash
-# Makes the Chinese model: six hours on two cores with AVX512-BF16. Others say DTYPE=f32.
+# Makes the Chinese model: eight hours on two cores with AVX512-BF16. Others say DTYPE=f32.
 # README.md says where each data set comes from and under which terms.
-# usage: make.sh DATA OUT [prepare], with the tools, opencc, jq, perl and xz on PATH; `prepare` ends before the training.
+# usage: make.sh DATA OUT [prepare], with the tools, opencc, jq, perl, python3 (with numpy) and xz on PATH; `prepare` ends
+# before the training.
 # Run again, it goes on where it was stopped: what is there is kept, and training goes on from its last checkpoint.
 #   DATA/text-zh/{zhwiki-hans,zhwiki-hant,laws,lctt,c3,classic-novels}.txt.xz   title and paragraphs, an empty line
 #                                                                            between documents
@@ -211,8 +212,8 @@ simplified() { opencc -c t2s <drcd.json | in_place; }
 make drcd-hans.json simplified
 # A third of the contexts is cut to 250 characters around the answer, and as many to 60 and more: a step sees more
 # questions, and short texts. One of ten questions gets a text without its answer, from the same article.
-near() {
-  perl -MJSON::PP -0777 -ne 'srand 5; my $json = JSON::PP->new->utf8->canonical; my $all = $json->decode($_);
+near() { # FILE SEED
+  perl -MJSON::PP -0777 -ne 'BEGIN { srand shift } my $json = JSON::PP->new->utf8->canonical; my $all = $json->decode($_);
     sub without { my ($question, $answer, @texts) = @_; @texts = grep { length > 60 && index($_, $answer->{text}) < 0 } @texts;
       @texts && {context => substr($texts[rand @texts], 0, 200), qas => [{%$question, answers => [], is_impossible => JSON::PP::true}]} }
     sub around { my ($question, $answer, $context, $size) = @_; my ($start, $length) = ($answer->{answer_start}, length $answer->{text});
@@ -237,9 +238,12 @@ near() {
       }
       $document->{paragraphs} = \@parts;
     }
-    print $json->encode($all)' "$1"
+    print $json->encode($all)' "$2" "$1"
 }
-for f in cmrc trial cmrc-hant drcd drcd-hans; do make $f-near.json near $f.json; done
+for f in cmrc trial cmrc-hant drcd drcd-hans; do make $f-near.json near $f.json 5; done
+for seed in 6 7; do
+  for f in cmrc trial drcd drcd-hans; do make $f-near$seed.json near $f.json $seed; done
+done
 qa_dev() {
   { unpack cmrc2018/cmrc2018_dev.json.xz | jq -c '.data |= .[:20]'
     jq -c '.data |= .[:6]' drcd-test.json
@@ -290,12 +294,36 @@ make vectors.txt vectors
 make vectors-dev.txt head -300 vectors.txt
 rest() { tail -n +301 vectors.txt; }
 make vectors-train.txt rest
+# What was written for this model: feelings that a text implies, names, and questions with and without an answer. A text
+# without a feeling stands once with each label, so that the model learns to be unsure of it.
+times() { for ((i = 0; i < $1; ++i)); do cat "$2"; done; }
+feelings() { awk -F '\t' -v OFS='\t' '$2 == "neutral" { print $1, "positive"; print $1, "negative"; next } { print }' "$here/written/feelings.tsv"; }
+make felt.tsv feelings
+felt() { times "$1" felt.tsv | cat reviews.tsv - | random; }
+make reviews-felt.tsv felt 5
+marked() { # [PER 鲁迅]出生在[LOC 绍兴]。 -> a character (or a Latin word, or a number) a line
+  perl -CSD -Mutf8 -ne 'while (/\G(?:\[(\w+) ([^\[\]]+)\]|([^\[\]]+))/g) { my ($label, $text) = $1 ? ($1, $2) : ("", $3); my $at = "B";
+      for ($text =~ /\p{Han}|\p{Latin}+|\d+|\S/g) { print "$_ ", $label ? "$at-$label" : "O", "\n"; $at = "I" } } print "\n"' "$here/written/names.txt"
+}
+make named.txt marked
+named() { times "$1" named.txt | cat ner.txt -; }
+make ner-named.txt named 6
+asked() { # a text, then lines of question and answer
+  perl -CSD -Mutf8 -MJSON::PP -00 -ne 'chomp; my ($context, @lines) = split /\n/; my @questions;
+    for (@lines) {
+      my ($question, $text) = split /\t/, $_, 2; my @answers = length $text ? {text => $text, answer_start => index $context, $text} : ();
+      push @questions, {id => "WRITTEN_" . $n++, question => $question, answers => \@answers, @answers ? () : (is_impossible => JSON::PP::true)};
+    }
+    push @data, {title => "$.", paragraphs => [{context => $context, qas => \@questions}]};
+    END { binmode STDOUT; print JSON::PP->new->utf8->canonical->encode({version => "2.0", data => \@data}), "\n" }' "$here/written/questions.txt"
+}
+make asked.json asked
 [ "$until" = prepare ] && exit
 
-# All tasks over one trunk, in five runs: mostly text, at a constant rate; more of the tasks; then hardly any text; mostly
-# questions; and a long one with more reviews and names. The kinds of text are tasks of their own, so that each step has some
-# of each, and the other sentence of a pair that does not follow is of the same kind. A weight makes up for the size of a
-# task's gradient: that of names is small.
+# All tasks over one trunk, in seven runs: mostly text, at a constant rate; more of the tasks; then hardly any text; mostly
+# questions; a long one with more reviews and names; and two with dropout. The kinds of text are tasks of their own, so that
+# each step has some of each, and the other sentence of a pair that does not follow is of the same kind. A weight makes up for
+# the size of a task's gradient: that of names is small.
 task() { printf '%s\t%s\t%s\t%s\t%s\n' "$@"; }
 tasks() { # batches of simplified text, prose, traditional text, short text, vectors, sentiment, names, questions, parts
   task - mlm hans.txt held-hans.txt "batch=$1 probability=0.2 weight=$t"
@@ -303,17 +331,17 @@ tasks() { # batches of simplified text, prose, traditional text, short text, vec
   task - mlm hant.txt - "batch=$3 probability=0.2 weight=$h"
   task - mlm short.txt - "batch=$4 length=40 probability=0.2 weight=$h"
   task - vectors vectors-train.txt vectors-dev.txt "batch=$5 length=160 teacher=bge weight=$v"
-  task sentiment classify reviews.tsv reviews-dev.tsv "batch=$6 length=224 labels=negative,positive weight=$s"
-  task ner ner ner.txt ner-dev.txt "batch=$7 length=160 weight=$n"
-  task qa qa "cmrc-near.json,trial-near.json,cmrc-hant-near.json,drcd-near.json,drcd-hans-near.json$holes" qa-dev.json "batch=$8 length=320 weight=$q"
+  task sentiment classify "$reviews" reviews-dev.tsv "batch=$6 length=224 labels=negative,positive weight=$s"
+  task ner ner "$names" ner-dev.txt "batch=$7 length=160 weight=$n"
+  task qa qa "cmrc-near.json,trial-near.json,cmrc-hant-near.json,drcd-near.json,drcd-hans-near.json$more" qa-dev.json "batch=$8 length=320 weight=$q"
   task pos ner pos.txt pos-dev.txt "batch=$9 length=160 weight=1.5"
 }
-train() { # name, start, steps, seed, schedule
-  [ -s "$1/model.safetensors" ] || multitask "$1.tsv" -m "$2" --output "$1" --steps "$3" --eval-steps 150 --lr 3e-4 --seed "$4" \
-    --schedule "$5" --warmup 0.03 --dropout 0 --max-batch-tokens 3072 --save-steps "${SAVE:-50}" --jobs "${JOBS:-2}" \
+train() { # name, start, steps, seed, schedule, dropout (0)
+  [ -s "$1/model.safetensors" ] || multitask "$1.tsv" -m "$2" --output "$1" --steps "$3" --eval-steps 150 --lr "$rate" --seed "$4" \
+    --schedule "$5" --warmup 0.03 --dropout "${6:-0}" --max-batch-tokens 3072 --save-steps "${SAVE:-50}" --jobs "${JOBS:-2}" \
     --dtype "${DTYPE:-bf16}" --resume
 }
-holes=
+reviews=reviews.tsv names=ner.txt more= rate=3e-4
 t=0.9 h=0.5 v=5 s=1 n=3 q=1.5 tasks 14 12 5 20 12 16 22 14 8 >text.tsv
 t=0.8 h=0.4 v=5 s=1.5 n=4 q=2 tasks 8 7 3 12 10 32 64 20 10 >both.tsv
 t=0.4 h=0.2 v=3 s=2 n=10 q=1 tasks 4 4 2 6 8 32 96 24 8 >labels.tsv
@@ -336,28 +364,46 @@ mean() { # name, of two models, the second one's weight
 mean mean both labels 0.7
 
 # The model so far knows names and parts of speech well enough to make short questions with short answers from plain text.
-contexts() { # 1 to 4 sentences that follow one another, of at most 240 characters
-  perl -CSD -Mutf8 -00 -ne 'BEGIN { srand 11 } chomp; s/\t/ /g; my @s = split /\n/ or next; my ($i, $most, $t) = (int rand @s, 1 + int rand 4, "");
+contexts() { # SEED: 1 to 4 sentences that follow one another, of at most 240 characters
+  perl -CSD -Mutf8 -00 -ne 'BEGIN { srand '"$1"' } chomp; s/\t/ /g; my @s = split /\n/ or next; my ($i, $most, $t) = (int rand @s, 1 + int rand 4, "");
     while ($i < @s && $most-- > 0 && length($t . $s[$i]) <= 240) { $t .= $s[$i++] } print "$t\n" if length $t > 24'
 }
-texts() {
-  contexts <hans.txt | random -n 1500
-  news | contexts | random -n 1200
-  but_last 500 c3.txt | contexts | random -n 1000
-  but_last 60 lctt.txt | contexts | random -n 100
+texts() { # SEED, and how many of the encyclopedia, of news, of exercises and of articles
+  contexts "$1" <hans.txt | random -n "$2"
+  news | contexts "$1" | random -n "$3"
+  but_last 500 c3.txt | contexts "$1" | random -n "$4"
+  but_last 60 lctt.txt | contexts "$1" | random -n "$5"
 }
-make texts.txt texts
-for head in ner pos; do make texts.$head ner -m mean --head $head -o --chars texts.txt; done
-make holes.json perl "$here/holes.pl" texts.txt texts.ner texts.pos
-make holes-hant.json traditional 4 holes.json
-holes=,holes.json,holes-hant.json
+ask() { # name of texts and questions, model
+  for head in ner pos; do make texts$1.$head ner -m "$2" --head $head -o --chars texts$1.txt; done
+  make holes$1.json perl "$here/holes.pl" texts$1.txt texts$1.ner texts$1.pos
+  make holes$1-hant.json traditional 4 holes$1.json
+}
+make texts.txt texts 11 1500 1200 1000 100
+ask '' mean
+more=,holes.json,holes-hant.json
 t=0.5 h=0.3 v=3 s=2 n=4 q=3 tasks 5 5 3 8 8 24 24 40 8 >questions.tsv
 train questions mean 540 6 linear
 mean whole mean questions 0.7
 # The long run learns its questions by heart (CMRC's dev questions lose three points); half of it does not.
 t=0.5 h=0.3 v=3 s=2 n=6 q=3 tasks 5 5 3 8 8 40 64 36 8 >long.tsv
 train long whole 2700 8 linear
-mean last whole long 0.5
+mean half whole long 0.5
+
+# So the last two runs have dropout, other cuts of the same questions, and many more questions made from plain text; the last
+# one also what was written for this model.
+make texts2a.txt texts 21 5500 1500 1000 300
+make texts2b.txt texts 22 5500 1500 1000 300
+make texts2.txt cat texts2a.txt texts2b.txt
+ask 2 half
+cuts=,cmrc-near6.json,cmrc-near7.json,trial-near6.json,trial-near7.json,drcd-near6.json,drcd-near7.json,drcd-hans-near6.json,drcd-hans-near7.json
+more=$cuts,holes2.json,holes2-hant.json rate=2e-4
+t=0.5 h=0.3 v=3 s=2 n=6 q=3 tasks 5 5 3 8 8 40 48 42 8 >wide.tsv
+train wide half 1950 9 constant 0.1
+reviews=reviews-felt.tsv names=ner-named.txt more=$cuts,holes.json,holes2-hant.json,asked.json,asked.json,asked.json,asked.json rate=1.4e-4
+t=0.5 h=0.3 v=3 s=2 n=6 q=3 tasks 5 5 3 8 8 40 48 42 8 >late.tsv
+train late wide 1250 10 linear 0.1
+mean last half late 0.7
 
 # The head of names learns again and gets a layer 4 of its own; the rest stays as it is, to the last bit. The trunk has learned
 # these sentences, so this needs dropout (without, MSRA's F1 is .04 less). Then the head of feelings, for the trunk it now has.
@@ -365,9 +411,12 @@ teach() { # name, start, layers that stay; the options of finetune
   [ -s "$1/model.safetensors" ] || finetune -m "$2" --output "$1" --freeze-layers "$3" --lr 3e-4 --dtype "${DTYPE:-bf16}" \
     --max-batch-tokens 3072 --save-steps 300 --keep-checkpoints 1 --jobs "${JOBS:-2}" --resume "${@:4}"
 }
-teach names last 3 --task ner --head ner --train ner.txt --dev ner-dev.txt --epochs 3 --batch-size 32 --max-seq-length 128 \
-  --dropout 0.15
-teach own names 4 --task classify --head sentiment --train reviews.tsv --dev reviews-dev.tsv --labels negative,positive \
+for dropout in 0.15 0.1; do
+  teach own-$dropout last 3 --task ner --head ner --train ner-named.txt --dev ner-dev.txt --epochs 3 --batch-size 32 \
+    --max-seq-length 128 --dropout $dropout --seed "$([ $dropout = 0.1 ] && echo 2 || echo 1)"
+done
+mean own own-0.15 own-0.1 0.5
+teach feeling own 4 --task classify --head sentiment --train reviews-felt.tsv --dev reviews-dev.tsv --labels negative,positive \
   --epochs 1 --batch-size 64 --max-seq-length 224 --dropout 0.1
 
 # The head of feelings is surer than it is right: its logits are divided by 1.4 (Guo et al. 2017, On Calibration).
@@ -379,12 +428,19 @@ calibrated() {
     }
     print' "$1/model.safetensors"
 }
-mkdir -p sure && cp own/*.json own/vocab.txt sure/
-make sure/model.safetensors calibrated own
+mkdir -p sure && cp feeling/*.json feeling/vocab.txt sure/
+make sure/model.safetensors calibrated feeling
+cp bge/modules.json sure/ && cp -rT bge/1_Pooling sure/1_Pooling
+# Where [CLS] is better by 6, qa gives no answer; less would refuse many right answers too.
+grep -q null_score sure/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 6/' sure/config.json
+[ -s chinese/model.safetensors ] || quantize -m sure -o chinese --dtype int8
 
-# One small file; vectors are means of unit length, as the teacher's were.
-cp -r bge/modules.json bge/1_Pooling sure/
-sed -i 's/"pooling_mode_cls_token": true/"pooling_mode_cls_token": false/; s/"pooling_mode_mean_tokens": false/"pooling_mode_mean_tokens": true/' sure/1_Pooling/config.json
-# Where [CLS] is better by 13, qa gives no answer; less would refuse many right answers too.
-grep -q null_score sure/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 13/' sure/config.json
-quantize -m sure -o chinese --dtype int8
+# The vector of a text: what a linear map makes of [CLS] and mean, so that it comes nearest to the teacher's, which is its [CLS].
+few() { head -33000 vectors-train.txt; }
+make few.txt few
+embed_few() { embed -m "$1" --pool "$2" --max-seq-length 256 --format f32 few.txt; }
+make few.teacher embed_few bge cls
+make few.features embed_few ./chinese cls,mean
+"$here/fit.py" few.features 1024 few.teacher 512 chinese/2_Dense
+cp "$here/modules.json" chinese/
+cp "$here/1_Pooling/config.json" chinese/1_Pooling/
