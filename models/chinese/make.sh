@@ -441,6 +441,31 @@ make few.txt few
 embed_few() { embed -m "$1" --pool "$2" --max-seq-length 256 --format f32 few.txt; }
 make few.teacher embed_few bge cls
 make few.features embed_few ./chinese cls,mean
-"$here/fit.py" few.features 1024 few.teacher 512 chinese/2_Dense
+fit() { # FEATURES WIDTH TEACHER WIDTH DIR: a Dense of sentence-transformers without bias, by least squares
+  python3 - "$@" <<'EOF'
+import json
+import pathlib
+import struct
+import sys
+
+import numpy
+
+features, teacher = (numpy.fromfile(sys.argv[i], dtype="<f4").reshape(-1, int(sys.argv[i + 1])).astype(float) for i in (1, 3))
+teacher /= numpy.linalg.norm(teacher, axis=1, keepdims=True)
+gram = features.T @ features  # [F, F]
+gram[numpy.diag_indices_from(gram)] += 1e-4 * numpy.trace(gram) / len(gram)
+weight = numpy.linalg.solve(gram, features.T @ teacher).T.astype("<f2")  # [T, F]
+
+directory = pathlib.Path(sys.argv[5])
+directory.mkdir(exist_ok=True)
+header = json.dumps({"linear.weight": {"dtype": "F16", "shape": weight.shape, "data_offsets": [0, weight.nbytes]}})
+header += " " * (-len(header) % 8)
+(directory / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header.encode() + weight.tobytes())
+config = {"in_features": weight.shape[1], "out_features": weight.shape[0], "bias": False}
+config["activation_function"] = "torch.nn.modules.linear.Identity"
+(directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+EOF
+}
+fit few.features 1024 few.teacher 512 chinese/2_Dense
 cp "$here/modules.json" chinese/
 cp "$here/1_Pooling/config.json" chinese/1_Pooling/
