@@ -294,6 +294,7 @@ make vectors.txt vectors
 make vectors-dev.txt head -300 vectors.txt
 rest() { tail -n +301 vectors.txt; }
 make vectors-train.txt rest
+
 # What was written for this model: feelings that a text implies, names, and questions with and without an answer. A text
 # without a feeling stands once with each label, so that the model learns to be unsure of it.
 times() { for ((i = 0; i < $1; ++i)); do cat "$2"; done; }
@@ -411,11 +412,13 @@ teach() { # name, start, layers that stay; the options of finetune
   [ -s "$1/model.safetensors" ] || finetune -m "$2" --output "$1" --freeze-layers "$3" --lr 3e-4 --dtype "${DTYPE:-bf16}" \
     --max-batch-tokens 3072 --save-steps 300 --keep-checkpoints 1 --jobs "${JOBS:-2}" --resume "${@:4}"
 }
-for dropout in 0.15 0.1; do
-  teach own-$dropout last 3 --task ner --head ner --train ner-named.txt --dev ner-dev.txt --epochs 3 --batch-size 32 \
-    --max-seq-length 128 --dropout $dropout --seed "$([ $dropout = 0.1 ] && echo 2 || echo 1)"
-done
-mean own own-0.15 own-0.1 0.5
+teach_names() { # name, dropout, seed
+  teach "$1" last 3 --task ner --head ner --train ner-named.txt --dev ner-dev.txt --epochs 3 --batch-size 32 \
+    --max-seq-length 128 --dropout "$2" --seed "$3"
+}
+teach_names own-1 0.15 1
+teach_names own-2 0.1 2
+mean own own-1 own-2 0.5
 teach feeling own 4 --task classify --head sentiment --train reviews-felt.tsv --dev reviews-dev.tsv --labels negative,positive \
   --epochs 1 --batch-size 64 --max-seq-length 224 --dropout 0.1
 
@@ -430,7 +433,6 @@ calibrated() {
 }
 mkdir -p sure && cp feeling/*.json feeling/vocab.txt sure/
 make sure/model.safetensors calibrated feeling
-cp bge/modules.json sure/ && cp -rT bge/1_Pooling sure/1_Pooling
 # Where [CLS] is better by 6, qa gives no answer; less would refuse many right answers too.
 grep -q null_score sure/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 6/' sure/config.json
 [ -s chinese/model.safetensors ] || quantize -m sure -o chinese --dtype int8
@@ -467,5 +469,4 @@ config["activation_function"] = "torch.nn.modules.linear.Identity"
 EOF
 }
 fit few.features 1024 few.teacher 512 chinese/2_Dense
-cp "$here/modules.json" chinese/
-cp "$here/1_Pooling/config.json" chinese/1_Pooling/
+cp -r "$here/modules.json" "$here/1_Pooling" chinese/
