@@ -309,16 +309,7 @@ marked() { # [PER 鲁迅]出生在[LOC 绍兴]。 -> a character (or a Latin wor
 make named.txt marked
 named() { times "$1" named.txt | cat ner.txt -; }
 make ner-named.txt named 6
-asked() { # a text, then lines of question and answer
-  perl -CSD -Mutf8 -MJSON::PP -00 -ne 'chomp; my ($context, @lines) = split /\n/; my @questions;
-    for (@lines) {
-      my ($question, $text) = split /\t/, $_, 2; my @answers = length $text ? {text => $text, answer_start => index $context, $text} : ();
-      push @questions, {id => "WRITTEN_" . $n++, question => $question, answers => \@answers, @answers ? () : (is_impossible => JSON::PP::true)};
-    }
-    push @data, {title => "$.", paragraphs => [{context => $context, qas => \@questions}]};
-    END { binmode STDOUT; print JSON::PP->new->utf8->canonical->encode({version => "2.0", data => \@data}), "\n" }' "$here/written/questions.txt"
-}
-make asked.json asked
+make asked.json perl "$here/../default/asked.pl" "$here/written/questions.txt"
 [ "$until" = prepare ] && exit
 
 # All tasks over one trunk, in seven runs: mostly text, at a constant rate; more of the tasks; then hardly any text; mostly

@@ -1,18 +1,30 @@
 #!/usr/bin/perl
-# Chooses an answer for each question. The paragraphs have marked spans, and each answer is marked; but nothing says which
-# span answers which question, and some spans are cut short. So a model has answered the questions. The span that its
-# answers overlap most is taken as the right place, and the answer that fits this span best as the right answer.
-# Writes SQuAD 2.0's JSON; a question for which no span is sure is left out.
-# usage: spans.pl QUESTIONS ANSWERS
-#   QUESTIONS: lines of document, paragraph, number of the question, 1 if it has no answer, spans such as 3-9,9-14
-#              (code points), question, context
-#   ANSWERS: what qa -k 10 --null-margin 1000 --chars -o writes for those that have an answer
+# SQuAD 2.0 was translated and back. Its answers are marked in the paragraphs, but nothing says which marked span answers
+# which question, and many spans begin or end a word too early or too late. The links say which span it is; the answer of
+# a model that fits it says where it begins and ends.
+# Writes SQuAD 2.0's JSON, without the questions whose link is unknown or whose span has no word.
+# usage: spans.pl LINKS PARAGRAPHS [QUESTIONS ANSWERS]
+#   LINKS: lines of document, paragraph and, for each question, the number of a span (counted from 1; several joined by +
+#          are one answer), 0 if nothing answers it, ? if unknown
+#   PARAGRAPHS: lines of JSON: doc, par, context, spans [start, end, ..] in code points, questions
+#   QUESTIONS: this program's output without the last two files, as lines of question, context, id
+#   ANSWERS: what qa -k 10 --null-margin 1000 --chars -o QUESTIONS writes
 use strict;
 use warnings;
 use open qw(:std :utf8);
+use Encode;
 use JSON::PP;
 
-my $sure = 0.2;
+my ($links, $paragraphs, $questions, $answers) = @ARGV;
+my $json = JSON::PP->new->utf8->canonical;
+my $before = qr/^(?:[\s,.;:]+|(?:for|of|and|by|as|at|is|was|that|which|or|but)\s)/;
+my $after = qr/(?:[\s,.;:]+|\s(?:for|of|and|[Tt]he|in|an?|to|by|is|was|were|are|as|at|on|with|from|that|which|who|or|but))\z/;
+
+sub lines {
+  my ($file, $each) = @_;
+  open my $in, '<', $file or die "$file: $!\n";
+  while (<$in>) { chomp; $each->($_) }
+}
 
 # Twice what two stretches share, divided by the sum of their lengths.
 sub overlap {
@@ -22,62 +34,52 @@ sub overlap {
   return $to > $from ? 2 * ($to - $from) / ($one->[1] - $one->[0] + $other->[1] - $other->[0]) : 0;
 }
 
-# What was marked in pieces is an answer as a whole too: the spans, and runs of neighbours.
-sub candidates {
-  my @spans = map { [split /-/] } split /,/, shift;
-  my @runs;
-  for my $first (0 .. $#spans) {
-    for (my $last = $first; $last <= $#spans; ++$last) {
-      last if $last > $first && $spans[$last][0] - $spans[$last - 1][1] > 1;
-      push @runs, [$spans[$first][0], $spans[$last][1]];
+# The likeliest answer that fits the span, or else the span without what does not belong to an answer.
+# An answer is [start, end, probability].
+sub answer {
+  my ($context, $span, @said) = @_;
+  my ($best, $most) = (undef, 0.02);
+  for (@said) {
+    my $fit = overlap($_, $span);
+    ($best, $most) = ($_, $fit * $_->[2]) if $fit >= 0.4 && $fit * $_->[2] > $most;
+  }
+  return @$best[0, 1] if $best;
+  my ($from, $to) = @$span;
+  $to = $from + $-[0] while substr($context, $from, $to - $from) =~ $after;
+  $from += $+[0] while substr($context, $from, $to - $from) =~ $before;
+  return ($from, $to);
+}
+
+my (%link, %said, @id);
+lines($links, sub { my ($document, $paragraph, @fields) = split ' ', shift; $link{"$document-$paragraph"} = \@fields });
+if (defined $answers) {
+  lines($questions, sub { push @id, (split /\t/, shift)[2] });
+  lines($answers, sub { my @f = split /\t/, shift; push @{$said{$id[$f[0] - 1]}}, [@f[3, 4, 2]] if length $f[1] });
+}
+my @data;
+lines($paragraphs, sub {
+  my $paragraph = $json->decode(Encode::encode('UTF-8', shift));
+  my $name = "$paragraph->{doc}-$paragraph->{par}";
+  my $fields = $link{$name} or return;
+  die "$links: $name has other questions\n" if @$fields != @{$paragraph->{questions}};
+  my @spans = sort { $a->[0] <=> $b->[0] } @{$paragraph->{spans}};
+  my @questions;
+  for my $i (0 .. $#$fields) {
+    next if $fields->[$i] eq '?';
+    my %question = (id => "bt-$name-$i", question => $paragraph->{questions}[$i], answers => []);
+    if ($fields->[$i]) {
+      my @numbers = sort { $a <=> $b } split /\+/, $fields->[$i];
+      die "$links: $name has no span $fields->[$i]\n" if grep { !/^[1-9]\d*\z/ || $_ > @spans } @numbers;
+      my ($from, $to) = answer($paragraph->{context}, [$spans[$numbers[0] - 1][0], $spans[$numbers[-1] - 1][1]], @{$said{$question{id}} || []});
+      my $text = substr $paragraph->{context}, $from, $to - $from;
+      next if $text !~ /\w/;
+      $question{answers} = [{answer_start => $from + 0, text => $text}];
+    } else {
+      $question{is_impossible} = JSON::PP::true;
     }
+    push @questions, \%question;
   }
-  return @runs;
-}
-
-# The answer that fits the best candidate, or nothing if no candidate is sure. An answer is [start, end, probability].
-sub best {
-  my ($spans, @answers) = @_;
-  my ($sum, $most, $marked) = (0, 0);
-  $sum += $_->[2] for @answers;
-  for my $run (candidates($spans)) {
-    my $mass = 0;
-    $mass += $_->[2] * overlap($_, $run) for @answers;
-    ($most, $marked) = ($mass, $run) if $mass > $most;
-  }
-  return if !$marked || $most < $sure * $sum;
-  my ($best) = sort { $b->[2] * overlap($b, $marked) <=> $a->[2] * overlap($a, $marked) } @answers;
-  return $best;
-}
-
-open my $questions, '<', $ARGV[0] or die "$ARGV[0]: $!\n";
-open my $answers, '<', $ARGV[1] or die "$ARGV[1]: $!\n";
-my (%paragraph, @order);
-my $record = 0;
-my $row = <$answers>;
-while (<$questions>) {
-  chomp;
-  my ($document, $number, $index, $none, $spans, $question, $context) = split /\t/, $_, -1;
-  my @said;
-  ++$record if !$none;
-  while (defined $row && !$none) {
-    my @field = split /\t/, $row;
-    last if $field[0] != $record;
-    push @said, [@field[3, 4, 2]];
-    $row = <$answers>;
-  }
-  my %entry = (id => "bt-$document-$number-$index", question => $question, answers => []);
-  if ($none) {
-    $entry{is_impossible} = JSON::PP::true;
-  } else {
-    my $answer = best($spans, @said) or next;
-    my ($start, $end) = @$answer;
-    $entry{answers} = [{answer_start => $start + 0, text => substr($context, $start, $end - $start)}];
-  }
-  my $key = "$document-$number";
-  push @order, $key if !$paragraph{$key};
-  $paragraph{$key}{context} = $context;
-  push @{$paragraph{$key}{qas}}, \%entry;
-}
-print JSON::PP->new->canonical->encode({version => '2.0',
-  data => [map { {title => $_, paragraphs => [$paragraph{$_}]} } @order]}), "\n";
+  push @data, {title => "$paragraph->{doc}", paragraphs => [{context => $paragraph->{context}, qas => \@questions}]} if @questions;
+});
+binmode STDOUT;
+print $json->encode({version => '2.0', data => \@data}), "\n";
