@@ -302,11 +302,8 @@ feelings() { awk -F '\t' -v OFS='\t' '$2 == "neutral" { print $1, "positive"; pr
 make felt.tsv feelings
 felt() { times "$1" felt.tsv | cat reviews.tsv - | random; }
 make reviews-felt.tsv felt 5
-marked() { # [PER 鲁迅]出生在[LOC 绍兴]。 -> a character (or a Latin word, or a number) a line
-  perl -CSD -Mutf8 -ne 'while (/\G(?:\[(\w+) ([^\[\]]+)\]|([^\[\]]+))/g) { my ($label, $text) = $1 ? ($1, $2) : ("", $3); my $at = "B";
-      for ($text =~ /\p{Han}|\p{Latin}+|\d+|\S/g) { print "$_ ", $label ? "$at-$label" : "O", "\n"; $at = "I" } } print "\n"' "$here/written/names.txt"
-}
-make named.txt marked
+# A character, a Latin word or a number is a word.
+make named.txt perl "$here/../default/named.pl" "$here/written/names.txt" '\p{Han}|\p{Latin}+|\d+|\S'
 named() { times "$1" named.txt | cat ner.txt -; }
 make ner-named.txt named 6
 make asked.json perl "$here/../default/asked.pl" "$here/written/questions.txt"

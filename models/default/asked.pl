@@ -16,9 +16,9 @@ sub blocks {
   while (<$in>) { s/\n+\z//; $each->($., split /\n/) }
 }
 # Where the answer stands: as whole words if it can, so that "6" is not the end of "2006".
+my $letter = qr/[\p{Latin}\d]/;
 sub place {
   my ($context, $answer) = @_;
-  my $letter = qr/[\p{Latin}\d]/;
   return $-[0] if $context =~ /(?<!$letter)\Q$answer\E(?!$letter)/;
   return index $context, $answer;
 }
@@ -50,5 +50,4 @@ for (@blocks) {
   }
   push @data, {title => @data + 1 . '', paragraphs => [{context => $context, qas => \@questions}]};
 }
-binmode STDOUT;
-print JSON::PP->new->utf8->canonical->encode({version => '2.0', data => \@data}), "\n";
+print JSON::PP->new->canonical->encode({version => '2.0', data => \@data}), "\n";

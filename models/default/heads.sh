@@ -8,7 +8,7 @@
 #   DATA/sent-en/{yelp/{train,dev},imdb,amazon-4,airline,meld/train,pros-cons}.tsv.xz
 #   DATA/ner-en/{conll2003/{train,valid}.txt,btc/{a,b,e,f,g,h}.conll,wnut17/{train,dev}.conll,gum/train.conll,re3d/train.conll,
 #     sec/train.txt,uner/{ewt-dev,ewt-test,pud}.conll,crossner/five-domains.conll,wikineural/{val,test}.conll}.xz
-#   DATA/{squad/{train-v1.1-44articles,train-v2.0-slice,dev-v1.1,dev-v2.0},subjqa/train,qamr/{train,dev}}.json.xz
+#   DATA/{squad/{train-v1.1-44articles,train-v2.0-slice,dev-v1.1,dev-v2.0},subjqa/train,qamr/train}.json.xz
 #   DATA/squad2-bt/paragraphs.jsonl.xz  DATA/{sick,sts-b}/train.tsv.xz  DATA/clinc150/data_full.json.xz  DATA/quora/dev.csv.xz
 # START, in the environment: the default model whose heads begin (make.sh); JOBS: threads.
 # Kept for measuring, never learned from: what evaluate.sh reads, among it amazon's kitchen, a tenth of airline, BTC's h, uner's
@@ -120,12 +120,8 @@ names() {
   } | perl -00 -ne 's/\n*\z/\n\n/; print'
 }
 make names.txt names
-# What was written for this model: "Mr [PER Bean] was on again."
-named() {
-  perl -CSD -ne 'while (/\G(?:\[([A-Z]+) ([^\[\]]+)\]|([^\[\]]+))/g) { my ($label, $text) = $1 ? ($1, $2) : ("", $3); my $at = "B";
-      for ($text =~ /\w+|[^\w\s]/g) { print "$_ ", $label ? "$at-$label" : "O", "\n"; $at = "I" } } print "\n"' "$here/written/names.txt"
-}
-make written-names.txt named
+# What was written for this model.
+make written-names.txt perl "$here/named.pl" "$here/written/names.txt" '\w+|[^\w\s]'
 for f in btc/h:btc-test: wnut17/dev:wnut-dev:person=PER,location=LOC,corporation=ORG,group=ORG,product=MISC,creative-work=MISC uner/ewt-test:ewt-test: wikineural/test:wikineural-test:; do
   IFS=: read -r from to map <<<"$f"
   gold() { unpack ner-en/$from.conll.xz | tags | if [ "$map" ]; then kinds "$map"; else iob2; fi; }
@@ -139,7 +135,7 @@ make squad-dev.json unpack_to squad/dev-v1.1.json.xz
 make squad2-dev.json unpack_to squad/dev-v2.0.json.xz
 make squad2-slice.json unpack_to squad/train-v2.0-slice.json.xz
 make subjqa-train.json unpack_to subjqa/train.json.xz
-for part in train dev; do make qamr-$part.json unpack_to qamr/$part.json.xz; done
+make qamr-train.json unpack_to qamr/train.json.xz
 elsewhere() {
   jq -c '{version: "2.0", data: [.data[] | {title, paragraphs: [.paragraphs as $p | ($p | length) as $n | select($n > 2) | range(0; $n) as $i | $p[($i + 1) % $n].context as $c
       | {context: $c, qas: [$p[$i].qas | to_entries[] | select(.key % 3 == 0) | .value
@@ -218,24 +214,24 @@ done
 news() { but_last 300 all-news.txt; }
 dialogue() { but_last 300 all-dialogue.txt; }
 films() { but_last 200 all-reviews-imdb.txt; }
+short_texts() { # first digit of the seeds, EVERY of the dialogue
+  pieces <wiki.txt | shorts "$1"3 60; books | pieces | shorts "$1"4 24; news | shorts "$1"5 16; dialogue | shorts "$1"6 "$2"; films | shorts "$1"7 6
+}
 words() {
   { pieces <wiki.txt | share 1 0.6; books | pieces | share 2 0.55
     news | pieces; dialogue | pieces; films | pieces
-    pieces <wiki.txt | shorts 3 60; books | pieces | shorts 4 24; news | shorts 5 16; dialogue | shorts 6 3; films | shorts 7 6
-    talk 40000
+    short_texts '' 3; talk 40000
   } | mix 9
 }
 make words.txt words
 other_words() { # the rest of encyclopedia and books, short texts cut anew, and some of the same
   { pieces <wiki.txt | left 1 0.6; books | pieces | left 2 0.55
     news | pieces | share 12 0.5; dialogue | pieces | share 13 0.5; films | pieces | share 14 0.5
-    pieces <wiki.txt | shorts 33 60; books | pieces | shorts 34 24; news | shorts 35 16; dialogue | shorts 36 6; films | shorts 37 6
-    talk 30000
+    short_texts 3 6; talk 30000
   } | mix 19
 }
 make other-words.txt other_words
 
-make sst2-few.tsv head -400 sst2-dev.tsv
 few_questions() { jq -c '.data |= .[0:2]' squad2-dev.json; }
 make squad2-few.json few_questions
 make conll-few.txt head -6000 conll-dev.txt

@@ -12,11 +12,10 @@
 use strict;
 use warnings;
 use open qw(:std :utf8);
-use Encode;
 use JSON::PP;
 
 my ($links, $paragraphs, $questions, $answers) = @ARGV;
-my $json = JSON::PP->new->utf8->canonical;
+my $json = JSON::PP->new->canonical;
 my $before = qr/^(?:[\s,.;:]+|(?:for|of|and|by|as|at|is|was|that|which|or|but)\s)/;
 my $after = qr/(?:[\s,.;:]+|\s(?:for|of|and|[Tt]he|in|an?|to|by|is|was|were|are|as|at|on|with|from|that|which|who|or|but))\z/;
 
@@ -58,7 +57,7 @@ if (defined $answers) {
 }
 my @data;
 lines($paragraphs, sub {
-  my $paragraph = $json->decode(Encode::encode('UTF-8', shift));
+  my $paragraph = $json->decode(shift);
   my $name = "$paragraph->{doc}-$paragraph->{par}";
   my $fields = $link{$name} or return;
   die "$links: $name has other questions\n" if @$fields != @{$paragraph->{questions}};
@@ -81,5 +80,4 @@ lines($paragraphs, sub {
   }
   push @data, {title => "$paragraph->{doc}", paragraphs => [{context => $paragraph->{context}, qas => \@questions}]} if @questions;
 });
-binmode STDOUT;
 print $json->encode({version => '2.0', data => \@data}), "\n";
