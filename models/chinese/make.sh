@@ -13,6 +13,8 @@
 #   DATA/pair-zh/{afqmc/train,oppo-xiaobu/dev,snli-zh/dev,sts-b-zh/train}.tsv.xz
 # START, in the environment: where bge-small-zh-v1.5 lies (PyPI, Maven or Hugging Face have it; MIT licence).
 # JOBS: threads (a run goes on with as many as it began with); SAVE: steps between checkpoints; DTYPE.
+# GPU=1: all tasks are learned further on a GPU of Hopper's kind, in about 11 minutes; python3 then has torch and tokenizers
+# too, and OUT has no chinese/model.safetensors yet.
 set -euo pipefail
 data=$(cd "$1" && pwd) out=$2 until=${3:-end}
 start=$(cd "${START:-$data/../models/bge-small-zh-v1.5}" && pwd)
@@ -423,14 +425,12 @@ mkdir -p sure && cp feeling/*.json feeling/vocab.txt sure/
 make sure/model.safetensors calibrated feeling
 # Where [CLS] is better by 6, qa gives no answer; less would refuse many right answers too.
 grep -q null_score sure/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 6/' sure/config.json
-[ -s chinese/model.safetensors ] || quantize -m sure -o chinese --dtype int8
 
 # The vector of a text: what a linear map makes of [CLS] and mean, so that it comes nearest to the teacher's, which is its [CLS].
 few() { head -33000 vectors-train.txt; }
 make few.txt few
 embed_few() { embed -m "$1" --pool "$2" --max-seq-length 256 --format f32 few.txt; }
 make few.teacher embed_few bge cls
-make few.features embed_few ./chinese cls,mean
 fit() { # FEATURES WIDTH TEACHER WIDTH DIR: a Dense of sentence-transformers without bias, by least squares
   python3 - "$@" <<'EOF'
 import json
@@ -456,5 +456,25 @@ config["activation_function"] = "torch.nn.modules.linear.Identity"
 (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n")
 EOF
 }
-fit few.features 1024 few.teacher 512 chinese/2_Dense
+finish() { # float model, name: in int8, with the map of its vectors
+  [ -s "$2/model.safetensors" ] || quantize -m "$1" -o "$2" --dtype int8
+  make "$2.features" embed_few "./$2" cls,mean
+  fit "$2.features" 1024 few.teacher 512 "$2/2_Dense"
+}
+
+# With a GPU: teachers of feelings and names, then a student of all tasks, which begins as this model. The mean of the
+# weights goes on, as after the other runs.
+final=sure
+if [ "${GPU:-0}" = 1 ]; then
+  finish sure before
+  mkdir -p learned
+  [ -s arrays.safetensors ] || python3 "$here/gpu/export.py" . arrays.safetensors
+  [ -s learned/all.safetensors ] ||
+    python3 "$here/gpu/together.py" sure before/2_Dense bge arrays.safetensors learned/all.safetensors
+  [ -s further/model.safetensors ] || python3 "$here/../default/gpu/put.py" sure further learned
+  mean mixed sure further 0.7
+  sed -i 's/\("null_score_diff_threshold": \)6/\17/' mixed/config.json # this one refuses more
+  final=mixed
+fi
+finish $final chinese
 cp -r "$here/modules.json" "$here/1_Pooling" chinese/

