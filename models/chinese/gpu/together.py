@@ -252,7 +252,7 @@ def teach(net, modules, rows, loss, target, lr, passes, name):
 
 def sentiment_targets(start, table):
     """Three teachers, each of two thirds of the reviews -> target [N, 2]: half the label, half what they say. The one that has
-    not seen a review says as much as the two others; pieces of reviews have no label."""
+    not seen a row says as much as the two others; pieces of reviews have no label."""
     label = table.columns["label"]
     n, known = len(label), label != UNKNOWN
     hard = F.one_hot(label.masked_fill(~known, 0), 2).float() * known[:, None]

@@ -73,7 +73,7 @@ def read_questions():
     """-> {context: number}, {question: number}, {context's number: article}, [(question, context, answer, file, copies)]"""
     contexts, questions, articles, asked = {}, {}, {}, []
     for n, (file, copies) in enumerate(QUESTIONS):
-        with open(os.path.join(PREPARED, file + '.json')) as f:
+        with open(os.path.join(PREPARED, file + '.json'), encoding='utf8') as f:
             documents = json.load(f)['data']
         for document in documents:
             for paragraph in document['paragraphs']:
@@ -109,7 +109,7 @@ def export_questions():
 
 def export_held_questions():
     """qadev: each 8th paragraph of SQuAD 2.0 dev; qadev.golds: answers of a question, qadev.span: start + 1, end + 1 of each"""
-    with open(os.path.join(PREPARED, 'squad2-dev.json')) as f:
+    with open(os.path.join(PREPARED, 'squad2-dev.json'), encoding='utf8') as f:
         paragraphs = [p for document in json.load(f)['data'] for p in document['paragraphs']][7::8]
     encoded = encode([p['context'] for p in paragraphs])
     questions = [(c, q) for c, p in enumerate(paragraphs) for q in p['qas']]
@@ -135,7 +135,7 @@ def export_sentiment():
     negative, positive = collections.Counter(), collections.Counter()
     written = labelled(lines_of(os.path.join(WRITTEN, 'feelings.tsv')))
     # SST-2's sentences and those written for the model imply more than most reviews say: they count more.
-    for texts, copies in ((labelled(lines_of('reviews.tsv')), 1), (labelled(lines_of('sst2-train.tsv')), 1), (written, 5)):
+    for texts, copies in ((labelled(lines_of('reviews.tsv')), 1), (labelled(lines_of('sst2-train.tsv')), 1), (written, 4)):
         for text, label in texts:
             negative[text] += copies * (label != 'positive')
             positive[text] += copies * (label != 'negative')

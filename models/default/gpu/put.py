@@ -27,5 +27,7 @@ for file in sorted(glob.glob(os.path.join(heads, '*.safetensors'))):
         data[begin + first:begin + last] = value.tobytes()
 others = shutil.ignore_patterns('model.safetensors', 'checkpoints', 'loss.*', '.lock')
 shutil.copytree(model, out, ignore=others, dirs_exist_ok=True)
-with open(os.path.join(out, 'model.safetensors'), 'wb') as f:
+to = os.path.join(out, 'model.safetensors')
+with open(to + '.part', 'wb') as f:
     f.write(data)
+os.replace(to + '.part', to)
