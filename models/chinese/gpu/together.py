@@ -20,9 +20,10 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "default/gpu"))
-from net import Dense, Encoder, Layer, batches, device, optimizer, read_tensors, set_rate, step, up, work, write_tensors
+from net import CLS, MASK, SEP, Dense, Encoder, Layer, batches, device, optimizer, read_tensors, set_rate, slope, step, up, work
+from net import write_tensors
 
-CLS, SEP, MASK, NONE, UNKNOWN = 101, 102, 103, 255, 254
+NONE, UNKNOWN = 255, 254
 DROPOUT, HEADS, EPS = 0.1, 8, 1e-12
 STEPS, RATE = 2081, 2e-4
 TOKENS = {"teacher": 16384, "sentiment": 11264, "ner": 13312, "qa": 20480, "vectors": 9216, "pos": 1024}  # of a batch
@@ -216,7 +217,7 @@ class Rows:
 
 
 def rate(part, warmup):
-    return max(1e-3, min(part / warmup, (1 - part) / (1 - warmup)))
+    return max(1e-3, slope(part, warmup))
 
 
 def soft_loss(logits, target):

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from tokenizers import Tokenizer
 
-from net import write_tensors
+from net import DOCUMENT_END, SEP, write_tensors
 
 if len(sys.argv) != 4:
     sys.exit(__doc__)
@@ -243,16 +243,13 @@ def export_names():
 
 
 # Plain text for masked words
-SENTENCE_END, DOCUMENT_END = 102, 1  # [SEP], [unused0]
-
-
 def stream(name):
-    """uint16 tokens of a text: each line ends with SENTENCE_END, each document with DOCUMENT_END"""
+    """uint16 tokens of a text: each line ends with SEP, each document with DOCUMENT_END"""
     parts, waiting = [], []
 
     def flush():
         encoded = iter(tokenizer.encode_batch_fast([line for line in waiting if line], add_special_tokens=False))
-        ends = ([*next(encoded).ids[:250], SENTENCE_END] if line else [DOCUMENT_END] for line in waiting)
+        ends = ([*next(encoded).ids[:250], SEP] if line else [DOCUMENT_END] for line in waiting)
         parts.append(np.array([i for ids in ends for i in ids], np.uint16))
         waiting.clear()
 

@@ -1,7 +1,7 @@
 """usage: heads.py qa|sentiment|ner SECONDS MODEL MPNET DATA OUT
 A head of the English model, with its own layers, learns from all-mpnet-base-v2 (the directory MPNET), which learns the same task
 first. MODEL: float32, with the head to begin with; DATA: heads.safetensors of export.py. Writes OUT/TASK.safetensors.
-On one H200, beside words.py: qa 699 s (teacher 0.9 passes, F1 80.7; student 6), ner 195 s, then sentiment 291 s (student 10 passes)."""
+On one H200, beside words.py: qa 699 s (teacher 0.9 passes, F1 80.7; student 6), ner 195 s, then sentiment 291 s (student 10)."""
 import itertools
 import os
 import sys

@@ -16,7 +16,8 @@ device = 'cuda' if torch.cuda.is_available() else 'cpu'
 work = torch.bfloat16 if device == 'cuda' else torch.float32  # type of activations
 torch.backends.cuda.matmul.allow_tf32 = True
 KINDS = {'F32': np.float32, 'F16': np.float16, 'I8': np.int8, 'U8': np.uint8, 'I64': np.int64, 'U16': np.uint16, 'I32': np.int32}
-CLS, SEP = 101, 102
+CLS, SEP, MASK = 101, 102, 103
+DOCUMENT_END = 1  # [unused0], in streams of text
 NAMES = {np.dtype(kind): name for name, kind in KINDS.items()}
 
 
@@ -229,18 +230,19 @@ def step(*optimizers):
         opt.zero_grad(set_to_none=True)
 
 
-def batches(lengths, tokens, rng, order=None, step=16):
-    """One pass: lists of row numbers, of similar length, in random order; about `tokens` tokens with padding each"""
+def batches(lengths, tokens, rng, order=None, most=None, least=8, window=8192, smallest=1):
+    """One pass: lists of row numbers, of similar length, in random order. A batch has about `tokens` tokens with padding, but
+    `least` to `most` rows. Of each `window` rows, those left over make a smaller one, unless they are fewer than `smallest`."""
     order = rng.permutation(len(lengths)) if order is None else order
     out = []
-    for w in range(0, len(order), 8192):
-        part = order[w:w + 8192]
+    for w in range(0, len(order), window):
+        part = order[w:w + window]
         part = part[np.argsort(lengths[part], kind='stable')[::-1]]
-        i = 0
-        while i < len(part):
-            n = max(8, tokens // up(lengths[part[i]], step))
-            out.append(part[i:i + n])
-            i += n
+        while len(part) >= smallest:
+            n = tokens // up(lengths[part[0]])
+            n = max(least, n if most is None else min(most, n))
+            out.append(part[:n])
+            part = part[n:]
     return [out[i] for i in rng.permutation(len(out))]
 
 
@@ -302,16 +304,7 @@ def split(flat, lengths):
 
 def plan(rows, lengths, tokens, most, rng):
     """batches (row numbers on the device, the same here, T) of similar lengths, in random order"""
-    rows, out = rng.permutation(rows), []
-    for w in range(0, len(rows), 48 * most):
-        part = rows[w:w + 48 * most]
-        part = part[np.argsort(lengths[part], kind='stable')[::-1]]
-        i = 0
-        while len(part) - i >= 3:  # one or two rows are not worth a step
-            T = up(lengths[part[i]])
-            n = max(4, min(most, tokens // T))
-            out.append((part[i:i + n], T))
-            i += n
-    out = [out[i] for i in rng.permutation(len(out))]
-    flat = put(np.concatenate([rows for rows, _ in out])).split([len(rows) for rows, _ in out])
-    return [(index, rows, T) for index, (rows, T) in zip(flat, out)]
+    # one or two rows are not worth a step
+    out = batches(lengths, tokens, rng, rng.permutation(rows), most, least=4, window=48 * most, smallest=3)
+    flat = put(np.concatenate(out)).split([len(rows) for rows in out])
+    return [(index, rows, up(lengths[rows[0]])) for index, rows in zip(flat, out)]

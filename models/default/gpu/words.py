@@ -11,12 +11,11 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from net import CLS, SEP, Clock, Dense, Encoder, Layer, compiled, device, optimizer, parameter, put, read_tensors, set_rate, step
-from net import work, write_tensors
+from net import CLS, DOCUMENT_END, MASK, SEP, Clock, Dense, Encoder, Layer, compiled, device, optimizer, parameter, put
+from net import read_tensors, set_rate, step, work, write_tensors
 
 HIDDEN, HEADS, EPS = 384, 12, 1e-12
 RATE, MASKED = 8e-4, .2
-MASK, DOCUMENT_END = 103, 1
 # What share of the rows is of which kind; talk has short texts alone.
 SHARE = {'wiki': .46, 'books': .19, 'news': .11, 'dialogue': .07, 'films': .08, 'talk': .05, 'more': .04}
 # A step has a batch of long rows and one of short ones, such as people type: tokens, weight of the loss, [(length, probability)]
