@@ -89,11 +89,12 @@ void Charsmap::check(std::string_view where) const {
   }
 }
 
-/// The shortest entry, or the longest. No key ends within a character of the text.
+/// The shortest entry, or the longest of those that do not end within a character of the text.
 Charsmap::Match Charsmap::find(std::string_view text, bool longest) const {
   size_t length = 0, found = 0;
   size_t node = offset(units_[0]);
-  for (size_t i = 0; i < text.size() && (longest || length == 0); ++i) {
+  const size_t end = std::min(text.size(), kMostKeyBytes);
+  for (size_t i = 0; i < end && (longest || length == 0); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c == 0) break;
     node ^= c;
@@ -167,15 +168,19 @@ class Charsmap::Writer {
     if (left > 0) remove(left);
   }
 
-  void skip() { next_ += char_length(in_.text, next_); }
+  // Whatever is counted, nothing outside the text is read.
+  NormalText::Span origin() const { return in_.origins[std::min(next_, in_.origins.size() - 1)]; }
+  void skip() {
+    if (next_ < in_.text.size()) next_ += char_length(in_.text, next_);
+  }
   void copy(std::string_view c) {
-    out_.append(c, in_.origins[next_]);
+    out_.append(c, origin());
     skip();
   }
   /// `count` characters go away. If the one before was inserted, it stands for the first of them.
   void remove(size_t count) {
     if (out_.text.empty()) return;
-    std::fill_n(out_.origins.rbegin(), inserted_, in_.origins[next_]);
+    std::fill_n(out_.origins.rbegin(), inserted_, origin());
     inserted_ = 0;
     for (; count > 0; --count) skip();
   }
@@ -205,9 +210,7 @@ size_t Charsmap::next_cluster(std::string_view text, size_t i, Writer& writer) c
   return end;
 }
 
-Charsmap::Match Charsmap::longest(std::string_view text) const {
-  return find(text.substr(0, kMostKeyBytes), true);
-}
+Charsmap::Match Charsmap::longest(std::string_view text) const { return find(text, true); }
 
 bool Charsmap::normalize(const NormalText& in, NormalText& out) const {
   const std::string_view text = in.text;
