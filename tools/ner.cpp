@@ -33,6 +33,8 @@ void add(tools::Command& app, Options& o) {
   auto conll =
       app.add({"--conll", "write one row per word with its label, an empty row after each record"},
               [&ner] { ner.output = NerOutput::columns; });
+  app.add({"--scores", "with --json: every word too, with the probability of each label"},
+          ner.scores);
   app.add({"--threshold", "write only entities with at least this score", tools::real()},
           ner.threshold);
   app.add({"--chars", "start and end count code points"}, o.chars);
@@ -75,6 +77,10 @@ int main(int argc, char** argv) {
     TaskOptions task;
     models.fill(task, tokenizer, model);
     rows.fill(task, shape);
+    if (ner.scores && !rows.json()) throw Error(Error::Kind::usage, "--scores", "wants --json");
+    if (ner.output != NerOutput::rows && rows.json())
+      throw Error(Error::Kind::usage, "--json",
+                  "not with --inline or --conll, whose rows are text");
     task.chars = options.chars;
     EntityMetrics metrics;
     if (options.gold) ner.metrics = &metrics;

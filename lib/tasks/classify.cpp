@@ -320,26 +320,43 @@ void LabelWorker::write_best(std::span<const float> scores, Rows& rows) const {
     rows.field("nan").field("nan");
     return;
   }
-  const bool reached = !chosen_.empty() || !classify_.threshold;
   const size_t shown = classify_.threshold ? std::max<size_t>(chosen_.size(), 1) : 1;
   std::string labels, probabilities;
   for (size_t i = 0; i < shown; ++i) {
     if (i > 0) labels += ',', probabilities += ',';
-    labels += reached ? plan_.labels[order_[i]] : "-";
+    labels += reached() ? plan_.labels[order_[i]] : "-";
     probabilities += plan_.logits ? fmt::format("{}", scores[order_[i]])
                                   : fmt::format("{:.6g}", scores[order_[i]]);
   }
   rows.field(labels).field(probabilities);
 }
 
+/// The label and its score; if no label reaches the threshold, null and the best score.
+void LabelWorker::write_json_best(std::span<const float> scores, JsonRow& json) const {
+  if (order_.empty() || !reached()) {
+    json.null("label");
+  } else {
+    json.text("label", plan_.labels[order_[0]]);
+  }
+  if (order_.empty()) {
+    json.null("score");
+  } else {
+    write_json_score(scores[order_[0]], json);
+  }
+}
+
+void LabelWorker::write_json_score(float score, JsonRow& json) const {
+  if (plan_.values || plan_.logits) {
+    json.exact("score", score);
+  } else {
+    json.number("score", static_cast<double>(score));
+  }
+}
+
 void LabelWorker::write_json(const Record& record, std::span<const float> scores,
                              Rows& rows) const {
   JsonRow json = begin_json(rows, record, classify_.pair);
-  if (!plan_.values && chosen_.empty()) {
-    json.null("label");
-  } else if (!plan_.values) {
-    json.text("label", plan_.labels[chosen_[0]]);
-  }
+  if (!plan_.values) write_json_best(scores, json);
   if (plan_.independent && classify_.threshold) {
     json.list("labels");
     for (const size_t label : chosen_) json.text("", plan_.labels[label]);
@@ -348,11 +365,7 @@ void LabelWorker::write_json(const Record& record, std::span<const float> scores
   json.list(plan_.values ? "values" : "scores");
   for (size_t i = 0; i < scores.size(); ++i) {
     json.object().text("label", plan_.labels[i]);
-    if (plan_.values || plan_.logits) {
-      json.exact("score", scores[i]);
-    } else {
-      json.number("score", static_cast<double>(scores[i]));
-    }
+    write_json_score(scores[i], json);
     json.end_object();
   }
   json.end_list();

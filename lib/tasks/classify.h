@@ -90,7 +90,12 @@ class BERT_API LabelWorker : public TaskWorker {
   void write(const Record& record, std::span<const float> scores, Rows& rows) const;
   void write_score(float score, Rows& rows) const;
   void write_best(std::span<const float> scores, Rows& rows) const;
+  /// Whether the best label reaches the threshold; with `label_metrics`, chosen_ has one without
+  /// it.
+  bool reached() const { return !chosen_.empty() || !classify_.threshold; }
   void write_json(const Record& record, std::span<const float> scores, Rows& rows) const;
+  void write_json_best(std::span<const float> scores, JsonRow& json) const;
+  void write_json_score(float score, JsonRow& json) const;
 
   std::vector<size_t> order_;   ///< labels of one record, best first; empty if one is not a number
   std::vector<size_t> chosen_;  ///< of them those that it is given

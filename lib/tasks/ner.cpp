@@ -282,28 +282,38 @@ void NerWorker::write_json(const Record& record, const Sentence& s, Rows& rows) 
   Record shown = record;
   shown.text = s.text;
   JsonRow json = begin_json(rows, shown, false).list("entities");
-  const auto add = [&](const char* name, std::string_view type, double score, size_t begin,
-                       size_t end) {
-    json.object().text(name, type).number("score", score);
-    json.count("start", position(s.text, begin)).count("end", position(s.text, end));
-    json.text("text", s.text.substr(begin, end - begin));
-  };
   for (const Entity& e : entities(s)) {
-    add("type", e.type, e.score, e.begin, e.end);
-    json.end_object();
-  }
-  json.end_list().list(by_word(ner_.aggregation) ? "words" : "tokens");
-  const size_t labels = head_.labels().size();
-  for (size_t i = 0; i < s.labels.size(); ++i) {
-    const LabelledWord& word = s.labels[i];
-    const Offset at = bytes(s, i);
-    add("label", tag(word), word.score, at.begin, at.end);
-    json.exact("scores", word.count == 0 ? std::span<const float>()
-                                         : std::span(&s.scores[word.first * labels], labels));
+    json.object().text("type", e.type).number("score", e.score);
+    add_place(s, e.begin, e.end, json);
     json.end_object();
   }
   json.end_list();
+  if (ner_.scores) write_scores(s, json);
   end_json(rows);
+}
+
+void NerWorker::add_place(const Sentence& s, size_t begin, size_t end, JsonRow& json) const {
+  json.count("start", position(s.text, begin)).count("end", position(s.text, end));
+  json.text("text", s.text.substr(begin, end - begin));
+}
+
+/// Each word (or token) with the probability of each label.
+void NerWorker::write_scores(const Sentence& s, JsonRow& json) const {
+  json.list(by_word(ner_.aggregation) ? "words" : "tokens");
+  const std::vector<std::string>& labels = head_.labels();
+  for (size_t i = 0; i < s.labels.size(); ++i) {
+    const LabelledWord& word = s.labels[i];
+    const Offset at = bytes(s, i);
+    json.object().text("label", tag(word)).number("score", word.score);
+    add_place(s, at.begin, at.end, json);
+    json.list("scores");
+    for (size_t k = 0; word.count > 0 && k < labels.size(); ++k) {
+      json.object().text("label", labels[k]);
+      json.exact("score", s.scores[word.first * labels.size() + k]).end_object();
+    }
+    json.end_list().end_object();
+  }
+  json.end_list();
 }
 
 }  // namespace bert

@@ -26,7 +26,8 @@ struct NerOptions {
   Aggregation aggregation = Aggregation::first;
   NerInput input = NerInput::text;
   NerOutput output = NerOutput::rows;
-  double threshold = 0;              ///< entities of a lower score are left out of rows and marks
+  bool scores = false;   ///< in JSON: each word (or token) too, with the probability of each label
+  double threshold = 0;  ///< entities of a lower score are left out of rows and marks
   EntityMetrics* metrics = nullptr;  ///< counts the true labels, the last of the input's columns
 };
 
@@ -76,6 +77,8 @@ class BERT_API NerWorker : public TaskWorker {
   void write_marked(const Record& record, const Sentence& s, Rows& rows) const;
   void write_columns(const Sentence& s, Rows& rows) const;
   void write_json(const Record& record, const Sentence& s, Rows& rows) const;
+  void write_scores(const Sentence& s, JsonRow& json) const;
+  void add_place(const Sentence& s, size_t begin, size_t end, JsonRow& json) const;
 
   const TokenClassifier& head_;
   TokenScorer scorer_;

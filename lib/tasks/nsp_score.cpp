@@ -88,8 +88,8 @@ void NspScoreWorker::write_json(const Record& record, const Score& score, Rows& 
     const double is_next = score.probability();
     json.object("probability").number("IsNext", is_next).number("NotNext", 1 - is_next);
     json.end_object();
-    json.object("logits").number("IsNext", static_cast<double>(score.is_next));
-    json.number("NotNext", static_cast<double>(score.not_next)).end_object();
+    json.object("logits").exact("IsNext", score.is_next);
+    json.exact("NotNext", score.not_next).end_object();
   }
   end_json(rows);
 }
