@@ -78,6 +78,9 @@ std::string unexpected(const Command& app) {
   add_long_names(app, names);
   const std::string wrong = extra.substr(0, extra.find('='));
   if (wrong == "--memo") return "writes no rows of single records, which memo could keep";
+  if (wrong == "--output" && app.get_option_no_throw("--only")) {
+    return "unknown option '--output': rows go to standard output, as in > FILE";
+  }
   const std::string near = nearest_name(wrong, names);
   return "unknown option '" + printable(wrong) + "'" +
          (near.empty() ? "" : "; did you mean '" + near + "'?");
@@ -92,6 +95,11 @@ std::string explain(const Command& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) || (required && unknown))
     return unexpected(app);
   const std::string text = error.what();
+  if (dynamic_cast<const CLI::ConversionError*>(&error)) {  // "Could not convert: --only = x"
+    const size_t begin = text.find("--"), end = text.find(" = ");
+    if (begin < end && end != text.npos)
+      return text.substr(begin, end - begin) + ": takes no value";
+  }
   if (!dynamic_cast<const CLI::ArgumentMismatch*>(&error)) return text;
   // Two faults share this type, and neither has the option's name apart from the words.
   const std::string name = text.substr(0, text.find(':'));
@@ -112,6 +120,18 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+/// Refuses "-o NAME" of a tool whose -o is a flag, if there is no such input: NAME is meant as the
+/// output. "-o" stands at argv[i].
+void refuse_output_name(const Command& app, int argc, char** argv, int i) {
+  const CLI::Option* only = app.get_option_no_throw("--only");
+  if (!only || std::string_view(argv[i]) != "-o" || i + 1 == argc) return;
+  const std::string name = argv[i + 1];
+  if (name.starts_with('-') || access(name.c_str(), F_OK) == 0 || errno != ENOENT) return;
+  throw Error(Error::Kind::usage, "-o",
+              "takes no file, and there is no input '" + printable(name) +
+                  "'; rows go to standard output, as in > " + printable(name));
+}
+
 /// The arguments in the order that the parser wants, the last first. Prevents three mistakes of the
 /// parser: a file named "[a,b]" would be a list of two files, so it gets a "./"; "--option=" would
 /// take the next argument as its value; "-1" would be a file.
@@ -126,6 +146,7 @@ std::vector<std::string> arguments(const Command& app, int argc, char** argv) {
     std::string arg = argv[i];
     const bool value = i > 1 && options && wants_value(argv[i - 1]);
     options &= value || arg != "--";
+    if (!value && options) refuse_output_name(app, argc, argv, i);
     if (!value && arg.starts_with('[') && arg.ends_with(']')) arg.insert(0, "./");
     if (!value && options && arg.size() > 1 && arg[0] == '-' && arg[1] >= '0' && arg[1] <= '9' &&
         !app.get_option_no_throw(arg.substr(0, 2))) {
