@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
       throw Error(Error::Kind::usage, "--json",
                   "not with --inline or --conll, whose rows are text");
     task.chars = options.chars;
-    EntityMetrics metrics;
+    EntityMetrics metrics{TagScheme(head.labels())};
     if (options.gold) ner.metrics = &metrics;
     const int status =
         rows.run([&] { return std::make_unique<NerWorker>(tokenizer, model, head, ner, task); });

@@ -7,20 +7,10 @@
 namespace bert {
 namespace {
 
-struct Tag {
-  char prefix = 'O';
-  std::string_view type;
-};
+constexpr std::string_view kPrefixes = "BIESLUM";
+constexpr std::string_view kNoType = "_";  // as seqeval and CoNLL's own columns write it
 
-Tag parse(std::string_view tag) {
-  constexpr std::string_view kPrefixes = "BIESLUM";
-  if (tag.empty() || tag == "O") return {};
-  if (tag.size() > 2 && tag[1] == '-' && kPrefixes.find(tag[0]) != tag.npos) {
-    return {tag[0], tag.substr(2)};
-  }
-  return {'I', tag};
-}
-
+bool is_prefix(char c) { return kPrefixes.find(c) != kPrefixes.npos; }
 bool begins(char prefix) { return prefix == 'B' || prefix == 'S' || prefix == 'U'; }
 bool ends(char prefix) {
   return prefix == 'E' || prefix == 'S' || prefix == 'L' || prefix == 'U' || prefix == 'O';
@@ -28,7 +18,25 @@ bool ends(char prefix) {
 
 }  // namespace
 
-std::vector<EntitySpan> entities_of(std::span<const std::string_view> tags) {
+TagScheme::TagScheme(std::span<const std::string> labels) {
+  bool inside = false;  // a label begins with B or I
+  for (const std::string& label : labels) {
+    const bool in_brackets = label.starts_with('[') && label.ends_with(']');
+    if (label.empty() || label == "O" || label == "X" || in_brackets) continue;
+    if (!is_prefix(label[0]) || (label.size() > 1 && label[1] != '-')) return;
+    inside |= label[0] == 'B' || label[0] == 'I';
+  }
+  bare_ = inside;
+}
+
+TagScheme::Tag TagScheme::parse(std::string_view tag) const {
+  if (tag.empty() || tag == "O") return {};
+  if (!is_prefix(tag[0])) return {'I', tag};
+  if (tag.size() > 2 && tag[1] == '-') return {tag[0], tag.substr(2)};
+  return bare_ && tag.size() == 1 ? Tag{tag[0], kNoType} : Tag{'I', tag};
+}
+
+std::vector<EntitySpan> TagScheme::entities(std::span<const std::string_view> tags) const {
   std::vector<EntitySpan> found;
   Tag previous;
   for (size_t i = 0; i < tags.size(); ++i) {
@@ -46,7 +54,7 @@ std::vector<EntitySpan> entities_of(std::span<const std::string_view> tags) {
 
 void EntityMetrics::add(std::span<const std::string_view> gold,
                         std::span<const std::string_view> predicted) {
-  const std::vector<EntitySpan> truth = entities_of(gold), guess = entities_of(predicted);
+  const std::vector<EntitySpan> truth = scheme_.entities(gold), guess = scheme_.entities(predicted);
   const std::lock_guard lock(mutex_);
   const auto counts = [&](std::string_view type) -> LabelCounts& {
     const auto found = types_.find(type);

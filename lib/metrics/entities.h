@@ -21,16 +21,37 @@ struct EntitySpan {
   // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 is wrong about <=>
   auto operator<=>(const EntitySpan&) const = default;
 };
-/// The entities of tags in IOB, IOB2, IOBES, BILOU or BMES, by the rules of conlleval: B-, S- and
-/// U- begin an entity; E-, L-, S- and U- end it, and so does another type. A tag without a prefix
-/// counts as I-.
-std::vector<EntitySpan> entities_of(std::span<const std::string_view> tags);
+
+/// How the labels of a model are read as tags.
+class BERT_API TagScheme {
+ public:
+  /// A label without a prefix and "-" is a type, as in tags of parts of speech.
+  TagScheme() = default;
+  /// The letters B I E S L U M alone are prefixes without a type (B I O, B M E S, B I L O U), if no
+  /// label of the whole set is anything but O, such a letter, or such a letter with "-" and a type,
+  /// and if some label begins with B or I. The labels X and [CLS] of BioBERT's files do not decide.
+  explicit TagScheme(std::span<const std::string> labels);
+
+  /// The entities of tags in IOB, IOB2, IOBES, BILOU or BMES, by the rules of conlleval: B, S and U
+  /// begin an entity; E, L, S and U end it, and so does another type. A type alone counts as I-.
+  std::vector<EntitySpan> entities(std::span<const std::string_view> tags) const;
+
+ private:
+  struct Tag {
+    char prefix = 'O';
+    std::string_view type;
+  };
+  Tag parse(std::string_view tag) const;
+
+  bool bare_ = false;  ///< a letter alone is a prefix
+};
 
 /// Precision, recall and F1 of whole entities against gold entities, as in conlleval.
 ///
 /// Thread rule: add() may be called from many threads; the report does not depend on the order.
 class BERT_API EntityMetrics {
  public:
+  explicit EntityMetrics(TagScheme scheme = {}) : scheme_(scheme) {}
   /// Adds a sentence: the gold and the predicted tags of its words.
   void add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted);
   /// F1 over all types.
@@ -40,6 +61,7 @@ class BERT_API EntityMetrics {
   std::string report() const;
 
  private:
+  const TagScheme scheme_;
   mutable std::mutex mutex_;
   std::map<std::string, LabelCounts, std::less<>> types_;
   uint64_t sentences_ = 0;

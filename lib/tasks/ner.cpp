@@ -18,6 +18,7 @@ NerWorker::NerWorker(const Tokenizer& tokenizer, const Model& model, const Token
     : TaskWorker(tokenizer, &model, options),
       head_(head),
       scorer_(head),
+      scheme_(head.labels()),
       ner_(ner),
       encode_(options.encode) {
   if (!by_word(ner.aggregation) && (ner.output == NerOutput::columns || ner.metrics)) {
@@ -188,7 +189,7 @@ std::vector<NerWorker::Entity> NerWorker::entities(const Sentence& s) const {
       if (tags[i] != "O") spans.push_back({i, i + 1, tags[i]});
     }
   } else {
-    spans = entities_of(tags);
+    spans = scheme_.entities(tags);
   }
   // Pieces of a word are as they are, unless the tokenizer took marks away.
   const bool keep_marks = by_word(ner_.aggregation) || tokenizer_.marks_continuations();

@@ -82,6 +82,7 @@ class BERT_API NerWorker : public TaskWorker {
 
   const TokenClassifier& head_;
   TokenScorer scorer_;
+  const TagScheme scheme_;
   const NerOptions ner_;
   size_t room_;  ///< tokens of text in a window
   EncodeOptions encode_;

@@ -134,8 +134,9 @@ class SentenceTags {
 };
 
 DevScore score_entities(Evaluation& evaluation, const ExampleSet& set, size_t head) {
-  EntityMetrics metrics;
-  SentenceTags tags(set, evaluation.model().config().labels, metrics);
+  const std::vector<std::string>& labels = evaluation.model().config().labels;
+  EntityMetrics metrics{TagScheme(labels)};
+  SentenceTags tags(set, labels, metrics);
   DevScore result;
   result.loss = for_each_prediction(
       evaluation, set, head, true,

@@ -11,7 +11,7 @@ namespace bert {
 namespace {
 
 TEST_CASE("entities of tags, by conlleval's rules") {
-  const auto spans = [](std::vector<std::string_view> tags) { return entities_of(tags); };
+  const auto spans = [](std::vector<std::string_view> tags) { return TagScheme().entities(tags); };
   using Spans = std::vector<EntitySpan>;
   CHECK(spans({"B-LOC", "I-LOC", "O", "B-PER"}) == Spans{{0, 2, "LOC"}, {3, 4, "PER"}});
   CHECK(spans({"I-LOC", "I-LOC", "I-PER"}) == Spans{{0, 2, "LOC"}, {2, 3, "PER"}});  // IOB
@@ -24,6 +24,37 @@ TEST_CASE("entities of tags, by conlleval's rules") {
         Spans{{0, 2, "PER"}, {2, 3, "LOC"}, {4, 5, "GPE-LOC"}});  // no prefixes
   CHECK(spans({"O", "O"}).empty());
   CHECK(spans({}).empty());
+}
+
+TEST_CASE("a letter alone is a prefix if all labels of the set are prefixes") {
+  using Labels = std::vector<std::string>;
+  using Spans = std::vector<EntitySpan>;
+  const auto spans = [](const Labels& labels, std::vector<std::string_view> tags) {
+    return TagScheme(labels).entities(tags);
+  };
+  CHECK(spans({"B", "I", "O"}, {"B", "I", "O", "B", "B"}) ==
+        Spans{{0, 2, "_"}, {3, 4, "_"}, {4, 5, "_"}});
+  CHECK(spans({"O", "I"}, {"I", "I", "O", "I"}) == Spans{{0, 2, "_"}, {3, 4, "_"}});
+  CHECK(spans({"B", "M", "E", "S"}, {"B", "M", "E", "S", "B", "E", "M"}) ==
+        Spans{{0, 3, "_"}, {3, 4, "_"}, {4, 6, "_"}, {6, 7, "_"}});
+  CHECK(spans({"B", "I", "L", "O", "U"}, {"U", "B", "L", "I"}) ==
+        Spans{{0, 1, "_"}, {1, 3, "_"}, {3, 4, "_"}});
+  CHECK(spans({"B", "I", "O", "X", "[CLS]", "[SEP]"}, {"B", "I"}) == Spans{{0, 2, "_"}});
+  CHECK(spans({"B", "B-PER", "I", "I-PER", "O"}, {"B", "I", "I-PER"}) ==
+        Spans{{0, 2, "_"}, {2, 3, "PER"}});
+  const Spans plain{{0, 1, "B"}, {1, 3, "I"}};
+  CHECK(spans({"B", "I", "N", "O"}, {"B", "I", "I"}) == plain);  // parts of speech
+  CHECK(spans({"LOC", "B", "I"}, {"B", "I", "I"}) == plain);
+  CHECK(spans({"S", "U", "O"}, {"S", "S"}) == Spans{{0, 2, "S"}});  // two classes
+}
+
+TEST_CASE("a found entity counts only with all its words, also without a type") {
+  using Tags = std::vector<std::string_view>;
+  EntityMetrics metrics{TagScheme(std::vector<std::string>{"B", "I", "O"})};
+  metrics.add(Tags{"O", "B", "I", "O"}, Tags{"B", "I", "I", "O"});
+  CHECK(metrics.f1() == 0);
+  metrics.add(Tags{"B", "I"}, Tags{"B", "I"});
+  CHECK(metrics.f1() == doctest::Approx(.5));
 }
 
 TEST_CASE("entity metrics count whole entities") {
