@@ -1,4 +1,6 @@
 // bert-pull - download models of the Hugging Face hub. See man/bert-pull.1.
+#include <functional>
+
 #include "common/progress.h"
 #include "common/run.h"
 #include "hub/pull.h"
@@ -43,13 +45,8 @@ int main(int argc, char** argv) {
     for (const std::string& name : options.names) models.push_back(ModelName::parse(name));
     const HubSettings settings = HubSettings::from_environment();
     tools::ByteProgress progress(!settings.hide_progress);
-    const PullEvents events{[&](const std::string& text) {
-                              progress.clear();
-                              tools::notice(text);
-                            },
-                            [&](const std::string& file, uint64_t done, uint64_t total) {
-                              progress.update(file, done, total);
-                            }};
+    const PullEvents events{tools::notice,
+                            std::bind_front(&tools::ByteProgress::update, &progress)};
     Puller puller(settings, "bertutils/" BERT_VERSION " bert-pull", events);
     int status = 0;
     for (const ModelName& model : models) {
@@ -59,10 +56,8 @@ int main(int argc, char** argv) {
           continue;
         }
         const std::string directory = puller.pull(model, options.verify);
-        progress.clear();
         tools::print(directory + "\n");
       } catch (const Error& error) {  // the others may be there
-        progress.clear();
         tools::complain(error.what());
         status = static_cast<int>(error.kind());
       }

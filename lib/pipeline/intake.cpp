@@ -37,6 +37,7 @@ void Intake::take(Job& job) {
 bool Intake::finish(Job& job) {
   if (blanks_.empty()) return false;
   clear(job);
+  job.chunk = {};
   leave_out_blanks(job, true);
   return true;
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <deque>
@@ -86,7 +85,6 @@ class Streamer {
     while (how_busy() != Busy::stop && reader_.next(job->chunk, options_.chunk_records,
                                                     options_.chunk_bytes, busy, workers_.size())) {
       intake_.take(*job);
-      bytes_ += job->chunk.bytes.size();
       if (workers_.size() > 1 && !reader_.paused()) start_threads();
       if (threads_.empty()) {
         run_alone(*job);
@@ -246,6 +244,7 @@ class Streamer {
     if (left_out_.bad == 0) left_out_.first_bad = job.counts.first_bad;
     left_out_.bad += job.counts.bad;
     left_out_.blank += job.counts.blank;
+    bytes_ += job.chunk.bytes.size();
     left_out_.bytes += job.rows.bytes().size();
     if (options_.progress) options_.progress(records_, bytes_);
   }
@@ -277,9 +276,8 @@ class Streamer {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Team> team_;
   std::vector<std::thread> threads_;
-  std::atomic<uint64_t> bytes_ = 0;
-  uint64_t records_ = 0;  // records written
-  Counts left_out_;       // also the bytes written
+  uint64_t records_ = 0, bytes_ = 0;  // records whose rows are written, and their bytes
+  Counts left_out_;                   // also the bytes written
 
   std::mutex mutex_;  // guards all below
   std::condition_variable ready_, room_;

@@ -55,7 +55,7 @@ struct StreamOptions {
   /// Called with each line, headers too, before its fields are chosen. It may cut the begin of the
   /// line and change the numbers and the file.
   std::function<void(Record& record)> place;
-  /// Called after a chunk is written, with the records and bytes read so far.
+  /// Called after a chunk is written, with the records whose rows are written and their bytes.
   std::function<void(uint64_t records, uint64_t bytes)> progress;
   /// Called with the error of a file that cannot be opened; the run goes on with the other files.
   std::function<void(const Error&)> on_skipped;

@@ -544,9 +544,7 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
     status = static_cast<int>(error.kind());
   };
   Progress progress(progress_, stream_.files);
-  if (progress.shown() && !within_memo()) {
-    stream_.progress = [&](uint64_t records, uint64_t bytes) { progress.update(records, bytes); };
-  }
+  if (!within_memo()) progress.watch(stream_);
   if (within_memo()) {
     serve();
   } else if (meta_) {

@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <utility>
 
 #include "common/run.h"
+#include "common/terminal.h"
+#include "heatmap/shown_text.h"
 
 namespace bert::tools {
 namespace {
@@ -33,75 +38,138 @@ uint64_t input_bytes(const std::vector<std::string>& files) {
   return total;
 }
 
-/// `done`: the part of the bar that is full. `timed`: the part of the work that took `seconds`.
-std::string bar(double done, double timed, double seconds) {
-  constexpr size_t kWidth = 24;
-  const size_t full = std::min(kWidth, static_cast<size_t>(done * static_cast<double>(kWidth)));
-  const long left = timed > 0 ? static_cast<long>(seconds * (1 - timed) / timed) : 0;
-  return fmt::format("[{:#<{}}{:.<{}}] {:3.0f}%  {}:{:02} left  ", "", full, "", kWidth - full,
-                     100 * done, left / 60, left % 60);
+constexpr int kKeep = 0;  // the field that is dropped last
+constexpr int kBar = 4;
+
+std::mutex mutex;          // guards `on_terminal` and the terminal
+bool on_terminal = false;  // a line stands there, without its end
+
+void put(std::string_view text) {
+  [[maybe_unused]] const ssize_t n = ::write(2, text.data(), text.size());
+}
+
+std::string joined(const std::vector<ProgressField>& fields) {
+  std::string line = name_of_tool() + ": ";
+  for (const ProgressField& field : fields) {
+    if (&field != &fields.front()) line += "  ";
+    line += field.text;
+  }
+  return line;
+}
+
+/// The fields that fit into `columns`, and the tool's name if it still fits.
+std::string fit(std::vector<ProgressField> fields, size_t columns) {
+  const auto less = [](const auto& a, const auto& b) { return a.drop < b.drop; };
+  std::string line = joined(fields);
+  while (fields.size() > 1 && display_width(line) > columns) {
+    fields.erase(std::max_element(fields.begin(), fields.end(), less));
+    line = joined(fields);
+  }
+  return display_width(line) > columns ? cut_to(fields.front().text, columns) : line;
 }
 
 }  // namespace
 
-Progress::Progress(bool forced, const std::vector<std::string>& files)
-    : shown_(!quiet() && (forced || isatty(2))), total_(shown_ ? input_bytes(files) : 0) {}
+ProgressLine::ProgressLine(bool forced, After after)
+    : after_(after), terminal_(isatty(2) != 0), shown_(!quiet() && (forced || terminal_)) {}
 
-double Progress::seconds() const {
+double ProgressLine::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
+bool ProgressLine::due(bool last) const {
+  using namespace std::chrono_literals;
+  if (!shown_) return false;
+  if (!terminal_) return Clock::now() - last_.value_or(begin_) >= 10s;
+  return last_ ? last || Clock::now() - *last_ >= 200ms : Clock::now() - begin_ >= 1s;
+}
+
+void ProgressLine::draw(std::vector<ProgressField> fields) {
+  last_ = Clock::now();
+  if (!terminal_) {
+    std::erase_if(fields, [](const ProgressField& field) { return field.drop == kBar; });
+    return put(joined(fields) + "\n");
+  }
+  const std::lock_guard lock(mutex);
+  // A character in the last column would be erased by some terminals.
+  put("\r" + fit(std::move(fields), terminal_width(2) - 1) + "\x1b[K");
+  on_terminal = true;
+}
+
+void ProgressLine::end() {
+  if (after_ == After::goes) return clear_progress();
+  const std::lock_guard lock(mutex);
+  if (on_terminal) put("\n");
+  on_terminal = false;
+}
+
+void clear_progress() {
+  const std::lock_guard lock(mutex);
+  if (on_terminal) put("\r\x1b[K");
+  on_terminal = false;
+}
+
+ProgressField bar(double done) {
+  constexpr size_t kWidth = 24;
+  const size_t full = std::min(kWidth, static_cast<size_t>(done * static_cast<double>(kWidth)));
+  return {kBar, fmt::format("[{:#<{}}{:.<{}}]", "", full, "", kWidth - full)};
+}
+
+ProgressField time_left(double seconds) {
+  const long left = static_cast<long>(seconds);
+  return {kKeep, fmt::format("{}:{:02} left", left / 60, left % 60)};
+}
+
+std::vector<ProgressField> bar(double done, double timed, double seconds) {
+  return {bar(done),
+          {2, fmt::format("{:3.0f}%", std::floor(100 * done))},
+          time_left(timed > 0 ? seconds * (1 - timed) / timed : 0)};
+}
+
+Progress::Progress(bool forced, const std::vector<std::string>& files)
+    : line_(forced), total_(line_.shown() ? input_bytes(files) : 0) {}
+
+void Progress::watch(StreamOptions& stream) {
+  if (!shown()) return;
+  stream.progress = [this](uint64_t records, uint64_t bytes) { update(records, bytes); };
+  if (isatty(1) && !stream.write) {
+    stream.write = [](std::string_view rows) { print(std::string(rows)); };
+  }
+}
+
 void Progress::update(uint64_t records, uint64_t bytes) {
-  const Clock::time_point now = Clock::now();
-  if (now - begin_ < std::chrono::seconds(1)) return;
-  if (drawn_ && now - last_ < std::chrono::milliseconds(200)) return;
-  last_ = now;
-  drawn_ = true;
-  const double elapsed = seconds();
-  std::string line = "\r";
+  if (!line_.due()) return;
+  const double seconds = line_.seconds();
+  std::vector<ProgressField> fields;
   if (total_ > 0) {
     const double done = std::min(1.0, static_cast<double>(bytes) / static_cast<double>(total_));
-    line += bar(done, done, elapsed);
+    fields = bar(done, done, seconds);
   }
-  line += fmt::format("{} records  {:.0f} records/s  {:.0f} s\x1b[K", records,
-                      static_cast<double>(records) / elapsed, elapsed);
-  [[maybe_unused]] const ssize_t n = ::write(2, line.data(), line.size());
+  fields.push_back({total_ > 0 ? 3 : kKeep, fmt::format("{} records", records)});
+  const double rate = static_cast<double>(records) / seconds;
+  fields.push_back({5, fmt::format("{:.{}f} records/s", rate, rate < 10 ? 1 : 0)});
+  fields.push_back({6, fmt::format("{:.0f} s", seconds)});
+  line_.draw(std::move(fields));
 }
-
-void Progress::finish() {
-  if (!drawn_) return;
-  drawn_ = false;
-  [[maybe_unused]] const ssize_t n = ::write(2, "\n", 1);
-}
-
-ByteProgress::ByteProgress(bool allowed) : shown_(allowed && !quiet() && isatty(2)) {}
 
 void ByteProgress::update(const std::string& name, uint64_t done, uint64_t total) {
-  const Clock::time_point now = Clock::now();
-  if (total != total_) {  // the next model
+  if (!allowed_ || isatty(2) == 0) return;
+  if (!line_ || total != total_) {  // the next model
     total_ = total;
     begin_bytes_ = done;
-    begin_ = now;
+    line_.emplace(false, ProgressLine::After::goes);
   }
-  if (!shown_ || now - begin_ < std::chrono::seconds(1)) return;
-  if (drawn_ && now - last_ < std::chrono::milliseconds(200)) return;
-  last_ = now;
-  drawn_ = true;
-  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  if (!line_->due()) return;
+  const double seconds = line_->seconds();
   const double came = static_cast<double>(done - std::min(done, begin_bytes_));
   const double part = static_cast<double>(done) / static_cast<double>(std::max<uint64_t>(total, 1));
-  // The rest of the time, from the bytes that came since `begin_`.
+  // The rest of the time, from the bytes that came since the line's begin.
   const double of_rest = came / std::max(1.0, came + static_cast<double>(total - done));
-  const std::string line =
-      fmt::format("\r{}{:.1f} MB  {:.1f} MB/s  {:.17}\x1b[K", bar(part, of_rest, seconds),
-                  static_cast<double>(done) * 1e-6, came * 1e-6 / seconds, printable(name));
-  [[maybe_unused]] const ssize_t n = ::write(2, line.data(), line.size());
-}
-
-void ByteProgress::clear() {
-  if (!drawn_) return;
-  drawn_ = false;
-  [[maybe_unused]] const ssize_t n = ::write(2, "\r\x1b[K", 4);
+  std::vector<ProgressField> fields = bar(part, of_rest, seconds);
+  fields.push_back({5, fmt::format("{:.1f} MB", static_cast<double>(done) * 1e-6)});
+  fields.push_back({6, fmt::format("{:.1f} MB/s", came * 1e-6 / seconds)});
+  fields.push_back({3, cut_to(shown_text(name), 24)});
+  line_->draw(std::move(fields));
 }
 
 void explain_non_finite(std::function<void()> function) { explain = std::move(function); }

@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "base/nearest.h"
 #include "common/completion.h"
+#include "common/progress.h"
 #include "pipeline/stream.h"
 
 namespace bert::tools {
@@ -207,7 +208,10 @@ int guarded(const std::function<int()>& body) {
 
 }  // namespace
 
+const std::string& name_of_tool() { return tool_name; }
+
 void complain(const std::string& message) {
+  clear_progress();
   const std::string text = command ? command->with_option_names(message) : message;
   const std::string line = tool_name + ": " + printable(text, 0) + "\n";
   // If stderr cannot be written, nothing can be done.
@@ -227,6 +231,7 @@ void print_report(const std::string& text) {
     if (end < text.size()) shown += text[end];
     begin = end + 1;
   }
+  clear_progress();
   write_all(STDERR_FILENO, shown);
 }
 
@@ -243,7 +248,10 @@ void refuse_memo() {
   throw Error(Error::Kind::usage, "within memo", "found rows of all records, wants rows of each");
 }
 
-void print(const std::string& text) { write_all(1, text); }
+void print(const std::string& text) {
+  if (isatty(1)) clear_progress();
+  write_all(1, text);
+}
 
 int run(Command& app, int argc, char** argv, const std::function<int()>& body) {
   hold_standard_descriptors();

@@ -14,6 +14,8 @@ namespace bert::tools {
 /// gives status 74. The footer of `app` is one command line, the example of --help.
 int run(Command& app, int argc, char** argv, const std::function<int()>& body);
 
+/// The name that this tool was called by.
+const std::string& name_of_tool();
 /// Writes one line "TOOL: message" to stderr. -q silences notice().
 void complain(const std::string& message);
 void notice(const std::string& message);

@@ -28,9 +28,9 @@ TerminalColors terminal_colors() {
   return term.find("256color") != term.npos ? TerminalColors::palette : TerminalColors::ascii;
 }
 
-size_t terminal_width() {
+size_t terminal_width(int fd) {
   struct winsize size {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const size_t columns = to_number<size_t>(variable("COLUMNS")).value_or(0);
   return columns > 0 ? columns : 80;
 }

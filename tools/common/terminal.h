@@ -10,7 +10,7 @@ namespace bert::tools {
 /// NO_COLOR is set (no-color.org); else by COLORTERM and TERM.
 TerminalColors terminal_colors();
 
-/// The columns of standard output if it is a terminal, else COLUMNS, else 80.
-size_t terminal_width();
+/// The columns of the terminal `fd`, standard output or error; if it is none, COLUMNS, else 80.
+size_t terminal_width(int fd = 1);
 
 }  // namespace bert::tools

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 
@@ -74,7 +75,8 @@ TrainingOptions::TrainingOptions(Command& app, bool batches, const TrainingDefau
       .same_rows();
   app.add({"-j,--jobs", "threads (default: the CPUs it may use)", whole(1, 1024)}, jobs_)
       .same_rows();
-  app.add({"--progress", "show the bar also if stderr is not a terminal"}, progress_).same_rows();
+  app.add({"--progress", "show progress on stderr, also if it is not a terminal"}, progress_)
+      .same_rows();
   app.add({"-q,--quiet", "show no notices and no bar"}, [] { set_quiet(true); }).same_rows();
 }
 
@@ -137,26 +139,21 @@ void TrainingOptions::show(const training::StepReport& report) {
   tokens_ += report.result.tally.input_tokens;
   loss_ = 0.98 * loss_ + 0.02 * report.result.loss;
   weight_ = 0.98 * weight_ + 0.02;
-  if (quiet() || !(progress_ || isatty(2))) return;
-  const auto now = std::chrono::steady_clock::now();
+  if (!line_) line_.emplace(progress_);
   const bool last = report.step == report.total;
-  if (!last && now - drawn_ < std::chrono::milliseconds(200)) return;
-  drawn_ = now;
-  constexpr size_t kWidth = 24;
-  const size_t full = report.total > 0 ? kWidth * report.step / report.total : 0;
-  const long left = static_cast<long>(report.seconds_left);
-  const std::string line = fmt::format(
-      "\r[{:#<{}}{:.<{}}] {}/{}  loss {:.4f}  rate {:.2e}  {:.0f} tokens/s  {}:{:02} left\x1b[K{}",
-      "", full, "", kWidth - full, report.step, report.total, loss_ / weight_,
-      report.result.learning_rate, report.tokens_per_second, left / 60, left % 60,
-      last ? "\n" : "");
-  on_line_ = !last;
-  [[maybe_unused]] const ssize_t written = write(2, line.data(), line.size());
+  if (!line_->due(last)) return;
+  line_->draw({bar(static_cast<double>(report.step) /
+                   static_cast<double>(std::max(report.total, uint64_t{1}))),
+               {2, fmt::format("{}/{}", report.step, report.total)},
+               {3, fmt::format("loss {:.4f}", loss_ / weight_)},
+               {6, fmt::format("rate {:.2e}", report.result.learning_rate)},
+               {5, fmt::format("{:.0f} tokens/s", report.tokens_per_second)},
+               time_left(report.seconds_left)});
+  if (last) line_->end();
 }
 
 void TrainingOptions::report_end() {
-  if (on_line_) [[maybe_unused]]
-    const ssize_t written = write(2, "\n", 1);
+  if (line_) line_->end();
   if (tokens_ == 0) return;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/command.h"
+#include "common/progress.h"
 #include "trainers/training_job.h"
 
 namespace bert::tools {
@@ -61,9 +62,8 @@ class TrainingOptions {
   size_t pass_tokens_ = 2048;
   bool bf16_ = false;
   bool progress_ = false;
-  std::chrono::steady_clock::time_point drawn_{};
+  std::optional<ProgressLine> line_;  ///< from the first step on
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  bool on_line_ = false;
   uint64_t tokens_ = 0;
   double loss_ = 0, weight_ = 0;
 };
