@@ -875,7 +875,7 @@ def terminal():
             pass
         out = process.communicate()[0]
         expect(f"{what}: done", (process.returncode, out.decode()), (0, cache.snapshot(BIG) + "\n"))
-        expect(f"{what}: shown", b"MB/s  model.safetensors" in text, shown)
+        expect(f"{what}: shown", b"bert-pull: [" in text and b" left  " in text and b"  model.safetensors" in text, shown)
         expect(f"{what}: leaves nothing", text == b"" or text.endswith(b"\r\x1b[K"), True)
         expect(f"{what}: fits", max((len(line) for line in text.decode().replace("\x1b[K", "").split("\r")), default=0) < 80, True)
 
