@@ -14,17 +14,21 @@
 namespace bert {
 
 /// An approximate search in the vectors of a file, for the cosine: a hierarchical navigable small
-/// world graph (Malkov and Yashunin 2018), made and searched by hnswlib. The file of the index has
-/// the graph alone, about 160 bytes a vector; it is mapped, as are the vectors. It knows the
-/// vectors by the time and size of their file, as make does, and if the time differs by its xxh64.
+/// world graph (Malkov and Yashunin 2018), made and searched by hnswlib. Copies and near copies
+/// (vector_copies.h) are one element of the graph: each link of an element leads to one of its
+/// nearest, so links between many copies would cut off all others. The file of the index has the
+/// graph and which rows are copies, about 170 bytes a vector; it is mapped, as are the vectors. It
+/// knows the vectors by the time and size of their file and by a sample of its bytes, which is the
+/// whole file up to 64 MiB; if the time differs, by the xxh64 of the whole file.
 ///
 /// `model`: a hash of the model that made the vectors; 0 if it is not known, which fits all.
 ///
 /// Thread rule: const after open; threads may search at the same time.
 class BERT_API VectorIndex {
  public:
-  /// Writes the index of `vectors`. The graph depends on the order in which threads add rows, so
-  /// two builds may differ. Throws Error as OutputFile; data if there are no vectors.
+  /// Writes the index of `vectors`. The graph depends on the order in which threads add vectors:
+  /// two builds may differ unless there is one thread. Throws Error as OutputFile; data if there
+  /// are no vectors.
   static void build(const std::string& path, const VectorFile& vectors, uint64_t model,
                     int threads);
   /// `vectors` must outlive the index. Throws Error(data) if the index is broken, or of other
@@ -33,9 +37,16 @@ class BERT_API VectorIndex {
   VectorIndex(VectorIndex&&) noexcept;
   ~VectorIndex();
 
-  /// The k nearest of a query [D] that the graph leads to, best first. Their scores are those of
-  /// similarity().
+  /// The k nearest of a query [D] that the graph leads to, with all their copies, in the order of
+  /// better(). Their scores are those of similarity().
   std::vector<Neighbour> nearest(std::span<const float> query, size_t k) const;
+
+  /// How many of the 10 nearest distinct vectors are found for a sample of the distinct vectors,
+  /// compared with the exact search.
+  struct Recall {
+    size_t sample = 0, wanted = 0, found = 0;
+  };
+  Recall recall(int threads) const;
 
  private:
   struct State;

@@ -179,4 +179,10 @@ ConstMatrix VectorFile::read(size_t first, size_t count, Buffer& scratch) const 
   return rows;
 }
 
+VectorSource source_of(const VectorFile& file) {
+  return {file.rows(), file.width(), [&file](size_t first, size_t count, Buffer& scratch) {
+            return file.read(first, count, scratch);
+          }};
+}
+
 }  // namespace bert

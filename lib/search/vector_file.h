@@ -10,6 +10,7 @@
 #include "base/export.h"
 #include "io/mapped_file.h"
 #include "ops/matrix.h"
+#include "search/vector_source.h"
 
 namespace bert {
 
@@ -71,5 +72,7 @@ class BERT_API VectorFile {
   float instead_ = 0;
   std::vector<size_t> bad_rows_;
 };
+/// `file` must outlive the source.
+BERT_API VectorSource source_of(const VectorFile& file);
 
 }  // namespace bert

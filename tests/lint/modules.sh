@@ -55,7 +55,7 @@ home 'cblas|openblas|lapack' 'lib/ops/linear*.cpp' 'lib/ops/blas.cpp' 'tests/ben
 home 'CLI/' 'tools/*'
 home 'doctest' 'tests/*'
 home 'simdjson' 'lib/io/json*'
-home 'hnswlib' 'lib/search/index.cpp'
+home 'hnswlib' 'lib/search/index_graph.h'
 home 'sqlite3' 'lib/memo/store.cpp'
 home 'curl/' 'lib/hub/http.cpp' 'lib/hub/url.cpp'
 home 'openssl/' 'lib/hub/digest.cpp'

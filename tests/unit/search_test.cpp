@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "io/npy.h"
 #include "io/output_file.h"
+#include "search/index.h"
+#include "search/vector_copies.h"
 #include "search/vector_file.h"
 #include "search/vector_join.h"
 #include "search/vector_search.h"
@@ -44,6 +46,23 @@ Vectors random_vectors(size_t rows, size_t width, unsigned seed) {
                : kind == 4 ? copied[d] * 1.5f
                : kind == 5 ? std::nextafter(copied[d], 9e9f)
                            : scale * normal(random);
+    }
+  }
+  return v;
+}
+
+/// Random vectors, then copies and near copies of one other, then random vectors.
+Vectors with_copies(size_t random_rows, size_t copies, size_t width) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  Vectors v{random_rows + copies, width, {}};
+  std::vector<float> one(width);
+  for (float& x : one) x = normal(random);
+  for (size_t i = 0; i < v.rows; ++i) {
+    const bool copy = i >= random_rows / 2 && i < random_rows / 2 + copies;
+    const float scale = i % 4 == 1 ? 3.f : 1.f, noise = i % 4 == 2 ? 1e-4f : 0.f;
+    for (const float x : one) {
+      v.data.push_back(copy ? scale * x + noise * normal(random) : normal(random));
     }
   }
   return v;
@@ -223,4 +242,56 @@ TEST_CASE("vectors in files: npy and bare numbers of each type") {
   VectorSearch search({floats, 1, 1}, {});
   CHECK_THROWS_AS(search.add(source, 0), Error);
   CHECK_THROWS_WITH_AS(search.add(f4.read(0, 2, scratch), 0), doctest::Contains("wants 1"), Error);
+}
+
+TEST_CASE("an index finds what the exact search finds, among copies too") {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory.path() + "/x.f32", path = directory.path() + "/x.idx";
+  for (const Vectors& v : {with_copies(1000, 600, 16), random_vectors(700, 24, 8)}) {
+    write_whole_file(file, {reinterpret_cast<const char*>(v.data.data()), v.data.size() * 4});
+    const VectorFile vectors = VectorFile::open(file, RawVectors{VectorType::f32, v.width});
+    for (const int threads : {1, 3}) {
+      VectorIndex::build(path, vectors, 0, threads);
+      const VectorIndex index = VectorIndex::open(path, vectors, 0);
+      const VectorIndex::Recall recall = index.recall(1);
+      CHECK(recall.sample == 100);
+      CHECK(recall.wanted == 1000);
+      CHECK(recall.found >= 990);
+      for (const size_t k : {size_t{1}, size_t{10}, size_t{620}}) {
+        size_t wrong = 0;
+        for (size_t q = 0; q < v.rows; q += 7) {
+          const auto wanted = all_sorted(Similarity::cosine, v.row(q), v);
+          const auto found = index.nearest(v.row(q), k);
+          REQUIRE(found.size() == k);
+          for (size_t n = 0; n < k; ++n) {
+            wrong += found[n].index != wanted[n].index || found[n].score != wanted[n].score;
+          }
+        }
+        CHECK(wrong <= (k == 620 ? v.rows / 7 * k / 100 : 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("an index built by one thread is the same bytes each time") {
+  const test::TemporaryDirectory directory;
+  const Vectors v = with_copies(300, 50, 8);
+  const std::string file = directory.path() + "/x.f32", path = directory.path() + "/x.idx";
+  write_whole_file(file, {reinterpret_cast<const char*>(v.data.data()), v.data.size() * 4});
+  const VectorFile vectors = VectorFile::open(file, RawVectors{VectorType::f32, v.width});
+  VectorIndex::build(path, vectors, 0, 1);
+  const std::string first(MappedFile::open(path).text());
+  VectorIndex::build(path, vectors, 0, 1);
+  CHECK(MappedFile::open(path).text() == first);
+}
+
+TEST_CASE("copies and near copies share a bundle") {
+  const Vectors v = with_copies(1000, 600, 16);
+  const VectorBundles found = bundle_copies(source_of(v.matrix()));
+  // Of the copies two values and the near copies are distinct; a few near copies may be apart.
+  CHECK(found.vector_count() == 1000 + 2 + 150);
+  CHECK(found.size() >= 1001);
+  CHECK(found.size() < 1020);
+  CHECK(found.rows_of(found.bundles[500]).size() == 300);
+  CHECK(found.rows_of(found.bundles[500])[1] == 503);
 }

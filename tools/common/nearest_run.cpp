@@ -35,12 +35,6 @@ struct Queries {
   }
 };
 
-VectorSource source_of(const VectorFile& file) {
-  return {file.rows(), file.width(), [&file](size_t first, size_t count, Buffer& scratch) {
-            return file.read(first, count, scratch);
-          }};
-}
-
 class Nearest {
  public:
   Nearest(const NearestOptions& options, RowOptions& rows, const ModelOptions& models)
@@ -86,7 +80,6 @@ class Nearest {
   }
   void skip_bad_rows(VectorFile& file) const;
   void open_index(const ModelOptions& models);
-  void report_recall() const;
 
   TaskOptions fill(const RowShape& shape) {
     TaskOptions task = model_ ? model_->task() : TaskOptions();
@@ -159,35 +152,10 @@ void Nearest::open_index(const ModelOptions& models) {
   if (missing) VectorIndex::build(options_.index, *file_, model, threads_);
   index_.emplace(VectorIndex::open(options_.index, *file_, model));
   rows_.decide_by(options_.index);
-  if (missing) report_recall();
-}
-
-/// How many of the nearest, which a sample of the vectors has by an exact search, are found.
-void Nearest::report_recall() const {
-  const size_t sample = std::min<size_t>(100, file_->rows());
-  Queries queries;
-  queries.width = file_->width();
-  Buffer scratch;
-  for (size_t i = 0; i < sample; ++i) {
-    queries.add(file_->read(i * file_->rows() / sample, 1, scratch), 0, i + 1);
-  }
-  VectorSearch::Options how;
-  how.k = 10;
-  how.threads = threads_;
-  VectorSearch exact(queries.matrix(), how);
-  exact.add(source_of(*file_), 0);
-  size_t wanted = 0, found = 0;
-  for (size_t q = 0; q < sample; ++q) {
-    const std::vector<Neighbour> all = exact.nearest(q);
-    wanted += all.size();
-    // By the score: of vectors that are as near, each is as good.
-    for (const Neighbour& n :
-         index_->nearest({queries.matrix().row(q), queries.width}, all.size())) {
-      found += n.score >= all.back().score ? 1 : 0;
-    }
-  }
+  if (!missing) return;
+  const VectorIndex::Recall recall = index_->recall(threads_);
   notice(fmt::format("{}: built; it finds {} of the {} nearest of {} vectors", options_.index,
-                     found, wanted, sample));
+                     recall.found, recall.wanted, recall.sample));
 }
 
 Queries Nearest::read_queries() {
