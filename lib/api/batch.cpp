@@ -33,7 +33,7 @@ void check_strict(const bert_batch& batch, const Encoding& encoding) {
   }
 }
 
-void add_text(bert_batch& batch, std::string_view text, const char* pair, size_t pair_size) {
+void add_text(bert_batch& batch, std::string_view text, std::optional<std::string_view> pair) {
   Encoding& encoding = next_sequence(batch);
   const Tokenizer& tokenizer = batch.model.tokenizer.tokenizer;
   const std::string& prompt = batch.model.plan.prompt;
@@ -43,8 +43,7 @@ void add_text(bert_batch& batch, std::string_view text, const char* pair, size_t
     text = prompted;
   }
   if (pair) {
-    tokenizer.encode_pair(text, text_of(pair, pair_size, "pair"), batch.encode, encoding,
-                          batch.scratch);
+    tokenizer.encode_pair(text, *pair, batch.encode, encoding, batch.scratch);
   } else {
     tokenizer.encode(text, batch.encode, encoding, batch.scratch);
   }
@@ -73,7 +72,7 @@ int bert_batch_open(const bert_model* model, const bert_batch_options* options,
       refuse("max_length", fmt::format("found {}, wants at least {}", encode.max_length, least));
     }
     std::unique_ptr<bert_batch> made(new bert_batch{of, encode, given.strict != 0});
-    if (given.threads > 1) {
+    if (check_threads(given.threads) > 1) {
       made->team = std::make_unique<Team>(given.threads);
       made->workspace.linear.team = made->team.get();
     }
@@ -85,8 +84,9 @@ void bert_batch_close(bert_batch* batch) { delete batch; }
 
 int bert_batch_add(bert_batch* batch, const char* text, size_t size, const char* pair,
                    size_t pair_size) {
-  return guard(
-      [&] { add_text(need(batch, "batch"), text_of(text, size, "text"), pair, pair_size); });
+  return guard([&] {
+    add_text(need(batch, "batch"), text_of(text, size, "text"), pair_of(pair, pair_size));
+  });
 }
 
 int bert_batch_add_ids(bert_batch* batch, const int32_t* ids, const int32_t* type_ids,

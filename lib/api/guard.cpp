@@ -1,5 +1,7 @@
 #include "api/guard.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -43,6 +45,19 @@ void refuse(std::string_view name, std::string_view what) {
 std::string_view text_of(const char* text, size_t size, const char* name) {
   if (!text) refuse(name, "found NULL");
   return size == BERT_NUL ? std::string_view(text) : std::string_view(text, size);
+}
+
+std::optional<std::string_view> pair_of(const char* pair, size_t size) {
+  if (!pair && (size == 0 || size == BERT_NUL)) return std::nullopt;
+  return text_of(pair, size, "pair");
+}
+
+int check_threads(int threads) {
+  constexpr int kMost = 1024;
+  if (threads < 0 || threads > kMost) {
+    refuse("threads", fmt::format("found {}, wants 0 to {}", threads, kMost));
+  }
+  return threads;
 }
 
 }  // namespace bert::api

@@ -19,7 +19,7 @@ ConstMatrix inner(const bert_matrix& matrix, const char* name) {
                 fmt::format("found [{}, {}], more than memory can hold", matrix.rows, matrix.cols));
   }
   if (floats == 0) refuse(name, fmt::format("found [{}, {}]", matrix.rows, matrix.cols));
-  return {need(&matrix.data, name) ? matrix.data : nullptr, matrix.rows, matrix.cols};
+  return {&need(matrix.data, name), matrix.rows, matrix.cols};
 }
 
 void check_shapes(ConstMatrix q, ConstMatrix k, ConstMatrix v, size_t heads) {
@@ -67,6 +67,7 @@ int bert_recurrent(bert_cell kind, bert_matrix inputs, bert_matrix weight_ih, be
                                     gates_of(cell), gates_of(cell)));
     }
     need(out, "out");
+    inner({x.data, x.rows, hh.rows}, "gates");  // refuses what overflows
     const training::CellLinears linears{linear_of(ih, bias_ih), linear_of(hh, bias_hh)};
     LinearScratch scratch;
     const size_t cu[] = {0, x.rows};
@@ -88,6 +89,7 @@ int bert_attention(bert_matrix queries, bert_matrix keys, bert_matrix values,
     check_shapes(q, k, v, heads);
     need(out, "out");
     inner({q.data, heads * q.rows, k.rows}, "weights");  // refuses what overflows
+    inner({q.data, q.rows, v.cols}, "out");
     const size_t d = q.cols / heads, dv = v.cols / heads;
     const float scale = given.scale != 0 ? given.scale : 1.0f / std::sqrt(static_cast<float>(d));
     const ConstMatrix mask = given.mask ? ConstMatrix(given.mask, q.rows, k.rows) : ConstMatrix();

@@ -1,5 +1,7 @@
 #include "pipeline/stream.h"
 
+#include <fmt/format.h>
+
 #include "api/handles.h"
 #include "api/tool_rows.h"
 #include "base/cpu.h"
@@ -52,7 +54,8 @@ StreamOptions stream_options(const bert_stream_options& given) {
     options.files.emplace_back(&need(given.files[i], "files"));
   }
   options.terminator = given.nul ? '\0' : '\n';
-  options.jobs = given.threads > 0 ? given.threads : allowed_cpus();
+  options.jobs = check_threads(given.threads) > 0 ? given.threads : allowed_cpus();
+  if (given.output_fd < 0) refuse("output_fd", fmt::format("found {}", given.output_fd));
   options.output_fd = given.output_fd > 0 ? given.output_fd : 1;
   if (given.write) {
     options.write = [given](std::string_view rows) {

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -77,8 +80,8 @@ int bert_encode(const bert_tokenizer* tokenizer, const char* text, size_t size, 
     encode.literal = given.literal != 0;
     const std::string_view first = text_of(text, size, "text");
     to.encoding.clear();
-    if (pair) {
-      from.encode_pair(first, text_of(pair, pair_size, "pair"), encode, to.encoding, to.scratch);
+    if (const auto second = pair_of(pair, pair_size)) {
+      from.encode_pair(first, *second, encode, to.encoding, to.scratch);
     } else {
       from.encode(first, encode, to.encoding, to.scratch);
     }
@@ -117,6 +120,7 @@ int bert_decode(const bert_tokenizer* tokenizer, const int32_t* ids, size_t coun
     const Tokenizer& from = need(tokenizer, "tokenizer").tokenizer;
     need(text, "text");
     if (count > 0) need(ids, "ids");
+    if (count > PTRDIFF_MAX / sizeof(int32_t)) refuse("count", fmt::format("found {}", count));
     const std::string decoded = from.decode({ids, count}, skip_special_tokens != 0);
     auto* copy = static_cast<char*>(std::malloc(decoded.size() + 1));
     if (!copy) throw std::bad_alloc();

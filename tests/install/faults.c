@@ -1,6 +1,7 @@
 /* faults MODELS: what the functions of bert.h do with wrong arguments, with texts that do not fit,
  * and in many threads. MODELS is tests/golden. */
 #include <bert/bert.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -75,6 +76,9 @@ static void test_open(void) {
 
 static void test_null(void) {
   bert_matrix m = {NULL, 1, 1};
+  const float number = 1;
+  const bert_matrix one = {&number, 1, 1};
+  float out[1];
   const bert_filling* f;
   const bert_answer* a;
   const bert_text none = {NULL, 0};
@@ -97,6 +101,17 @@ static void test_null(void) {
   CHECK(bert_find_answers(NULL, none, none, 1, &a, &count, NULL) == BERT_USAGE);
   CHECK(bert_attention(m, m, m, NULL, NULL, NULL) == BERT_USAGE);
   CHECK(bert_pool(m, "mean", NULL) == BERT_USAGE);
+  FAILS(BERT_USAGE, bert_pool(m, "mean", out), "tokens: found NULL");
+  FAILS(BERT_USAGE, bert_pool(one, NULL, out), "mode: found NULL");
+  FAILS(BERT_USAGE, bert_attention(m, one, one, NULL, out, NULL), "queries: found NULL");
+  FAILS(BERT_USAGE, bert_attention(one, m, one, NULL, out, NULL), "keys: found NULL");
+  FAILS(BERT_USAGE, bert_attention(one, one, m, NULL, out, NULL), "values: found NULL");
+  FAILS(BERT_USAGE, bert_recurrent(BERT_RNN, m, one, one, NULL, NULL, NULL, NULL, out),
+        "inputs: found NULL");
+  FAILS(BERT_USAGE, bert_recurrent(BERT_RNN, one, m, one, NULL, NULL, NULL, NULL, out),
+        "weight_ih: found NULL");
+  FAILS(BERT_USAGE, bert_recurrent(BERT_RNN, one, one, m, NULL, NULL, NULL, NULL, out),
+        "weight_hh: found NULL");
   CHECK(bert_stream(NULL, NULL, NULL) == BERT_USAGE);
   CHECK(bert_rows_append(NULL, "a", 1) == BERT_USAGE);
   CHECK(isnan(bert_cosine(NULL, NULL, 1)));
@@ -312,6 +327,92 @@ static void test_stream(void) {
   remove(name);
 }
 
+/* Each pointer that may not be NULL, of functions that have all the others. */
+static void test_null_outputs(void) {
+  bert_model* model = open_model("tiny-bert", NULL);
+  bert_batch* batch = NULL;
+  bert_batch_options batch_options = {sizeof batch_options, 0, INT_MAX, 0, 0};
+  bert_encode_options encode_options = {(size_t)-1, 0, 0, 0};
+  bert_stream_options options;
+  const char* none[1] = {NULL};
+  const bert_tokenizer* tokenizer = bert_model_tokenizer(model);
+  bert_encoding* e = bert_encoding_open();
+  const int32_t id = 1;
+  char* text;
+  FAILS(BERT_USAGE, bert_batch_open(model, NULL, NULL), "batch: found NULL");
+  FAILS(BERT_USAGE, bert_batch_open(model, &batch_options, &batch), "threads: found 2147483647");
+  batch_options.threads = -1;
+  FAILS(BERT_USAGE, bert_batch_open(model, &batch_options, &batch), "wants 0 to 1024");
+  CHECK(bert_batch_open(model, NULL, &batch) == BERT_OK);
+  FAILS(BERT_USAGE, bert_tokenizer_open(path("tiny-bert"), NULL), "tokenizer: found NULL");
+  FAILS(BERT_USAGE, bert_encode(tokenizer, "a", 1, NULL, 0, NULL, NULL), "encoding: found NULL");
+  FAILS(BERT_USAGE, bert_encode(tokenizer, "a", 1, NULL, 3, NULL, e), "pair: found NULL");
+  FAILS(BERT_USAGE, bert_encode(tokenizer, "a", 1, NULL, 0, &encode_options, e), "'size'");
+  CHECK(bert_encode(tokenizer, "a", 1, NULL, BERT_NUL, NULL, e) == BERT_OK);
+  FAILS(BERT_USAGE, bert_decode(tokenizer, NULL, 1, 0, &text), "ids: found NULL");
+  FAILS(BERT_USAGE, bert_decode(tokenizer, &id, 1, 0, NULL), "text: found NULL");
+  FAILS(BERT_USAGE, bert_decode(tokenizer, &id, (size_t)-1 / 2, 0, &text), "count: found");
+  CHECK(bert_decode(tokenizer, NULL, 0, 0, &text) == BERT_OK && text[0] == 0);
+  bert_free(text);
+  FAILS(BERT_USAGE, bert_batch_add(batch, NULL, 0, NULL, 0), "text: found NULL");
+  FAILS(BERT_USAGE, bert_batch_add(batch, "a", 1, NULL, 3), "pair: found NULL");
+  FAILS(BERT_USAGE, bert_batch_add_ids(batch, NULL, NULL, 1), "ids: found NULL");
+  FAILS(BERT_USAGE, bert_embeddings(batch, NULL), "found NULL");
+  FAILS(BERT_USAGE, bert_hidden_states(batch, 0, NULL), "found NULL");
+  FAILS(BERT_USAGE, bert_sentence_vectors(batch, NULL), "found NULL");
+  CHECK(bert_token_id(tokenizer, NULL, 1) == -1);
+  CHECK(bert_batch_size(batch) == 0);
+  memset(&options, 0, sizeof options);
+  options.size = sizeof options;
+  options.files = none;
+  options.file_count = 1;
+  FAILS(BERT_USAGE, bert_stream(model, &options, NULL), "files: found NULL");
+  options.files = NULL;
+  FAILS(BERT_USAGE, bert_stream(model, &options, NULL), "files: found NULL");
+  options.file_count = 0;
+  options.threads = INT_MAX;
+  FAILS(BERT_USAGE, bert_stream(model, &options, NULL), "threads: found 2147483647");
+  options.threads = 1025;
+  FAILS(BERT_USAGE, bert_stream(model, &options, NULL), "threads: found 1025");
+  options.threads = 1;
+  options.output_fd = -1;
+  FAILS(BERT_USAGE, bert_stream(model, &options, NULL), "output_fd: found -1");
+  bert_encoding_close(e);
+  bert_batch_close(batch);
+  bert_model_close(model);
+}
+
+/* The same of the heads, and of counts of 0 and as large as can be. */
+static void test_null_heads(void) {
+  const bert_filling* f;
+  const bert_answer* a;
+  const bert_text none = {NULL, 0}, some = {"the cat", 7};
+  size_t count;
+  bert_model* model = open_model("tiny-bert", "fill-mask");
+  bert_batch* batch = NULL;
+  CHECK(bert_batch_open(model, NULL, &batch) == BERT_OK);
+  CHECK(bert_batch_add(batch, "the [MASK]", BERT_NUL, NULL, 0) == BERT_OK);
+  FAILS(BERT_USAGE, bert_fill_masks(batch, 1, NULL, &count), "fillings: found NULL");
+  FAILS(BERT_USAGE, bert_fill_masks(batch, 1, &f, NULL), "count: found NULL");
+  FAILS(BERT_USAGE, bert_fill_masks(batch, 0, &f, &count), "k: found 0");
+  CHECK(bert_fill_masks(batch, (size_t)-1, &f, &count) == BERT_OK && count > 0);
+  bert_batch_close(batch);
+  bert_model_close(model);
+  model = open_model("tiny-qa", "question-answering");
+  CHECK(bert_batch_open(model, NULL, &batch) == BERT_OK);
+  FAILS(BERT_USAGE, bert_find_answers(batch, none, some, 1, &a, &count, NULL),
+        "question: found NULL");
+  FAILS(BERT_USAGE, bert_find_answers(batch, some, none, 1, &a, &count, NULL),
+        "context: found NULL");
+  FAILS(BERT_USAGE, bert_find_answers(batch, some, some, 1, NULL, &count, NULL),
+        "answers: found NULL");
+  FAILS(BERT_USAGE, bert_find_answers(batch, some, some, 1, &a, NULL, NULL), "count: found NULL");
+  FAILS(BERT_USAGE, bert_find_answers(batch, some, some, 0, &a, &count, NULL), "k: found 0");
+  CHECK(bert_find_answers(batch, some, some, (size_t)-1, &a, &count, NULL) == BERT_OK);
+  bert_batch_close(batch);
+  bert_model_close(model);
+}
+
 /* Many threads, one model: each number is what one thread alone computes. */
 static bert_model* shared;
 static float expected[8][1024];
@@ -373,6 +474,8 @@ int main(int argc, char** argv) {
   test_attention();
   test_recurrent();
   test_stream();
+  test_null_outputs();
+  test_null_heads();
   test_threads();
   printf("%d failures\n", failures);
   return failures != 0;

@@ -210,7 +210,8 @@ typedef struct bert_batch bert_batch;
 typedef struct bert_batch_options {
   size_t size;       /* sizeof(bert_batch_options) */
   size_t max_length; /* less than the model's bert_max_length; 0: that */
-  int threads;       /* that share each product, the caller included; 0: the caller alone */
+  int threads;       /* that share each product, the caller included, at most 1024; 0: the caller
+                        alone */
   int strict;        /* a text that is too long or not UTF-8 is BERT_DATA, not cut or replaced */
   int literal;       /* a special token that is typed in the text stays text */
 } bert_batch_options;
@@ -349,7 +350,7 @@ typedef struct bert_stream_options {
   size_t size;              /* sizeof(bert_stream_options) */
   const char* const* files; /* [file_count]; "-" is standard input, "/dev/fd/N" a descriptor */
   size_t file_count;        /* 0: standard input */
-  int threads;              /* 0: one for each CPU that this process may use */
+  int threads;              /* at most 1024; 0: one for each CPU that this process may use */
   int nul;                  /* lines and rows end with NUL, not LF */
   bert_work work;           /* NULL: the rows of the tool for the model's task, bert-tsv(5) */
   /* Gets the rows in the order of the lines, never from two threads at once; not 0: stop, BERT_IO.
