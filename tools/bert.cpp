@@ -20,7 +20,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-void print(int file, std::string_view text) {
+void print(int file, const std::string& whole) {
+  const std::string shown = isatty(file) ? printable_lines(whole) : whole;
+  std::string_view text = shown;
   while (!text.empty()) {
     const ssize_t n = write(file, text.data(), text.size());
     if (n < 0 && errno != EINTR) throw Error::from_errno("stdout", "write error", errno);

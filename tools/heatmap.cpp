@@ -1,4 +1,6 @@
 // heatmap - draw attention weights. See man/heatmap.1.
+#include <unistd.h>
+
 #include "common/options.h"
 #include "common/run.h"
 #include "common/terminal.h"
@@ -71,7 +73,7 @@ int draw(const Options& o, HeatDrawing& drawing) {
   const auto take = [&](const std::optional<HeatRecord>& record) {
     if (!record) return;
     drawing.add(*record, out);
-    tools::print(out);
+    write_all(STDOUT_FILENO, out);  // has colours, and its texts are safe
     out.clear();
   };
   Chunk chunk;
@@ -88,7 +90,7 @@ int draw(const Options& o, HeatDrawing& drawing) {
   }
   take(rows.finish());
   drawing.finish(out);
-  tools::print(out);
+  write_all(STDOUT_FILENO, out);
   return status;
 }
 

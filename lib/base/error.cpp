@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <system_error>
@@ -62,6 +63,17 @@ std::string printable(std::string_view text, size_t limit) {
       out += character;
     }
     i += character.size();
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find_first_of("\t\n", begin), text.size());
+    out += printable(text.substr(begin, end - begin), 0);
+    if (end < text.size()) out += text[end];
+    begin = end + 1;
   }
   return out;
 }

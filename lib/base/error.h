@@ -58,5 +58,7 @@ class BERT_API Error : public std::exception {
 /// `text` made safe for one line of a terminal: control characters (C0, C1) and invalid UTF-8
 /// become \xNN. Text longer than `limit` characters is cut and ends in "..."; limit 0 never cuts.
 BERT_API std::string printable(std::string_view text, size_t limit = 80);
+/// The same for a text of several lines and fields: line feeds and tabs stay, nothing is cut.
+BERT_API std::string printable_lines(std::string_view text);
 
 }  // namespace bert

@@ -27,7 +27,7 @@ int Memo::run() {
   std::thread receiver([this] { receive(); });
   std::exception_ptr failed;
   try {
-    write_all(options_.output_fd, greeting_.begin);
+    write_shown(options_.output_fd, greeting_.begin);
     read();
   } catch (...) {
     failed = std::current_exception();
@@ -222,7 +222,7 @@ void Memo::write_done(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     std::exception_ptr error;
     try {
-      write_all(options_.output_fd, rows);
+      write_shown(options_.output_fd, rows);
       if (options_.progress) options_.progress(records, bytes);
     } catch (...) {
       error = std::current_exception();

@@ -48,6 +48,14 @@ void write_all(int fd, std::string_view bytes) {
   }
 }
 
+void write_shown(int fd, std::string_view rows) {
+  if (isatty(fd)) {
+    write_all(fd, printable_lines(rows));
+  } else {
+    write_all(fd, rows);
+  }
+}
+
 namespace {
 
 /// Bytes of rows that may wait to be written: many chunks for every tool but `attend`.
@@ -237,7 +245,7 @@ class Streamer {
     } else if (options_.write) {
       if (!job.rows.bytes().empty()) options_.write(job.rows.bytes());
     } else {
-      write_all(options_.output_fd, job.rows.bytes());
+      write_shown(options_.output_fd, job.rows.bytes());
     }
     if (job.error) std::rethrow_exception(job.error);
     records_ += job.records.size() + job.left_out.size();

@@ -81,5 +81,8 @@ BERT_API Counts stream(const StreamOptions& options,
 
 /// Writes all of `bytes`, also if the kernel takes only parts. Throws Error(io) that names stdout.
 BERT_API void write_all(int fd, std::string_view bytes);
+/// The same for rows. A terminal gets them as printable_lines(), since a text or a label may have
+/// bytes that it would obey; files and pipes get the bytes as they are.
+BERT_API void write_shown(int fd, std::string_view rows);
 
 }  // namespace bert

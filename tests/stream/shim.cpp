@@ -2,7 +2,9 @@
 //   SHIM=short   reads and writes move one byte        SHIM=eintr   every second one is interrupted
 //   SHIM=eagain  every second one would block          SHIM=eio-read:N, eio-write:N   the Nth on 0
 //   or 1 fails SHIM=close   closing descriptor 1 fails with ENOSPC
+//   SHIM=slow-errors   a write to descriptor 2 takes long, so that other threads write, too
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -51,7 +53,16 @@ extern "C" __attribute__((visibility("default"))) ssize_t write(int fd, const vo
     if (strikes(fd, &writes, "eio-write")) return -1;
     if (is("short") && size > 1) size = 1;
   }
-  return syscall(SYS_write, fd, data, size);
+  const ssize_t n = syscall(SYS_write, fd, data, size);
+  if (fd == 2 && is("slow-errors")) usleep(300000);
+  return n;
+}
+
+extern "C" __attribute__((visibility("default"))) ssize_t writev(int fd, const iovec* parts,
+                                                                 int count) {
+  const ssize_t n = syscall(SYS_writev, fd, parts, count);
+  if (fd == 2 && is("slow-errors")) usleep(300000);
+  return n;
 }
 
 extern "C" __attribute__((visibility("default"))) int close(int fd) {

@@ -103,7 +103,8 @@ print(len(rows), [r["record"] for r in rows] == list(range(1, len(rows) + 1)))' 
 done
 
 # L20: the weights are cut while they are in use, mapped or (--no-mmap) copied.
-# cut_while_used [OPTION]: embed gets three lines, then 60 more with its weights gone; leaves $status
+# cut_while_used [OPTION]: embed gets three lines, then the lines of `then` with its weights gone; leaves $status
+then=("$work/in" "$work/in")
 cut_while_used() {
   rm -rf "$work/model" "$work/fifo"
   cp -r "$models/st-dense" "$work/model"
@@ -113,7 +114,7 @@ cut_while_used() {
   head -3 "$work/in" >&9
   for _ in {1..200}; do [ "$(wc -l <"$work/out")" -eq 3 ] && break; sleep 0.05; done
   find "$work/model" -name '*.safetensors' -exec truncate -s 100 {} +
-  cat "$work/in" "$work/in" >&9
+  cat "${then[@]}" >&9
   exec 9>&-
   wait $!
   status=$?
@@ -122,6 +123,16 @@ cut_while_used
 expect "weights cut while mapped: status" $status 74
 expect "weights cut while mapped: message" "$(cat "$work/err")" "embed: a mapped model file was changed while in use"
 expect "weights cut while mapped: rows before are out" "$(wc -l <"$work/out")" 3
+# Several threads meet the missing weights; the shim makes them all write, if they can.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+input 3000 >"$work/many"
+then=("$work/many") SHIM=slow-errors LD_PRELOAD=$shim
+export SHIM LD_PRELOAD
+cut_while_used -j 4
+unset SHIM LD_PRELOAD
+then=("$work/in" "$work/in")
+expect "weights cut while mapped, four threads" "$status $(cat "$work/err")" \
+  "74 embed: a mapped model file was changed while in use"
 cut_while_used --no-mmap
 expect "weights cut, --no-mmap: status" "$status $(cat "$work/err")" "0 "
 equal "weights cut, --no-mmap" "$work/out" <(head -3 "$work/in" | cat - "$work/in" "$work/in" | embed -m "$models/st-dense")

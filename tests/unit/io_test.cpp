@@ -71,6 +71,8 @@ TEST_CASE("printable: one line, whatever the bytes") {
   CHECK(printable("\u4f60\u597d", 2) == "\u4f60\u597d");
   CHECK(printable(std::string(500, 'x'), 0).size() == 500);
   CHECK(printable(printable("\n")) == printable("\n"));
+  CHECK(printable_lines("") == "");
+  CHECK(printable_lines("a\t\x1b[7m\nb\r\n\u009b\n"sv) == "a\t\\x1b[7m\nb\\x0d\n\\xc2\\x9b\n");
 }
 
 TEST_CASE("Error: where, what, and the status of errno") {

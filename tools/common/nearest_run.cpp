@@ -97,7 +97,7 @@ class Nearest {
   }
   void flush(size_t least = 0) {
     if (out_.bytes().size() <= least) return;
-    write_all(STDOUT_FILENO, out_.bytes());
+    write_shown(STDOUT_FILENO, out_.bytes());
     out_.clear();
   }
   void check_lines(int status) const {

@@ -514,7 +514,7 @@ int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_r
   }
   uint64_t bytes = 0;
   counts_ = write_rows([&](std::string_view rows) {
-    write_all(STDOUT_FILENO, rows);
+    write_shown(STDOUT_FILENO, rows);
     bytes += rows.size();
   });
   counts_.bytes = bytes;

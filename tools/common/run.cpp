@@ -2,13 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
+#include <iterator>
 #include <new>
 #include <system_error>
 
@@ -21,7 +23,8 @@
 namespace bert::tools {
 namespace {
 
-std::string tool_name = "bert";
+/// The name of the program, safe to show. `exec -a` may give it any bytes.
+std::string tool_name = printable(program_invocation_short_name);
 bool quiet_notices = false;
 bool run_by_memo = false;
 const Command* command = nullptr;  // whose options messages name
@@ -40,23 +43,25 @@ void hold_standard_descriptors() {
   }
 }
 
+/// Ends the process with one line. Allocates nothing, and only calls what a signal handler may. If
+/// several threads come here, the first one writes, and the others wait for the end.
+[[noreturn]] void die(std::string_view message, Error::Kind kind) {
+  static std::atomic_flag dying;
+  while (dying.test_and_set()) pause();
+  iovec line[] = {{tool_name.data(), tool_name.size()},
+                  {const_cast<char*>(message.data()), message.size()}};
+  [[maybe_unused]] const ssize_t n = ::writev(STDERR_FILENO, line, std::size(line));
+  _exit(static_cast<int>(kind));
+}
+
 /// No tool can go on without memory, and to unwind the stack for a message would take more memory.
 /// Set before main, since its options need memory too.
-[[noreturn]] void out_of_memory() {
-  static const char message[] = ": out of memory\n";
-  [[maybe_unused]] ssize_t n =
-      ::write(2, program_invocation_short_name, std::strlen(program_invocation_short_name));
-  n = ::write(2, message, sizeof message - 1);
-  _exit(static_cast<int>(Error::Kind::no_memory));
-}
+[[noreturn]] void out_of_memory() { die(": out of memory\n", Error::Kind::no_memory); }
 [[maybe_unused]] const std::new_handler no_handler = std::set_new_handler(out_of_memory);
 
-/// SIGBUS means that a mapped file has shrunk. Only async-signal-safe calls are allowed here.
+/// SIGBUS means that a mapped file has shrunk.
 extern "C" void on_sigbus(int) {
-  static const char message[] = ": a mapped model file was changed while in use\n";
-  [[maybe_unused]] ssize_t n = ::write(2, tool_name.data(), tool_name.size());
-  n = ::write(2, message, sizeof message - 1);
-  _exit(static_cast<int>(Error::Kind::io));
+  die(": a mapped model file was changed while in use\n", Error::Kind::io);
 }
 
 /// Adds the long options of `app` and of its groups.
@@ -224,15 +229,8 @@ void notice(const std::string& message) {
 
 void print_report(const std::string& text) {
   if (quiet_notices) return;
-  std::string shown;  // labels may have bytes that disturb a terminal
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find_first_of("\t\n", begin), text.size());
-    shown += printable(std::string_view(text).substr(begin, end - begin), 0);
-    if (end < text.size()) shown += text[end];
-    begin = end + 1;
-  }
   clear_progress();
-  write_all(STDERR_FILENO, shown);
+  write_all(STDERR_FILENO, printable_lines(text));  // labels may have control bytes
 }
 
 void set_quiet(bool quiet) { quiet_notices = quiet; }
@@ -249,18 +247,14 @@ void refuse_memo() {
 }
 
 void print(const std::string& text) {
-  if (isatty(1)) clear_progress();
-  write_all(1, text);
+  if (isatty(STDOUT_FILENO)) clear_progress();
+  write_shown(STDOUT_FILENO, text);
 }
 
 int run(Command& app, int argc, char** argv, const std::function<int()>& body) {
   hold_standard_descriptors();
   std::signal(SIGBUS, on_sigbus);
   std::signal(SIGXFSZ, SIG_IGN);
-  if (argc > 0 && argv[0]) {
-    const char* slash = std::strrchr(argv[0], '/');
-    tool_name = slash ? slash + 1 : argv[0];
-  }
   app.name(tool_name);
   command = &app;
   app.formatter(std::make_shared<HelpFormatter>());

@@ -18,7 +18,7 @@ int search(RowOptions& rows, Ranking& ranking,
   const auto write = [&] {
     Rows found(rows.terminator());
     ranking.write(found, rows.json());
-    write_all(STDOUT_FILENO, found.bytes());
+    write_shown(STDOUT_FILENO, found.bytes());
   };
   try {
     const int status = rows.run(make_worker);
