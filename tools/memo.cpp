@@ -45,20 +45,17 @@ std::vector<std::string> take_command(int& argc, char** argv) {
 }
 
 void write_stats(MemoStore& store) {
-  for (const MemoStore::Call& call : store.calls()) {
-    tools::print(fmt::format("{}\t{}\t{}\t{}\n", call.records, call.bytes, call.days,
-                             printable(call.key, 0)));
-  }
+  for (const auto& c : store.calls())
+    tools::print(fmt::format("{}\t{}\t{}\t{}\n", c.records, c.bytes, c.days, printable(c.key, 0)));
 }
 
 /// The status of a tool that ended; its own message says why, unless a signal ended it.
-int ended(const std::string& tool, int status, bool greeted) {
-  if (status > 128) {
-    tools::complain(
-        fmt::format("{} was ended by signal {} ({})", tool, status - 128, strsignal(status - 128)));
-  } else if (!greeted && status < static_cast<int>(Error::Kind::usage)) {
-    throw Error(Error::Kind::usage, tool, "is no tool that writes rows of each record");
-  }
+int ended(const std::string& name, CoProcess& tool, bool greeted) {
+  const int status = tool.wait(), number = status - 128;
+  if (tool.signalled())
+    tools::complain(fmt::format("{} was ended by signal {} ({})", name, number, strsignal(number)));
+  else if (!greeted && status < static_cast<int>(Error::Kind::usage))
+    throw Error(Error::Kind::usage, name, "is no tool that writes rows of each record");
   return status;
 }
 
@@ -82,7 +79,7 @@ int run(Options& o, std::vector<std::string> command) {
   std::signal(SIGCHLD, [](int) {});  // wakes a reader that waits, when the tool ends
   CoProcess tool(command);
   auto greeting = tool.greeting();
-  if (!greeting) return ended(command[0], tool.wait(), false);
+  if (!greeting) return ended(command[0], tool, false);
   const auto npy = tools::NpyOutput::of_memo(greeting->begin);
   tools::Progress progress(o.progress, o.memo.files);
   int skipped = 0;
@@ -92,7 +89,7 @@ int run(Options& o, std::vector<std::string> command) {
   };
   if (progress.shown()) o.memo.progress = std::bind_front(&tools::Progress::update, &progress);
   Memo memo(o.memo, *greeting, tool, store);
-  const int status = ended(command[0], memo.run(), true);
+  const int status = memo.run() == 0 ? 0 : ended(command[0], tool, true);
   progress.finish();
   if (npy && status == 0) npy->finish_rows(memo.counts().records);
   return report(o, memo, status == 0 ? skipped : status);
@@ -105,9 +102,12 @@ int main(int argc, char** argv) {
   app.footer("memo reviews.memo reviews.txt -- classify -o");
   Options o;
   add(app, o);
-  const std::vector<std::string> command = take_command(argc, argv);
+  std::vector<std::string> command = take_command(argc, argv);
   return tools::run(app, argc, argv, [&] {
     if (o.stats || o.prune) {
+      command.insert(command.begin(), o.memo.files.begin(), o.memo.files.end());
+      if (!command.empty())
+        throw Error(Error::Kind::usage, "", "unexpected argument '" + printable(command[0]) + "'");
       MemoStore store(o.cache, MemoStore::Mode::existing);
       if (o.stats) write_stats(store);
       if (o.prune) tools::notice(fmt::format("removed {} records", store.prune(*o.prune)));

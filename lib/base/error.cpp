@@ -34,9 +34,11 @@ Error::Kind kind_of(int error_number) {
     case ENAMETOOLONG:
     case EISDIR:
     case ENXIO:
+    case ENOEXEC:
       return Error::Kind::no_input;
     case EACCES:
     case EPERM:
+    case EROFS:
       return Error::Kind::permission;
     case ENOMEM:
     case EAGAIN:

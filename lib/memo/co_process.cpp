@@ -1,6 +1,7 @@
 #include "memo/co_process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -82,14 +83,21 @@ bool CoProcess::fill(int wait) {
 
 std::optional<Greeting> CoProcess::greeting() {
   Greeting greeting;
-  for (;;) {
-    std::string_view rest = bytes_;
-    if (take_greeting(rest, greeting)) {
-      taken_ = bytes_.size() - rest.size();
-      return greeting;
+  try {
+    for (;;) {
+      std::string_view rest = bytes_;
+      if (take_greeting(rest, greeting)) {
+        taken_ = bytes_.size() - rest.size();
+        return greeting;
+      }
+      if (end_) return std::nullopt;
+      fill(-1);
     }
-    fill(-1);
-    if (end_) return std::nullopt;
+  } catch (const Error& error) {  // for example the text of --help
+    stop();
+    const std::string first = bytes_.substr(0, bytes_.find('\n'));
+    throw Error(Error::Kind::usage, name_,
+                fmt::format("writes no rows of each record, but '{}'", printable(first)));
   }
 }
 
@@ -133,7 +141,8 @@ int CoProcess::wait() {
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
-  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  signalled_ = WIFSIGNALED(status);
+  status_ = signalled_ ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return status_;
 }
 

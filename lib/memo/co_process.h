@@ -25,7 +25,8 @@ class BERT_API CoProcess {
   CoProcess(const CoProcess&) = delete;
   CoProcess& operator=(const CoProcess&) = delete;
 
-  /// The first words of the tool; nullopt if it ended without them.
+  /// The first words of the tool; nullopt if it ended without them. Throws Error(usage) for other
+  /// words: the tool, or what its options ask for, writes no rows for memo.
   std::optional<Greeting> greeting();
 
   /// False if the tool reads no more.
@@ -44,6 +45,8 @@ class BERT_API CoProcess {
   /// Waits until the tool has ended: its exit status, or 128 and the number of the signal that
   /// ended it, as a shell has it.
   int wait();
+  /// After wait(): whether a signal ended the tool.
+  bool signalled() const { return signalled_; }
 
  private:
   bool fill(int wait);
@@ -52,6 +55,7 @@ class BERT_API CoProcess {
   int to_ = -1, from_ = -1;
   pid_t pid_ = -1;
   int status_ = 0;
+  bool signalled_ = false;
   bool end_ = false;   ///< nothing more comes
   std::string bytes_;  ///< received; those from taken_ on are not taken
   size_t taken_ = 0;

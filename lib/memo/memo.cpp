@@ -42,7 +42,7 @@ int Memo::run() {
   if (status != 0) return status;
   if (failed) std::rethrow_exception(failed);
   if (!entries_.empty()) {
-    throw Error(Error::Kind::internal, "the tool",
+    throw Error(Error::Kind::protocol, "the tool",
                 fmt::format("ended without the rows of {} records", entries_.size()));
   }
   return 0;
@@ -166,7 +166,7 @@ void Memo::receive() {
 void Memo::answer(Reply& reply) {
   std::unique_lock lock(mutex_);
   if (asked_.empty() || asked_.front()->number != reply.number) {
-    throw Error(Error::Kind::internal, "the tool",
+    throw Error(Error::Kind::protocol, "the tool",
                 fmt::format("found rows of record {}, which was not asked for", reply.number));
   }
   Entry& entry = *asked_.front();

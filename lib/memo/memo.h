@@ -46,7 +46,8 @@ class BERT_API Memo {
 
   /// Returns the exit status of the tool. If it is not 0, the rows before the record that ended the
   /// tool are written. Throws Error(io) if reading or writing fails; Error(data) for a file with
-  /// another header than the first. The store is saved in any case.
+  /// another header than the first; Error(protocol) if the tool's replies are not the wanted ones.
+  /// The store is saved in any case.
   int run();
   const MemoCounts& counts() const { return counts_; }
   /// What the store could not keep any more, while the run went on without it.

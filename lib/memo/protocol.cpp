@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -11,11 +12,12 @@ namespace bert {
 namespace {
 
 constexpr std::string_view kName = "memo 1";
-constexpr size_t kLongestLine = 200;  // of a greeting or reply, up to its LF
+constexpr size_t kLongestLine = 200;                  // of a greeting or reply, up to its LF
+constexpr uint64_t kLargestPart = uint64_t{1} << 40;  // bytes; the sum of two fits
 
 [[noreturn]] void refuse(std::string_view found) {
-  throw Error(Error::Kind::internal, "",
-              fmt::format("found '{}' in what the tool writes, wants replies", printable(found)));
+  throw Error(Error::Kind::protocol, "the tool",
+              fmt::format("wrote '{}', wants rows for memo", printable(found)));
 }
 
 /// Takes a line of `count` numbers and the bytes behind it, of which the last two numbers are the
@@ -33,6 +35,7 @@ bool take(std::string_view& bytes, size_t count, std::vector<uint64_t>& numbers,
   }
   if (numbers.size() != count) refuse(line);
   const uint64_t sizes[] = {numbers[count - 2], numbers[count - 1]};
+  if (std::max(sizes[0], sizes[1]) > kLargestPart) refuse(line);
   if (bytes.size() - end - 1 < sizes[0] + sizes[1]) return false;
   first = bytes.substr(end + 1, sizes[0]);
   second = bytes.substr(end + 1 + sizes[0], sizes[1]);
@@ -55,6 +58,8 @@ bool take_greeting(std::string_view& bytes, Greeting& greeting) {
   std::string_view rest = bytes.substr(std::min(bytes.size(), kName.size() + 1));
   std::vector<uint64_t> numbers;
   if (!take(rest, 6, numbers, greeting.begin, greeting.key)) return false;
+  const bool ends_records = numbers[0] == 0 || numbers[0] == '\n';
+  if (!ends_records || numbers[1] > 2 || numbers[2] > 1 || numbers[3] > 1) refuse(bytes);
   greeting.terminator = static_cast<char>(numbers[0]);
   greeting.numbers = static_cast<Greeting::Numbers>(numbers[1]);
   greeting.header = numbers[2] != 0;

@@ -49,7 +49,7 @@ BERT_API void append_request(std::string& out, const Record& record, char termin
 BERT_API void append_reply(std::string& out, const Reply& reply);
 
 /// Takes a whole greeting or reply from the start of `bytes`. False, and `bytes` stays, if it is
-/// not whole yet. Throws Error(internal) for bytes that are none.
+/// not whole yet. Throws Error(protocol) for bytes that are none.
 BERT_API bool take_greeting(std::string_view& bytes, Greeting& greeting);
 BERT_API bool take_reply(std::string_view& bytes, Reply& reply);
 

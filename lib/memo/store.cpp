@@ -1,11 +1,15 @@
 #include "memo/store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <thread>
 
@@ -17,11 +21,12 @@ namespace {
 
 constexpr int kApplication = 0x4D454D4F;  // "MEMO"
 constexpr int kVersion = 1;
-constexpr int kPatience = 60000;                    // milliseconds that another process may hold it
-constexpr int64_t kLongestWait = 200;               // milliseconds until save()
-constexpr size_t kMostUnsaved = size_t{16} << 20;   // bytes
-constexpr size_t kMostUsed = 10000;                 // ids
-constexpr size_t kLongest = 900'000'000;            // bytes of rows; SQLite has a limit of 10^9
+constexpr int kPatience = 60000;                   // milliseconds that another process may hold it
+constexpr int64_t kLongestWait = 200;              // milliseconds until save()
+constexpr size_t kMostUnsaved = size_t{16} << 20;  // bytes
+constexpr size_t kMostUsed = 10000;                // ids
+constexpr size_t kLongest =
+    900'000'000;  // bytes of a record and its rows; SQLite has a limit of 10^9
 constexpr int64_t kHour = 3600, kDay = 24 * kHour;  // seconds
 
 constexpr const char* kTables = R"(
@@ -38,6 +43,43 @@ int64_t milliseconds() {
 }
 
 int64_t hash_of(std::string_view bytes) { return static_cast<int64_t>(xxh64(bytes)); }
+
+/// Throws Error unless `path` is a regular file, or can be made one. SQLite would not say why it
+/// cannot make a file, and would read a pipe.
+void check_place(const std::string& path, bool create) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0) {
+    // SQLite would take a file of one byte for a new database.
+    if (status.st_size == 1) throw Error(Error::Kind::data, path, "is no cache of memo");
+    if (S_ISREG(status.st_mode)) return;
+    if (S_ISDIR(status.st_mode)) throw Error::from_errno(path, "cannot open", EISDIR);
+    throw Error(Error::Kind::no_input, path, "not a regular file");
+  }
+  if (!create || errno != ENOENT) throw Error::from_errno(path, "cannot open", errno);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    throw Error::from_errno(path, errno == ENOENT ? "cannot open" : "cannot create", errno);
+  }
+  close(fd);
+}
+
+bool has_bytes(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && status.st_size > 0;
+}
+
+/// The name of a file as a URI of SQLite, to which parameters can be added.
+std::string uri_of(std::string_view path) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02x}", static_cast<unsigned>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri;
+}
 
 }  // namespace
 
@@ -66,7 +108,7 @@ class MemoStore::Statement {
     const int code = sqlite3_step(statement_);
     if (code == SQLITE_ROW) return true;
     sqlite3_reset(statement_);  // which ends the lock of a reader
-    if (code != SQLITE_DONE) store_.fail(code, "");
+    if (code != SQLITE_DONE) store_.fail(code);
     return false;
   }
   void run() {
@@ -88,48 +130,54 @@ class MemoStore::Statement {
     return sqlite3_bind_blob64(statement_, place, data, value.size(), SQLITE_STATIC);
   }
   void check(int code) const {
-    if (code != SQLITE_OK) store_.fail(code, "");
+    if (code != SQLITE_OK) store_.fail(code);
   }
 
   const MemoStore& store_;
   sqlite3_stmt* statement_ = nullptr;
 };
 
-void MemoStore::fail(int code, std::string_view action) const {
-  const int error_number = sqlite3_system_errno(database_.get());
+void MemoStore::fail(int code) const {
+  const int number = sqlite3_system_errno(database_.get());
   const std::string text = sqlite3_errmsg(database_.get());
-  const auto say = [&](Error::Kind kind, std::string_view what) {
-    throw Error(kind, path_, fmt::format("{}{}", action, what));
+  const auto error = [&](Error::Kind kind, std::string_view what) {
+    return Error(kind, path_, what);
   };
+  if (sqlite3_extended_errcode(database_.get()) == SQLITE_IOERR_SHORT_READ) code = SQLITE_CORRUPT;
   switch (code & 0xFF) {
     case SQLITE_NOTADB:
-      say(Error::Kind::data, "is no cache of memo");
-      break;
+      throw error(Error::Kind::data, "is no cache of memo");
     case SQLITE_CORRUPT:
-      say(Error::Kind::data, "is damaged");
-      break;
+      throw error(Error::Kind::data, "is damaged");
+    case SQLITE_ERROR:  // the statements are right, so the tables are not
+    case SQLITE_SCHEMA:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+      throw error(Error::Kind::data, "is damaged: " + text);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      say(Error::Kind::try_again, "another process has locked it");
-      break;
+    case SQLITE_PROTOCOL:
+      throw error(Error::Kind::try_again, "another process has locked it");
     case SQLITE_CANTOPEN:
-      throw Error::from_errno(path_, "cannot open", error_number != 0 ? error_number : ENOENT);
+      if (number == 0) throw error(Error::Kind::no_input, text);
+      throw Error::from_errno(path_, "cannot open", number);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      say(Error::Kind::permission, text);
-      break;
+      throw error(Error::Kind::permission, sqlite3_errstr(SQLITE_READONLY));
     case SQLITE_NOMEM:
       throw std::bad_alloc();
+    case SQLITE_IOERR:
+      if (number == 0) throw error(Error::Kind::io, text);
+      throw error(Error::Kind::io, text + ": " + std::strerror(number));
     default:
-      say(Error::Kind::io, text);
+      throw error(Error::Kind::io, text);
   }
-  throw Error(Error::Kind::internal, path_, text);
 }
 
 void MemoStore::execute(const char* sql) {
   const int code = sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) fail(code, "");
+  if (code != SQLITE_OK) fail(code);
 }
 
 int64_t MemoStore::value(const char* sql) {
@@ -139,9 +187,11 @@ int64_t MemoStore::value(const char* sql) {
 
 MemoStore::MemoStore(const std::string& path, Mode mode) : path_(path) {
   open(mode);
-  find_ = std::make_unique<Statement>(*this,
-                                      "select id, rows, rows_hash, used from records where call = "
-                                      "?1 and hash = ?2 and record = ?3");
+  // The call is looked up each time: another process may remove it, and its id goes to another key.
+  find_ = std::make_unique<Statement>(
+      *this,
+      "select id, rows, rows_hash, used from records where call = "
+      "(select id from calls where key = cast(?1 as text)) and hash = ?2 and record = ?3");
   insert_ = std::make_unique<Statement>(
       *this,
       "insert into records(call, hash, record, rows, rows_hash, used) select ?1, ?2, ?3, ?4, ?5, "
@@ -152,15 +202,31 @@ MemoStore::MemoStore(const std::string& path, Mode mode) : path_(path) {
 
 MemoStore::~MemoStore() = default;
 
-void MemoStore::open(Mode mode) {
-  // A name such as ":memory:" means no file to SQLite.
-  const std::string name = path_.starts_with('/') ? path_ : "./" + path_;
-  const int flags = SQLITE_OPEN_READWRITE | (mode == Mode::create ? SQLITE_OPEN_CREATE : 0);
+void MemoStore::connect(const std::string& name, int flags) {
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(name.c_str(), &database, flags, nullptr);
   database_.reset(database);
-  if (code != SQLITE_OK) fail(code, "");
+  if (code != SQLITE_OK) fail(code);
   sqlite3_busy_timeout(database, kPatience);
+}
+
+void MemoStore::open(Mode mode) {
+  check_place(path_, mode == Mode::create);
+  // A name such as ":memory:" means no file to SQLite.
+  const std::string name = path_.starts_with('/') ? path_ : "./" + path_;
+  connect(name, SQLITE_OPEN_READWRITE);
+  // Readers, too, write a file beside it. Where they cannot, nobody else here can write either.
+  const int code = sqlite3_exec(database_.get(), "select count(*) from sqlite_master", nullptr,
+                                nullptr, nullptr);
+  if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
+    if (has_bytes(path_ + "-wal")) {
+      throw Error(Error::Kind::permission, path_,
+                  "cannot be read without writing beside it, since " + path_ +
+                      "-wal has rows of a run that was killed");
+    }
+    connect(uri_of(name) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  }
+  notes_use_ = sqlite3_db_readonly(database_.get(), "main") == 0;
   if (value("pragma application_id") == 0 && value("select count(*) from sqlite_master") == 0) {
     create();
   }
@@ -171,7 +237,7 @@ void MemoStore::open(Mode mode) {
 
 /// Several processes may do this at once: one of them makes the tables.
 void MemoStore::create() {
-  if (sqlite3_db_readonly(database_.get(), "main") == 1) fail(SQLITE_READONLY, "");
+  if (sqlite3_db_readonly(database_.get(), "main") == 1) fail(SQLITE_READONLY);
   execute("pragma page_size = 8192; pragma auto_vacuum = incremental");
   execute("begin immediate");
   if (value("select count(*) from sqlite_master") == 0) {
@@ -201,26 +267,18 @@ void MemoStore::check() {
               fmt::format("is a cache of version {}, wants {}", version, kVersion));
 }
 
-void MemoStore::choose(std::string_view key) {
-  std::lock_guard lock(mutex_);
-  Statement(*this, "insert or ignore into calls(key) values(cast(?1 as text))").bind(key).run();
-  Statement select(*this, "select id from calls where key = cast(?1 as text)");
-  select.bind(key).step();
-  call_ = select.integer(0);
-}
-
 std::optional<std::string> MemoStore::find(std::string_view record) {
   std::lock_guard lock(mutex_);
   if (!unsaved_.empty()) {
     const auto found = unsaved_.find(std::string(record));
     if (found != unsaved_.end()) return found->second;
   }
-  if (!find_->bind(call_, hash_of(record), record).step()) return std::nullopt;
+  if (!find_->bind(std::string_view(key_), hash_of(record), record).step()) return std::nullopt;
   const int64_t id = find_->integer(0), rows_hash = find_->integer(2), used = find_->integer(3);
   std::string rows = find_->bytes(1);
   find_->reset();
-  if (hash_of(rows) != rows_hash) fail(SQLITE_CORRUPT, "");
-  if (std::time(nullptr) - used > kHour) {
+  if (hash_of(rows) != rows_hash) fail(SQLITE_CORRUPT);
+  if (notes_use_ && std::time(nullptr) - used > kHour) {
     if (used_.empty() && unsaved_.empty()) first_unsaved_ = milliseconds();
     used_.push_back(id);
   }
@@ -228,7 +286,7 @@ std::optional<std::string> MemoStore::find(std::string_view record) {
 }
 
 void MemoStore::keep(std::string_view record, std::string_view rows) {
-  if (rows.size() > kLongest) return;
+  if (record.size() + rows.size() > kLongest) return;
   std::lock_guard lock(mutex_);
   if (used_.empty() && unsaved_.empty()) first_unsaved_ = milliseconds();
   if (unsaved_.try_emplace(std::string(record), rows).second) bytes_ += record.size() + rows.size();
@@ -253,20 +311,31 @@ void MemoStore::save() {
     save_now();
   } catch (const Error&) {
     sqlite3_exec(database_.get(), "rollback", nullptr, nullptr, nullptr);
-    throw;
+    if (!unsaved_.empty()) throw;
+    notes_use_ = false;  // no row is lost
   }
   unsaved_.clear();
   used_.clear();
   bytes_ = 0;
 }
 
+/// The id of the call with this key, which is made if it is missing.
+int64_t MemoStore::call_of_key() {
+  const std::string_view key = key_;
+  Statement(*this, "insert or ignore into calls(key) values(cast(?1 as text))").bind(key).run();
+  Statement select(*this, "select id from calls where key = cast(?1 as text)");
+  select.bind(key).step();
+  return select.integer(0);
+}
+
 /// The lock of a writer is held for a few milliseconds only, so that other processes have a turn.
 void MemoStore::save_now() {
   execute("begin immediate");
   const int64_t now = std::time(nullptr);
+  const int64_t call = unsaved_.empty() ? 0 : call_of_key();
   for (const auto& [record, rows] : unsaved_) {
     insert_
-        ->bind(call_, hash_of(record), std::string_view(record), std::string_view(rows),
+        ->bind(call, hash_of(record), std::string_view(record), std::string_view(rows),
                hash_of(rows), now)
         .run();
   }

@@ -24,10 +24,11 @@ namespace bert {
 ///
 /// New rows are held in memory until save(), which writes them in one transaction. So a process
 /// that is killed at any moment loses what was kept since the last save(), and nothing else.
-/// Several processes may use the file at once. Every member may be called from any thread.
+/// Several processes may use the file at once. Every member but choose() may be called from any
+/// thread. A file that may not be written can be read; then only save() of new rows fails.
 ///
-/// Throws Error that names the file: data (no cache, or damaged), io, permission, try_again
-/// (another process has locked it for a minute).
+/// Throws Error that names the file: data (no cache, or damaged), no_input, io, permission,
+/// try_again (another process has locked it for a minute).
 class BERT_API MemoStore {
  public:
   enum class Mode { create, existing };
@@ -37,7 +38,7 @@ class BERT_API MemoStore {
   MemoStore& operator=(const MemoStore&) = delete;
 
   /// Chooses the key of what find() and keep() are about.
-  void choose(std::string_view key);
+  void choose(std::string_view key) { key_ = key; }
   /// The rows of a record, if they are there. Records are compared byte by byte.
   std::optional<std::string> find(std::string_view record);
   void keep(std::string_view record, std::string_view rows);
@@ -62,21 +63,24 @@ class BERT_API MemoStore {
     void operator()(sqlite3* database) const;
   };
 
-  [[noreturn]] void fail(int code, std::string_view action) const;
+  [[noreturn]] void fail(int code) const;
   void execute(const char* sql);
   int64_t value(const char* sql);
+  void connect(const std::string& name, int flags);
   void open(Mode mode);
   void create();
   void check();
+  int64_t call_of_key();
   void save_now();
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> database_;
   std::unique_ptr<Statement> find_, insert_, touch_;
-  int64_t call_ = 0;
+  std::string key_;
   mutable std::mutex mutex_;  ///< guards all of the following, and the statements
   std::unordered_map<std::string, std::string> unsaved_;  ///< rows by record
   std::vector<int64_t> used_;                             ///< ids of records that were read
+  bool notes_use_ = true;                                 ///< used_ can be saved
   size_t bytes_ = 0;                                      ///< of unsaved_
   int64_t first_unsaved_ = 0;                             ///< milliseconds
 };

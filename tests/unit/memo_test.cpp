@@ -180,3 +180,40 @@ TEST_CASE("greetings, requests and replies are read as they were written, in any
     CHECK_THROWS_AS(take_request(bad), Error);
   }
 }
+
+TEST_CASE("a key that another process prunes is made again, and no other key gets its rows") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/c";
+  MemoStore store(path, Mode::create), other(path, Mode::existing);
+  store.choose("tool --x");
+  store.keep("1", "x");
+  store.save();
+  CHECK(other.prune(0) == 1);
+  other.choose("tool --y");
+  other.keep("1", "y");
+  other.save();
+  CHECK(!store.find("1"));
+  store.keep("1", "x");
+  store.keep("2", "x");
+  store.save();
+  CHECK(store.find("1") == "x");
+  CHECK(other.find("1") == "y");
+  CHECK(!other.find("2"));
+  CHECK(other.calls().size() == 2);
+}
+
+TEST_CASE("replies whose sizes are too large, and greetings with wrong numbers are refused") {
+  for (const std::string wrong :
+       {"1 18446744073709551615 1\nx", "1 1 18446744073709551615\nx", "1 9999999999999 0\n"}) {
+    std::string_view rest = wrong;
+    Reply reply;
+    CHECK(kind_of([&] { take_reply(rest, reply); }) == Error::Kind::protocol);
+  }
+  for (const std::string wrong :
+       {"memo 1 300 0 0 0 0 0\n", "memo 1 10 3 0 0 0 0\n", "memo 1 10 0 2 0 0 0\n",
+        "memo 1 10 0 0 0 18446744073709551615 3\nkey"}) {
+    std::string_view rest = wrong;
+    Greeting greeting;
+    CHECK(kind_of([&] { take_greeting(rest, greeting); }) == Error::Kind::protocol);
+  }
+}
