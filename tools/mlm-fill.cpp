@@ -102,8 +102,9 @@ int main(int argc, char** argv) {
     });
     FillSummary sum;
     for (const FillSummary& part : summaries) sum += part;
-    const std::string told = sum.text(measured, rows.counts());
-    if (!told.empty() && !tools::within_memo()) tools::notice(told);
+    for (const std::string& told : {sum.text(measured, rows.counts()), sum.unknown_text()}) {
+      if (!told.empty() && !tools::within_memo()) tools::notice(told);
+    }
     return status;
   });
 }

@@ -57,6 +57,7 @@ std::vector<std::string> column_names(const Options& o) {
 
 /// Writes the table of groups to stdout with --summary, else the accuracy of pairs to stderr.
 void report(const ScoreSummary& summary, const Options& o) {
+  if (const std::string told = summary.unknown_text(); !told.empty()) tools::notice(told);
   if (o.score.summary_only) {
     tools::print(summary.table(o.pair, o.score.group));
   } else if (o.pair) {

@@ -66,6 +66,10 @@ ClozePlan ClozePlan::make(const LabelChoice& choice, const Tokenizer& tokenizer,
     if (plan.labels.back().empty()) {
       refuse("candidates", fmt::format("'{}' has no token", printable(label)));
     }
+    if (lacks_pieces(tokenizer, label, plan.labels.back())) {
+      refuse("candidates",
+             fmt::format("'{}' has characters that the vocabulary lacks", printable(label)));
+    }
   }
   const size_t least = plan.most_tokens() + tokenizer.added_tokens_single() + 1;
   if (max_length < least) {

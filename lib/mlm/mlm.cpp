@@ -140,6 +140,23 @@ void OrderFreeSum::add(double value) {
   if (std::isfinite(value)) units_ += std::llround(value * kUnits);
 }
 
+void UnknownCount::add(uint64_t record, uint64_t more) {
+  if (more > 0) *this += {more, record};
+}
+
+UnknownCount& UnknownCount::operator+=(const UnknownCount& other) {
+  if (other.count > 0) first = count > 0 ? std::min(first, other.first) : other.first;
+  count += other.count;
+  return *this;
+}
+
+bool lacks_pieces(const Tokenizer& tokenizer, std::string_view text,
+                  std::span<const int32_t> pieces) {
+  const int32_t unknown = tokenizer.unk_id();
+  return std::find(pieces.begin(), pieces.end(), unknown) != pieces.end() &&
+         text.find(tokenizer.token(unknown)) == text.npos;
+}
+
 void TokenizedText::ids_of(const TokenWindow& window, std::vector<int32_t>& out) const {
   const auto ids = encoding.input_ids.begin();
   const auto at = [&](size_t i) { return ids + static_cast<ptrdiff_t>(i); };

@@ -90,6 +90,20 @@ class OrderFreeSum {
   int64_t units_ = 0;
 };
 
+/// What a run found that the vocabulary lacks: how many, and the first record with one.
+struct BERT_API UnknownCount {
+  uint64_t count = 0;
+  uint64_t first = 0;
+
+  void add(uint64_t record, uint64_t more);
+  UnknownCount& operator+=(const UnknownCount& other);
+};
+
+/// Whether the vocabulary lacks a part of `text`, of which `pieces` are the tokens. A text that
+/// spells the unknown token means that token.
+bool lacks_pieces(const Tokenizer& tokenizer, std::string_view text,
+                  std::span<const int32_t> pieces);
+
 /// A text as tokens: the record's text, or with --tokens its pieces as `tokenize` prints them.
 struct TokenizedText {
   Encoding encoding;  ///< in its frame

@@ -31,6 +31,10 @@ FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer
         Error::Kind::usage, "target",
         fmt::format("'{}' is {} tokens, wants 1 to {}", printable(text), encoding.size(), room));
   }
+  if (lacks_pieces(tokenizer, text, encoding.input_ids)) {
+    throw Error(Error::Kind::usage, "target",
+                fmt::format("'{}' has characters that the vocabulary lacks", printable(text)));
+  }
   return {text, encoding.input_ids, behind_blank.input_ids};
 }
 
@@ -76,32 +80,6 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
     }
   }
   return plan;
-}
-
-FillSummary& FillSummary::operator+=(const FillSummary& other) {
-  records += other.records;
-  masks += other.masks;
-  pieces += other.pieces;
-  top1 += other.top1;
-  top5 += other.top5;
-  reciprocal_rank.add(other.reciprocal_rank);
-  surprisal.add(other.surprisal);
-  return *this;
-}
-
-std::string FillSummary::text(bool measured, const Counts& counts) const {
-  if (!measured) {
-    const bool read = counts.records > counts.bad + counts.blank;
-    if (!read || records > 0) return "";
-    return counts.overflowed > 0 ? "no mask in what was kept of the records: nothing to fill"
-                                 : "no record has a mask: nothing to fill";
-  }
-  const auto n = static_cast<double>(masks);
-  if (masks == 0) return "0 masks with a known truth";
-  return fmt::format("{} masks: top-1 {:.4f}, top-5 {:.4f}, MRR {:.4f}, perplexity {:.6g}", masks,
-                     static_cast<double>(top1) / n, static_cast<double>(top5) / n,
-                     reciprocal_rank.value() / n,
-                     std::exp(surprisal.value() / static_cast<double>(pieces)));
 }
 
 MlmFillWorker::MlmFillWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,

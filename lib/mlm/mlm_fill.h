@@ -61,6 +61,7 @@ struct BERT_API FillSummary {
   uint64_t pieces = 0;
   uint64_t top1 = 0;
   uint64_t top5 = 0;
+  UnknownCount unknown;  ///< masks whose truth the model cannot choose: wrong, without surprisal
   OrderFreeSum reciprocal_rank;
   OrderFreeSum surprisal;
 
@@ -68,6 +69,8 @@ struct BERT_API FillSummary {
   /// "200 masks: top-1 0.41, top-5 0.63, MRR 0.51, perplexity 13.2"; of a run that did not measure
   /// nothing, unless none of its records had a mask.
   std::string text(bool measured, const Counts& counts) const;
+  /// What it says of truths that the model cannot choose; "" if there are none.
+  std::string unknown_text() const;
 };
 
 /// Fills the masks of each record, or ranks candidates for them.
@@ -103,6 +106,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
     double entropy = 0;                 ///< with a truth: of the first piece's distribution
     size_t rank = 0;                    ///< with a truth: of its worst piece
     int32_t best = 0;                   ///< with a truth: the model's own choice
+    bool unknown = false;               ///< with a truth: it has a piece that fills no mask
   };
   /// A record.
   struct Item {
@@ -143,6 +147,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
   void calibrate();
   void rank_candidates(Gap& gap) const;
 
+  void drop_unknown(const Item& item);
   void drop_non_finite(const Item& item);
   void count(const Item& item);
   void write(const Item& item, Rows& rows);

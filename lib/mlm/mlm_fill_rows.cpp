@@ -1,4 +1,4 @@
-// The rows of mlm-fill.
+// The rows of mlm-fill, and its summary.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,11 +26,62 @@ std::vector<std::string> FillPlan::columns() const {
   return {"text"};
 }
 
+FillSummary& FillSummary::operator+=(const FillSummary& other) {
+  records += other.records;
+  masks += other.masks;
+  pieces += other.pieces;
+  unknown += other.unknown;
+  top1 += other.top1;
+  top5 += other.top5;
+  reciprocal_rank.add(other.reciprocal_rank);
+  surprisal.add(other.surprisal);
+  return *this;
+}
+
+std::string FillSummary::text(bool measured, const Counts& counts) const {
+  if (!measured) {
+    const bool read = counts.records > counts.bad + counts.blank;
+    if (!read || records > 0) return "";
+    return counts.overflowed > 0 ? "no mask in what was kept of the records: nothing to fill"
+                                 : "no record has a mask: nothing to fill";
+  }
+  const auto n = static_cast<double>(masks);
+  if (masks == 0) return "0 masks with a known truth";
+  return fmt::format(
+      "{} masks: top-1 {:.4f}, top-5 {:.4f}, MRR {:.4f}, perplexity {:.6g}", masks,
+      static_cast<double>(top1) / n, static_cast<double>(top5) / n, reciprocal_rank.value() / n,
+      pieces == 0 ? std::nan("") : std::exp(surprisal.value() / static_cast<double>(pieces)));
+}
+
+std::string FillSummary::unknown_text() const {
+  if (unknown.count == 0) return "";
+  return fmt::format(
+      "{} of {} truths have a token that fills no mask, such as the unknown token (first: record "
+      "{}): they count as wrong, and not in the perplexity",
+      unknown.count, masks, unknown.first);
+}
+
+/// A truth that the vocabulary lacks is no guess, however probable the unknown token is.
+void MlmFillWorker::drop_unknown(const Item& item) {
+  if (plan_.options.truth == FillTruth::none) return;
+  for (Gap& gap : gaps_of(item)) {
+    if (gap.candidates.empty()) continue;
+    Candidate& truth = gap.candidates.front();
+    gap.unknown = std::any_of(truth.pieces.begin(), truth.pieces.end(), [this](int32_t piece) {
+      return !fillable_[static_cast<size_t>(piece)];
+    });
+    if (!gap.unknown) continue;
+    gap.rank = fillable_.size();
+    truth.logprob = -INFINITY;
+  }
+}
+
 /// Weights that are no numbers fill nothing: the mask stays, and the truth is no guess.
 void MlmFillWorker::drop_non_finite(const Item& item) {
   bool found = false;
   for (Gap& gap : gaps_of(item)) {
-    if (gap.candidates.empty() || std::isfinite(gap.candidates.front().logprob)) continue;
+    if (gap.candidates.empty() || gap.unknown) continue;
+    if (std::isfinite(gap.candidates.front().logprob)) continue;
     found = true;
     if (plan_.options.truth != FillTruth::none) {
       gap.rank = fillable_.size();
@@ -49,15 +100,18 @@ void MlmFillWorker::count(const Item& item) {
     if (gap.candidates.empty()) continue;
     const Candidate& truth = gap.candidates.front();
     ++summary_->masks;
+    summary_->unknown.add(item.record->number, gap.unknown);
+    summary_->reciprocal_rank.add(1.0 / static_cast<double>(gap.rank));
+    if (gap.unknown) continue;
     summary_->pieces += truth.pieces.size();
     summary_->top1 += gap.rank == 1;
     summary_->top5 += gap.rank <= 5;
-    summary_->reciprocal_rank.add(1.0 / static_cast<double>(gap.rank));
     summary_->surprisal.add(-truth.logprob);
   }
 }
 
 void MlmFillWorker::write(const Item& item, Rows& rows) {
+  drop_unknown(item);
   drop_non_finite(item);
   if (summary_) once(*item.record, [&] { count(item); });
   if (plan_.options.truth != FillTruth::none) {

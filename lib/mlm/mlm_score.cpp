@@ -45,6 +45,7 @@ double ScoreSummary::Part::perplexity() const {
 
 ScoreSummary& ScoreSummary::operator+=(const ScoreSummary& other) {
   for (const auto& [group, part] : other.groups) groups[group] += part;
+  unknown += other.unknown;
   return *this;
 }
 
@@ -73,6 +74,14 @@ std::vector<std::string> ScoreSummary::accuracies(bool by_group) const {
   }
   if (!groups.empty()) add("total", total());
   return lines;
+}
+
+std::string ScoreSummary::unknown_text() const {
+  if (unknown.count == 0) return "";
+  return fmt::format(
+      "{} of {} tokens are unknown to the vocabulary (first: record {}): their scores are those of "
+      "the unknown token",
+      unknown.count, total().tokens, unknown.first);
 }
 
 MlmScoreWorker::MlmScoreWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
@@ -195,6 +204,13 @@ MlmScoreWorker::Result MlmScoreWorker::result_of(const Item& item) const {
   return result;
 }
 
+uint64_t MlmScoreWorker::unknown_in(const Item& item) const {
+  const auto scores = scores_of(item);
+  return static_cast<uint64_t>(
+      std::count_if(scores.begin(), scores.end(),
+                    [this](const TokenScore& score) { return score.id == tokenizer_.unk_id(); }));
+}
+
 ScoreSummary::Part& MlmScoreWorker::group_of(const Record& record) {
   return summary_.groups[score_.group ? std::string(record.extra[score_.context ? 1 : 0]) : ""];
 }
@@ -207,6 +223,7 @@ void MlmScoreWorker::write(const Record& record, const Item& item, Rows& rows) {
     ++part.records;
     part.tokens += result.tokens;
     part.pll.add(result.sum);
+    summary_.unknown.add(record.number, unknown_in(item));
   });
   if (score_.summary_only) return;
   if (options_.json) {
@@ -236,6 +253,7 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
     part.first_better += better == 1;
     part.ties += better == 0;
     part.pll.add(a.sum + b.sum);
+    summary_.unknown.add(record.number, unknown_in(first) + unknown_in(second));
   });
   if (score_.summary_only) return;
   if (!options_.json) {

@@ -44,6 +44,7 @@ struct BERT_API ScoreSummary {
     double perplexity() const;  ///< exp(-PLL / tokens), the pseudo-perplexity of Salazar et al.
   };
   std::map<std::string, Part> groups;
+  UnknownCount unknown;  ///< scored tokens that are the unknown token
 
   ScoreSummary& operator+=(const ScoreSummary& other);
   Part total() const;
@@ -51,6 +52,8 @@ struct BERT_API ScoreSummary {
   std::string table(bool pair, bool by_group) const;
   /// "GROUP: accuracy 0.912 of 1000 pairs", the total last.
   std::vector<std::string> accuracies(bool by_group) const;
+  /// What it says of tokens that the vocabulary lacks; "" if there are none.
+  std::string unknown_text() const;
 };
 
 /// Scores texts with a masked language model: the pseudo-log-likelihood, the sum over the tokens of
@@ -91,6 +94,7 @@ class BERT_API MlmScoreWorker : public MlmWorker {
   static bool is_context(const Item& item, size_t token);
   static size_t context_tokens(const Item& item);
   Result result_of(const Item& item) const;
+  uint64_t unknown_in(const Item& item) const;
   size_t words_in(const Item& item) const;
 
   void write(const Record& record, const Item& item, Rows& rows);

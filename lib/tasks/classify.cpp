@@ -169,7 +169,22 @@ ClassifyWorker::ClassifyWorker(const Tokenizer& tokenizer, const Model& model,
                                const Classifier& head, const LabelPlan& plan,
                                const ClassifyOptions& classify, const TaskOptions& options)
     : LabelWorker(tokenizer, model, plan, classify, options), head_(head) {
-  if (!plan.hypotheses.empty()) refuse_windows(" with zero-shot labels");
+  if (plan.hypotheses.empty()) return;
+  refuse_windows(" with zero-shot labels");
+  for (const std::string& candidate : plan.labels) require_known(candidate);
+}
+
+/// Throws Error(usage) for a candidate of mostly unknown tokens: the model reads all such alike.
+void ClassifyWorker::require_known(const std::string& candidate) {
+  EncodeOptions encode;
+  encode.add_special_tokens = false;
+  Encoding tokens;
+  tokenizer_.encode(candidate, encode, tokens, scratch_);
+  const auto unknown =
+      std::count(tokens.input_ids.begin(), tokens.input_ids.end(), tokenizer_.unk_id());
+  if (2 * static_cast<size_t>(unknown) <= tokens.size()) return;
+  refuse("candidates",
+         fmt::format("'{}' has characters that the vocabulary lacks", printable(candidate)));
 }
 
 void ClassifyWorker::score(std::span<const Record> records) {

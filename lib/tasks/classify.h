@@ -115,6 +115,7 @@ class BERT_API ClassifyWorker : public LabelWorker {
   void score(std::span<const Record> records) override;
 
  private:
+  void require_known(const std::string& candidate);
   void encode_hypotheses(const Record& record, size_t owner);
   void compute_scores(size_t count);
   void weigh_hypotheses(size_t count);
