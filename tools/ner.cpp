@@ -78,9 +78,8 @@ int main(int argc, char** argv) {
     models.fill(task, tokenizer, model);
     rows.fill(task, shape);
     if (ner.scores && !rows.json()) throw Error(Error::Kind::usage, "--scores", "wants --json");
-    if (ner.output != NerOutput::rows && rows.json())
-      throw Error(Error::Kind::usage, "--json",
-                  "not with --inline or --conll, whose rows are text");
+    if (ner.output == NerOutput::columns && rows.json())
+      throw Error(Error::Kind::usage, "--conll", "not with --json or --jsonl");
     task.chars = options.chars;
     EntityMetrics metrics{TagScheme(head.labels())};
     if (options.gold) ner.metrics = &metrics;

@@ -242,10 +242,11 @@ void NerWorker::write_rows(const Record& record, const Sentence& s, Rows& rows) 
   }
 }
 
-void NerWorker::write_marked(const Record& record, const Sentence& s, Rows& rows) const {
+/// The text, its entities marked.
+std::string NerWorker::marked(const Sentence& s, std::span<const Entity> entities) {
   std::string marked;
   size_t written = 0;
-  for (const Entity& e : entities(s)) {
+  for (const Entity& e : entities) {
     // Two may share a letter with its marks.
     const size_t begin = std::max<size_t>(
         without_blank(s.text, {static_cast<uint32_t>(e.begin), static_cast<uint32_t>(e.end)}).begin,
@@ -255,9 +256,12 @@ void NerWorker::write_marked(const Record& record, const Sentence& s, Rows& rows
     marked += fmt::format("<{0}>{1}</{0}>", e.type, s.text.substr(begin, e.end - begin));
     written = e.end;
   }
-  marked += s.text.substr(written);
+  return marked += s.text.substr(written);
+}
+
+void NerWorker::write_marked(const Record& record, const Sentence& s, Rows& rows) const {
   begin_row(rows, record);
-  rows.field(marked);
+  rows.field(marked(s, entities(s)));
   end_row(rows, record);
 }
 
@@ -282,8 +286,11 @@ void NerWorker::write_columns(const Sentence& s, Rows& rows) const {
 void NerWorker::write_json(const Record& record, const Sentence& s, Rows& rows) const {
   Record shown = record;
   shown.text = s.text;
-  JsonRow json = begin_json(rows, shown, false).list("entities");
-  for (const Entity& e : entities(s)) {
+  const std::vector<Entity> found = entities(s);
+  JsonRow json = begin_json(rows, shown, false);
+  if (ner_.output == NerOutput::marked) json.text("marked", marked(s, found));
+  json.list("entities");
+  for (const Entity& e : found) {
     json.object().text("type", e.type).number("score", e.score);
     add_place(s, e.begin, e.end, json);
     json.end_object();

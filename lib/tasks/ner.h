@@ -72,6 +72,7 @@ class BERT_API NerWorker : public TaskWorker {
   std::vector<Entity> entities(const Sentence& s) const;
   void evaluate(const Sentence& s) const;
   size_t position(std::string_view text, size_t byte) const;
+  static std::string marked(const Sentence& s, std::span<const Entity> entities);
   void write(const Record& record, const Sentence& s, Rows& rows) const;
   void write_rows(const Record& record, const Sentence& s, Rows& rows) const;
   void write_marked(const Record& record, const Sentence& s, Rows& rows) const;

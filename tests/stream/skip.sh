@@ -4,6 +4,7 @@
 . "$(dirname "$0")/common.sh"
 tools+=(attend)
 arguments[attend]="-m $models/tiny-bert -k 1 --heads 1"
+notices='no record has a mask|unknown to the vocabulary' # lines on stderr that are right for these records
 
 # bad N...: the lines of stdin with the Nth replaced by one of a single field
 bad() { awk -v lines=" $* " 'index(lines, " " NR " ") { print "short " NR; next } { print }'; }
@@ -37,7 +38,7 @@ for t in "${tools[@]}"; do
     expect "$t -j $j: status" "$? $(wc -c <"$work/out")" "65 0"
     tool "$t" -j $j --skip-bad -f $fields "$work/bad" >"$work/out" 2>"$work/err"
     expect "$t -j $j --skip-bad: status" $? 65
-    expect "$t -j $j --skip-bad: message" "$(grep -v 'no record has a mask' "$work/err")" \
+    expect "$t -j $j --skip-bad: message" "$(grep -vE "$notices" "$work/err")" \
       "$t: skipped 7 of 400 records; the first: $work/bad: record 1: $told"
     if [ "$t" = attend ]; then # whose rows have the numbers of all records
       expect "$t -j $j --skip-bad" "$(cut -f 1 "$work/out" | uniq | wc -l)" 393
@@ -59,7 +60,7 @@ for t in "${tools[@]}"; do
     tool "$t" -j $j <"$work/bytes" >"$work/whole" 2>/dev/null
     tool "$t" -j $j --strict --skip-bad <"$work/bytes" >"$work/out" 2>"$work/err"
     expect "$t -j $j --strict --skip-bad: status" "$? $(wc -l <"$work/out")" "65 400"
-    expect "$t -j $j --strict --skip-bad: message" "$(cat "$work/err")" \
+    expect "$t -j $j --strict --skip-bad: message" "$(grep -vE "$notices" "$work/err")" \
       "$t: skipped 3 of 400 records; the first: -: record 3: is not UTF-8"
     equal "$t -j $j --strict --skip-bad" <(sed '3d;77d;301d' "$work/out") <(sed '3d;77d;301d' "$work/whole")
   done
@@ -79,9 +80,9 @@ print([r["record"] for r in rows] == list(range(1, 401)), [r["record"] for r in 
   tool "$t" "$work/in" "$work/in" >"$work/want" 2>/dev/null
   (printf '\xef\xbb\xbf'; cat "$work/in") >"$work/mark"
   tool "$t" "$work/mark" "$work/mark" >"$work/out" 2>"$work/err"
-  expect "$t byte order mark: status" "$? $(cat "$work/err")" "0 "
+  expect "$t byte order mark: status" "$? $(grep -vE "$notices" "$work/err")" "0 "
   equal "$t byte order mark" "$work/out" "$work/want"
-  (printf '\xef'; sleep 0.02; printf '\xbb'; sleep 0.02; printf '\xbf'; cat "$work/in") | tool "$t" - "$work/in" >"$work/out" 2>&1
+  (printf '\xef'; sleep 0.02; printf '\xbb'; sleep 0.02; printf '\xbf'; cat "$work/in") | tool "$t" - "$work/in" >"$work/out" 2>/dev/null
   equal "$t byte order mark in pieces" "$work/out" "$work/want"
   expect "$t: nothing but a byte order mark" "$(printf '\xef\xbb\xbf' | tool "$t" 2>&1 | wc -c)" 0
   names=text
