@@ -75,13 +75,13 @@ void NerWorker::split_columns(const Record& record, Sentence& s) const {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const ConllLine line = parse_conll(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.line.empty()) continue;
-    if (ner_.metrics && line.label.empty()) {
-      record.fail(Error::Kind::data, fmt::format("the line '{}' has one column, wants a word and "
-                                                 "its label",
-                                                 printable(line.line)));
-    }
-    s.lines.push_back(line);
+    if (!line.line.empty()) s.lines.push_back(line);
+  }
+  check_sentence(s.lines, ner_.metrics != nullptr, [&](size_t line, const std::string& what) {
+    record.fail(Error::Kind::data,
+                fmt::format("the line '{}' {}", printable(s.lines[line].line), what));
+  });
+  for (const ConllLine& line : s.lines) {
     if (!s.joined.empty() && !line.word.empty()) s.joined += ' ';
     const auto begin = static_cast<uint32_t>(s.joined.size());
     s.joined += line.word;
@@ -205,13 +205,13 @@ std::vector<NerWorker::Entity> NerWorker::entities(const Sentence& s) const {
 }
 
 void NerWorker::evaluate(const Sentence& s) const {
-  if (s.text.empty()) return;  // -DOCSTART-
   std::vector<std::string_view> gold, predicted;
   for (size_t i = 0; i < s.lines.size(); ++i) {
+    if (!s.lines[i].has_word()) continue;
     gold.push_back(s.lines[i].label);
     predicted.push_back(tag(s.labels[i]));
   }
-  ner_.metrics->add(gold, predicted);
+  if (!gold.empty()) ner_.metrics->add(gold, predicted);
 }
 
 size_t NerWorker::position(std::string_view text, size_t byte) const {
@@ -265,13 +265,16 @@ void NerWorker::write_marked(const Record& record, const Sentence& s, Rows& rows
   end_row(rows, record);
 }
 
-/// A word and its label, or the line as it came and the label; then an empty row.
+/// A word and its label, or the line as it came and, unless it is a comment, the label; then an
+/// empty row.
 void NerWorker::write_columns(const Sentence& s, Rows& rows) const {
   for (size_t i = 0; i < s.labels.size(); ++i) {
     if (ner_.input == NerInput::columns) {
       rows.raw() += s.lines[i].line;
-      rows.raw() += s.lines[i].separator;
-      rows.raw() += tag(s.labels[i]);
+      if (!s.lines[i].comment) {
+        rows.raw() += s.lines[i].separator;
+        rows.raw() += tag(s.labels[i]);
+      }
     } else {
       const Offset at = without_blank(s.text, bytes(s, i));
       size_t begin = at.begin, end = at.end;
@@ -310,6 +313,7 @@ void NerWorker::write_scores(const Sentence& s, JsonRow& json) const {
   json.list(by_word(ner_.aggregation) ? "words" : "tokens");
   const std::vector<std::string>& labels = head_.labels();
   for (size_t i = 0; i < s.labels.size(); ++i) {
+    if (by_word(ner_.aggregation) && !s.lines.empty() && s.lines[i].comment) continue;
     const LabelledWord& word = s.labels[i];
     const Offset at = bytes(s, i);
     json.object().text("label", tag(word)).number("score", word.score);

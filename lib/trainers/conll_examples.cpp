@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "io/conll.h"
 #include "nn/loss.h"
@@ -12,22 +14,82 @@ namespace {
 
 using training::kIgnored;
 
-/// Calls word(record, word, label) for each word and sentence_end() after each sentence.
-template <typename Word, typename End>
-void for_each_word(const ExampleOptions& options, const KeptRecords* kept, Word word,
-                   End sentence_end) {
-  for_each_record(options, kept, nullptr, false, [&](const Record& record) {
-    if (record.number_in_file == 1) sentence_end();  // of the file before
-    const ConllLine line = parse_conll(record.body());
-    if (line.line.empty()) return sentence_end();
-    if (line.word.empty()) return;  // -DOCSTART-
-    if (line.label.empty()) {
-      record.fail(Error::Kind::data, "has one column, wants a word and its label");
+/// Reads sentences of CoNLL columns, and passes comments and -DOCSTART- over. All sentences of a
+/// file have words of as many columns.
+class SentenceReader {
+ public:
+  using Word = std::function<void(const Record&, std::string_view word, std::string_view label)>;
+  /// Calls word(record, word, label) for each word and end() after each sentence.
+  SentenceReader(const ExampleOptions& options, Word word, std::function<void()> end)
+      : options_(options), word_(std::move(word)), end_(std::move(end)) {}
+
+  void read(const KeptRecords* kept) {
+    for_each_record(options_, kept, nullptr, false, [&](const Record& record) {
+      if (record.number_in_file == 1) end_file();  // the file before
+      const std::string_view body = record.body();
+      if (parse_conll(body).line.empty()) return end_sentence();
+      lines_.push_back({record, std::string(body)});  // its chunk may go
+      Record& copy = lines_.back().record;
+      copy.file = &*std::find(options_.files.begin(), options_.files.end(), *record.file);
+    });
+    end_file();
+  }
+  size_t comments() const { return comments_; }
+
+ private:
+  struct Line {
+    Record record;
+    std::string text;
+  };
+
+  static std::vector<ConllLine> parse(const std::vector<Line>& sentence) {
+    std::vector<ConllLine> lines;
+    for (const Line& line : sentence) lines.push_back(parse_conll(line.text));
+    return lines;
+  }
+  void end_sentence() {
+    if (first_.empty()) {
+      const std::vector<ConllLine> lines = parse(lines_);
+      if (const ConllLine* word = sure_word(lines)) first_ = word->line;
     }
-    word(record, line.word, line.label);
-  });
-  sentence_end();
-}
+    if (!lines_.empty()) waiting_.push_back(std::exchange(lines_, {}));
+    if (!first_.empty()) take_all();
+  }
+  /// A file without a sure word has words "#" only.
+  void end_file() {
+    end_sentence();
+    take_all();
+    first_.clear();
+  }
+  void take_all() {
+    for (const std::vector<Line>& sentence : waiting_) take(sentence);
+    waiting_.clear();
+  }
+  void take(const std::vector<Line>& sentence) {
+    std::vector<ConllLine> lines = parse(sentence);
+    const auto fail = [&](size_t line, const std::string& what) {
+      sentence[line].record.fail(Error::Kind::data, what);
+    };
+    const ConllLine first = parse_conll(first_);
+    check_sentence(lines, true, fail, first_.empty() ? nullptr : &first);
+    bool words = false;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      comments_ += lines[i].comment;
+      if (!lines[i].has_word()) continue;
+      word_(sentence[i].record, lines[i].word, lines[i].label);
+      words = true;
+    }
+    if (words) end_();
+  }
+
+  const ExampleOptions& options_;
+  Word word_;
+  std::function<void()> end_;
+  std::vector<Line> lines_;
+  std::vector<std::vector<Line>> waiting_;  ///< until the file's first sure word
+  std::string first_;                       ///< the line of the file's first sure word
+  size_t comments_ = 0;
+};
 
 /// Makes the examples of a sentence: windows as ner reads them.
 class SentenceBuilder {
@@ -101,12 +163,13 @@ class SentenceBuilder {
 std::vector<std::string> conll_labels(const ExampleOptions& options, KeptRecords* kept) {
   if (kept) keep_records(options, *kept);
   std::set<std::string> labels;
-  for_each_word(
-      options, kept,
+  SentenceReader reader(
+      options,
       [&](const Record& record, std::string_view, std::string_view label) {
         add_label(record, label, labels);
       },
       [] {});
+  reader.read(kept);
   std::vector<std::string> all(labels.begin(), labels.end());
   // O first, as everybody has it.
   std::stable_partition(all.begin(), all.end(), [](const std::string& l) { return l == "O"; });
@@ -118,12 +181,14 @@ ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
   ExampleSet set;
   const LabelIndex index(labels);
   SentenceBuilder builder(options, tokenizer, set);
-  for_each_word(
-      options, kept,
+  SentenceReader reader(
+      options,
       [&](const Record& record, std::string_view word, std::string_view label) {
         builder.add(word, index.find(label, record));
       },
       [&] { builder.end(); });
+  reader.read(kept);
+  set.comments = reader.comments();
   if (kept) kept->chunks.clear();
   finish(set, options);
   return set;

@@ -45,6 +45,7 @@ struct ExampleSet {
   size_t cut = 0;         ///< examples whose text was too long
   size_t empty = 0;       ///< texts without a token
   size_t blank = 0;       ///< records at the ends of files that were passed over
+  size_t comments = 0;    ///< lines of CoNLL columns that are comments
   size_t unanswered = 0;  ///< questions without an answer
   TextCounts counts;      ///< of its texts, sentences or questions
 
@@ -96,8 +97,8 @@ BERT_API ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& t
                                std::span<const std::string> labels, KeptRecords* kept = nullptr);
 
 /// CoNLL columns: a word a line, its label in the last column, an empty line after each sentence;
-/// -DOCSTART- is passed over. A sentence that is too long becomes overlapping windows; each word is
-/// learned where it has the most context.
+/// -DOCSTART- and comments are passed over. A sentence that is too long becomes overlapping
+/// windows; each word is learned where it has the most context.
 BERT_API std::vector<std::string> conll_labels(const ExampleOptions& options,
                                                KeptRecords* kept = nullptr);
 BERT_API ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,

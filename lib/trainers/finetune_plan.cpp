@@ -74,6 +74,10 @@ void add_faults(const ExampleSet& set, HeadKind task, const char* what, const Ex
                                 set.blank == 1 ? "" : "s", what,
                                 set.blank == 1 ? "examples was" : "examples were"));
   }
+  if (set.comments > 0) {
+    lines.push_back(fmt::format("{} comment line{} of the {} sentences skipped", set.comments,
+                                set.comments == 1 ? "" : "s", what));
+  }
   for (std::string& line : set.counts.lines(fmt::format("{} {}", what, noun(task)))) {
     lines.push_back(std::move(line));
   }

@@ -135,6 +135,42 @@ TEST_CASE("lines of CoNLL columns") {
   CHECK(parse_conll("word").label.empty());
   CHECK(parse_conll(" \t").line.empty());
   CHECK(parse_conll("-DOCSTART- -X- O O").word.empty());
+  CHECK(parse_conll("EU  NNP O").columns == 3);
+  CHECK(parse_conll("EU\t\tO").columns == 3);
+  CHECK(parse_conll(" O").columns == 2);
+}
+
+TEST_CASE("comments of CoNLL columns stand before the words and look different") {
+  const auto comments = [](const std::vector<std::string>& sentence, const char* word = nullptr) {
+    std::vector<ConllLine> lines;
+    for (const std::string& line : sentence) lines.push_back(parse_conll(line));
+    const ConllLine sure = parse_conll(word ? word : "");
+    std::string found;
+    const auto fail = [&](size_t line, const std::string& what) {
+      found += "line " + std::to_string(line) + " " + what + ";";
+    };
+    check_sentence(lines, true, fail, word ? &sure : nullptr);
+    if (!found.empty()) return found;
+    for (const ConllLine& line : lines) found += line.comment ? '#' : line.has_word() ? 'w' : '-';
+    return found;
+  };
+  CHECK(comments({"# id 1\tdomain=en", "John _ _ B-PER"}) == "#w");  // MultiCoNER
+  CHECK(comments({"# sent_id = 1", "# text = The cat", "The O", "cat O"}) == "##ww");
+  CHECK(comments({"#", "# id 1\tdomain=en", "John\tB-PER"}) == "##w");
+  CHECK(comments({"# O", "1 O"}) == "ww");
+  CHECK(comments({"# O"}) == "w");
+  CHECK(comments({"# sent 1", "# O"}) == "#w");
+  CHECK(comments({"#\tO", "New York\tB-LOC"}) == "ww");
+  CHECK(comments({"-DOCSTART- O", "# id 1", "EU NNP B-NP B-ORG"}) == "-#w");
+  CHECK(comments({"EU NNP B-NP B-ORG", "# id 1"}) ==
+        "line 1 has 3 columns, wants 4, as in 'EU NNP B-NP B-ORG';");
+  CHECK(comments({"the\tDT\tO", "cat\tNN"}) ==
+        "line 1 has 2 columns, wants 3, as in 'the\\x09DT\\x09O';");
+  CHECK(
+      comments({"the O", "cat"}).starts_with("line 1 has one column, wants a word and its label"));
+  CHECK(comments({"# newdoc"}, "EU NNP B-NP B-ORG") == "#");
+  CHECK(comments({"the DT O"}, "EU NNP B-NP B-ORG") ==
+        "line 0 has 3 columns, wants 4, as in 'EU NNP B-NP B-ORG';");
 }
 
 }  // namespace
