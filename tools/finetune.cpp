@@ -47,6 +47,7 @@ void add(tools::Command& app, Options& o) {
   app.add({"--labels", "the labels in the order of their ids", tools::text("A,B,..")}, o.labels);
   app.add({"--multi-label", "several labels per text, separated by commas"}, o.several);
   app.add({"--regression", "the label is a number"}, o.regression);
+  app.add({"--find-answers", "answers may stand elsewhere than they say"}, f.train.find_answers);
   app.add(
       {"--epochs", "passes over the examples (default: 3, or enough for 60 steps)", tools::real()},
       f.epochs);
@@ -106,7 +107,6 @@ int main(int argc, char** argv) {
   tools::TrainingOptions training(app, true,
                                   {.batch = "32, or 16 or 8 for few examples",
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
-
   return tools::run(app, argc, argv, [&] {
     for (const char* size : {"--layers", "--lstm-size", "--lstm-layers"}) {
       if (!options.bilstm && app.get_option(size)->count() > 0) {

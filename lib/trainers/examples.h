@@ -47,6 +47,8 @@ struct ExampleSet {
   size_t blank = 0;       ///< records at the ends of files that were passed over
   size_t comments = 0;    ///< lines of CoNLL columns that are comments
   size_t unanswered = 0;  ///< questions without an answer
+  size_t moved = 0;       ///< answers that stand elsewhere than at their start
+  size_t left_out = 0;    ///< questions whose answers do not stand in the context
   TextCounts counts;      ///< of its texts, sentences or questions
 
   /// Of all that is learned from them, and of the questions: two sets of one hash train alike.
@@ -76,7 +78,8 @@ struct ExampleOptions {
   LabelKind kind = LabelKind::one;
   EncodeOptions encode;
   size_t stride = 128;
-  bool scored = false;  ///< keep what a score needs
+  bool find_answers = false;  ///< an answer may stand elsewhere than at its start
+  bool scored = false;        ///< keep what a score needs
 };
 
 /// Calls use(record) for each record of the files, with its texts chosen. Blank records at the end
@@ -104,8 +107,10 @@ BERT_API std::vector<std::string> conll_labels(const ExampleOptions& options,
 BERT_API ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
                                std::span<const std::string> labels, KeptRecords* kept = nullptr);
 
-/// SQuAD's JSON (1.1 or 2.0), or lines of question, context, answer and optionally the byte where
-/// the answer begins. Contexts that are too long become overlapping windows.
+/// SQuAD's JSON (1.1 or 2.0), flat questions in JSON (a line each), or lines of question, context,
+/// answer and optionally the byte where the answer begins. Throws Error(data) if an answer that is
+/// learned does not stand at its start, unless it may be looked for. Contexts that are too long
+/// become overlapping windows.
 BERT_API ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokenizer);
 
 }  // namespace bert

@@ -78,6 +78,15 @@ void add_faults(const ExampleSet& set, HeadKind task, const char* what, const Ex
     lines.push_back(fmt::format("{} comment line{} of the {} sentences skipped", set.comments,
                                 set.comments == 1 ? "" : "s", what));
   }
+  if (set.moved > 0) {
+    lines.push_back(
+        fmt::format("{} {} answer{} not at the given start: the nearest place was taken", set.moved,
+                    what, set.moved == 1 ? "" : "s"));
+  }
+  if (set.left_out > 0) {
+    lines.push_back(fmt::format("{} {} question{} left out: no answer stands in the context",
+                                set.left_out, what, set.left_out == 1 ? "" : "s"));
+  }
   for (std::string& line : set.counts.lines(fmt::format("{} {}", what, noun(task)))) {
     lines.push_back(std::move(line));
   }

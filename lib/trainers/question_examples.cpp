@@ -1,22 +1,17 @@
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "io/json.h"
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
 #include "tasks/qa.h"
 #include "tokenizer/windows.h"
+#include "trainers/answer_place.h"
 #include "trainers/example_records.h"
+#include "trainers/squad.h"
 
 namespace bert {
 namespace {
-
-/// Byte of the code point `index` of `text`.
-size_t byte_of(std::string_view text, size_t index) {
-  size_t byte = 0;
-  for (; byte < text.size(); ++byte) {
-    if ((static_cast<unsigned char>(text[byte]) & 0xC0) == 0x80) continue;
-    if (index-- == 0) break;
-  }
-  return byte;
-}
 
 class QuestionBuilder {
  public:
@@ -76,52 +71,90 @@ class QuestionBuilder {
   std::vector<Encoding> windows_;
 };
 
-void read_squad(const std::string& path, QuestionBuilder& builder) {
-  const JsonDocument document = JsonDocument::open(path, uint64_t{1} << 30);
-  document.root().at("data").for_each_element([&](Json article) {
-    article.at("paragraphs").for_each_element([&](Json paragraph) {
-      const std::string_view context = paragraph.at("context").as_string();
-      paragraph.at("qas").for_each_element([&](Json qa) {
-        Question q{std::string(context), {}};
-        size_t begin = 0, length = 0;
-        qa.at("answers").for_each_element([&](Json answer) {
-          const std::string_view text = answer.at("text").as_string();
-          if (q.answers.empty()) {
-            const int64_t start = answer.at("answer_start").as_int();
-            begin = byte_of(context, start < 0 ? context.size() : static_cast<size_t>(start));
-            length = text.size();
-            if (begin + length > context.size()) {
-              throw Error(Error::Kind::data, answer.where(), "the answer ends after its context");
-            }
-          }
-          q.answers.emplace_back(text);
-        });
-        builder.add(qa.at("question").as_string(), std::move(q), begin, length);
-      });
-    });
-  });
-}
+/// Finds the answers of questions in their contexts.
+class AnswerReader {
+ public:
+  AnswerReader(const ExampleOptions& options, const Tokenizer& tokenizer, ExampleSet& set)
+      : find_(options.find_answers), set_(set), builder_(options, tokenizer, set) {}
+
+  /// Learns the first answer only, the others are for scores.
+  void add(const SquadQuestion& from) {
+    Question q{std::string(from.context), {}};
+    for (const SquadQuestion::Given& answer : from.answers) q.answers.emplace_back(answer.text);
+    if (from.answers.empty()) return builder_.add(from.question, std::move(q), 0, 0);
+    const SquadQuestion::Given& first = from.answers.front();
+    const int64_t start = (first.start ? *first.start : first.place.at("answer_start")).as_int();
+    const size_t begin = byte_of(from.context, start, StartUnit::code_points);
+    if (stands_at(from.context, begin, first.text)) {
+      return builder_.add(from.question, std::move(q), begin, first.text.size());
+    }
+    if (!find_) {
+      const std::string id = from.id.empty() ? "" : fmt::format(" (id {})", from.id);
+      throw Error(Error::Kind::data, first.place.where() + id,
+                  misplaced(from.context, start, StartUnit::code_points, first.text));
+    }
+    for (const SquadQuestion::Given& answer : from.answers) {
+      if (add_found(from.question, q, begin, answer.text)) return;
+    }
+    ++set_.left_out;
+  }
+
+  /// A record of question, context, answer and maybe the byte where the answer begins.
+  void add(const Record& record) {
+    const std::string_view answer = record.field(2), line = record.body();
+    Question q{std::string(record.field(1)), {}};
+    if (answer.empty()) return builder_.add(record.field(0), std::move(q), 0, 0);
+    q.answers.emplace_back(answer);
+    size_t begin = q.context.find(answer);
+    int64_t start = 0;
+    const bool given = std::count(line.begin(), line.end(), '\t') > 2;
+    if (given) {
+      start = start_of(record);
+      begin = byte_of(q.context, start, StartUnit::bytes);
+    }
+    if (stands_at(q.context, begin, answer)) {
+      return builder_.add(record.field(0), std::move(q), begin, answer.size());
+    }
+    if (!find_ && given) {
+      record.fail(Error::Kind::data, misplaced(q.context, start, StartUnit::bytes, answer));
+    }
+    if (!find_) record.fail(Error::Kind::data, "its answer is not in the context");
+    if (!add_found(record.field(0), q, begin, answer)) ++set_.left_out;
+  }
+
+ private:
+  static int64_t start_of(const Record& record) {
+    const std::string_view field = record.field(3);
+    const auto value = number_of(field);
+    constexpr double kMost = 1e15;
+    if (!value || *value != std::trunc(*value) || std::abs(*value) > kMost) {
+      record.fail(Error::Kind::data,
+                  fmt::format("has '{}' in field 4, wants the byte of the context at which the "
+                              "answer begins, or three fields",
+                              printable(field)));
+    }
+    return static_cast<int64_t>(*value);
+  }
+  bool add_found(std::string_view question, Question& q, size_t begin, std::string_view answer) {
+    begin = nearest_place(q.context, begin, answer);
+    if (begin == q.context.npos) return false;
+    ++set_.moved;
+    builder_.add(question, std::move(q), begin, answer.size());
+    return true;
+  }
+
+  const bool find_;
+  ExampleSet& set_;
+  QuestionBuilder builder_;
+};
 
 /// Returns how many blank records were passed over.
-size_t read_question_lines(const std::string& path, QuestionBuilder& builder) {
+size_t read_question_lines(const std::string& path, AnswerReader& reader) {
   ExampleOptions options;
   options.files = {path};
   return for_each_record(options, nullptr, nullptr, true, [&](const Record& record) {
-    const std::string_view answer = record.field(2);
-    Question q{std::string(record.field(1)), {}};
-    size_t begin = q.context.find(answer);
-    const std::string_view line = record.body();
-    if (std::count(line.begin(), line.end(), '\t') > 2) {
-      const auto value = number_of(record.field(3));
-      begin = value && *value >= 0 ? static_cast<size_t>(*value) : q.context.npos;
-    }
-    if (!answer.empty()) {
-      if (begin > q.context.size() || q.context.compare(begin, answer.size(), answer) != 0) {
-        record.fail(Error::Kind::data, "its answer is not in the context");
-      }
-      q.answers.emplace_back(answer);
-    }
-    builder.add(record.field(0), std::move(q), answer.empty() ? 0 : begin, answer.size());
+    if (!is_json_record(record)) return reader.add(record);
+    read_flat_question(record, [&](const SquadQuestion& question) { reader.add(question); });
   });
 }
 
@@ -129,13 +162,11 @@ size_t read_question_lines(const std::string& path, QuestionBuilder& builder) {
 
 ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokenizer) {
   ExampleSet set;
-  QuestionBuilder builder(options, tokenizer, set);
+  AnswerReader reader(options, tokenizer, set);
+  const auto use = [&](const SquadQuestion& question) { reader.add(question); };
   for (const std::string& path : options.files) {
-    if (path.ends_with(".json")) {
-      read_squad(path, builder);
-    } else {
-      set.blank += read_question_lines(path, builder);
-    }
+    if (path.ends_with(".json") && read_squad(path, use)) continue;
+    set.blank += read_question_lines(path, reader);
   }
   finish(set, options);
   return set;

@@ -29,7 +29,8 @@ constexpr Only kOnly[] = {{"probability", {false, false, false, true, false}},
                           {"pair", {true, false, false, false, true}},
                           {"header", {true, false, false, false, true}},
                           {"regression", {true, false, false, false, false}},
-                          {"multi-label", {true, false, false, false, false}}};
+                          {"multi-label", {true, false, false, false, false}},
+                          {"find-answers", {false, false, true, false, false}}};
 
 std::vector<std::string> words_of(std::string_view text, char separator) {
   const auto parts = split(text, separator, EmptyParts::skip);
@@ -127,10 +128,12 @@ class LineParser {
       task.train.kind = LabelKind::number;
     } else if (word == "multi-label") {
       task.train.kind = LabelKind::several;
+    } else if (word == "find-answers") {
+      task.train.find_answers = true;
     } else {
       fail(fmt::format(
           "found '{}', wants batch=, length=, weight=, dropout=, probability=, teacher=, "
-          "labels=, fields=, label=, pair, header, regression or multi-label",
+          "labels=, fields=, label=, pair, header, regression, multi-label or find-answers",
           printable(word)));
     }
   }
