@@ -81,10 +81,11 @@ int main(int argc, char** argv) {
     if (ner.output == NerOutput::columns && rows.json())
       throw Error(Error::Kind::usage, "--conll", "not with --json or --jsonl");
     task.chars = options.chars;
-    EntityMetrics metrics{TagScheme(head.labels())};
+    EntityMetrics metrics(head.labels());
     if (options.gold) ner.metrics = &metrics;
     const int status =
         rows.run([&] { return std::make_unique<NerWorker>(tokenizer, model, head, ner, task); });
+    if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
     if (options.gold) tools::print_report(metrics.report());
     return status;
   });

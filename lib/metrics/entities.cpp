@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace bert {
 namespace {
 
@@ -67,7 +69,29 @@ void EntityMetrics::add(std::span<const std::string_view> gold,
   }
   ++sentences_;
   words_ += gold.size();
-  for (size_t i = 0; i < gold.size(); ++i) right_ += gold[i] == predicted[i];
+  for (size_t i = 0; i < gold.size(); ++i) {
+    right_ += gold[i] == predicted[i];
+    if (gold[i] == predicted[i] || labels_.empty() || gold[i] == "O") continue;
+    if (std::find(labels_.begin(), labels_.end(), gold[i]) == labels_.end()) {
+      ++unknown_[std::string(gold[i])];
+    }
+  }
+}
+
+std::string EntityMetrics::unknown() const {
+  constexpr size_t kShown = 5;
+  const std::lock_guard lock(mutex_);
+  uint64_t count = 0;
+  std::string names;
+  size_t shown = 0;
+  for (const auto& [name, words] : unknown_) {
+    count += words;
+    if (++shown > kShown) continue;
+    names += fmt::format("{}'{}' {}", names.empty() ? "" : ", ", printable(name), words);
+  }
+  if (count == 0) return {};
+  if (shown > kShown) names += fmt::format(" and {} more", shown - kShown);
+  return fmt::format("{} of {} true labels are none of the model's: {}", count, words_, names);
 }
 
 double EntityMetrics::f1() const {

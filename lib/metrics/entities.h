@@ -51,9 +51,15 @@ class BERT_API TagScheme {
 /// Thread rule: add() may be called from many threads; the report does not depend on the order.
 class BERT_API EntityMetrics {
  public:
-  explicit EntityMetrics(TagScheme scheme = {}) : scheme_(scheme) {}
+  EntityMetrics() = default;
+  /// The labels that can be predicted decide how tags are read.
+  explicit EntityMetrics(std::vector<std::string> labels)
+      : scheme_(labels), labels_(std::move(labels)) {}
   /// Adds a sentence: the gold and the predicted tags of its words.
   void add(std::span<const std::string_view> gold, std::span<const std::string_view> predicted);
+  /// A sentence about gold tags that cannot be predicted, with their counts; empty if there are
+  /// none.
+  std::string unknown() const;
   /// F1 over all types.
   double f1() const;
   /// Lines `sentences N`, `words N`, `accuracy A` (the share of words with the right tag), then a
@@ -62,11 +68,13 @@ class BERT_API EntityMetrics {
 
  private:
   const TagScheme scheme_;
+  const std::vector<std::string> labels_;
   mutable std::mutex mutex_;
   std::map<std::string, LabelCounts, std::less<>> types_;
   uint64_t sentences_ = 0;
   uint64_t words_ = 0;
-  uint64_t right_ = 0;  ///< words with the right tag
+  uint64_t right_ = 0;                                    ///< words with the right tag
+  std::map<std::string, uint64_t, std::less<>> unknown_;  ///< gold tags that are no labels
 };
 
 }  // namespace bert

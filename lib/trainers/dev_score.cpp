@@ -135,7 +135,7 @@ class SentenceTags {
 
 DevScore score_entities(Evaluation& evaluation, const ExampleSet& set, size_t head) {
   const std::vector<std::string>& labels = evaluation.model().config().labels;
-  EntityMetrics metrics{TagScheme(labels)};
+  EntityMetrics metrics(labels);
   SentenceTags tags(set, labels, metrics);
   DevScore result;
   result.loss = for_each_prediction(

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "nn/loss.h"
+#include "trainers/label_doubts.h"
 
 namespace bert {
 namespace {
@@ -136,7 +137,10 @@ std::vector<std::string> describe(HeadKind task, const ExampleOptions& from,
   if (!words && !one && from.kind != LabelKind::several) return lines;
   const auto counts = label_counts(train, labels.size(), from.kind, words);
   lines.push_back("labels: " + shares(labels, counts));
-  if (words || !one || from.header) return lines;
+  LabelUse use{labels, counts, {}, words ? 0 : train.origins};
+  if (dev) use.dev = label_counts(*dev, labels.size(), from.kind, words);
+  for (std::string& line : label_doubts(use, from.kind)) lines.push_back(std::move(line));
+  if (words || !one || from.header || may_be_texts(use)) return lines;
   const auto first = static_cast<size_t>(train.examples.front().label);
   if (counts[first] == 1 && labels.size() > 2) {
     lines.push_back(

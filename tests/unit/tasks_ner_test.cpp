@@ -50,11 +50,14 @@ TEST_CASE("a letter alone is a prefix if all labels of the set are prefixes") {
 
 TEST_CASE("a found entity counts only with all its words, also without a type") {
   using Tags = std::vector<std::string_view>;
-  EntityMetrics metrics{TagScheme(std::vector<std::string>{"B", "I", "O"})};
+  EntityMetrics metrics(std::vector<std::string>{"B", "I", "O"});
   metrics.add(Tags{"O", "B", "I", "O"}, Tags{"B", "I", "I", "O"});
   CHECK(metrics.f1() == 0);
   metrics.add(Tags{"B", "I"}, Tags{"B", "I"});
   CHECK(metrics.f1() == doctest::Approx(.5));
+  CHECK(metrics.unknown().empty());
+  metrics.add(Tags{"B-PER", "E", "E"}, Tags{"B", "I", "O"});
+  CHECK(metrics.unknown() == "3 of 9 true labels are none of the model's: 'B-PER' 1, 'E' 2");
 }
 
 TEST_CASE("entity metrics count whole entities") {
