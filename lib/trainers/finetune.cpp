@@ -116,6 +116,10 @@ class Finetuning {
     best_ = run.noted("best", -INFINITY);
     waiting_ = static_cast<size_t>(run.noted("waiting"));
     if (dev_ && std::isfinite(best_)) check_kept(run);
+    if (run.finished()) {
+      tell_end(run);
+      return true;
+    }
     resume_epoch(run);
     head_row();
     const bool at_end =

@@ -65,6 +65,7 @@ class Multitask {
       tasks_[i]->go_to(learner_->steps());
       run.must_be("text read of " + told(i), tasks_[i]->text_read());
     }
+    if (run.finished()) return true;
     loss_ = run.noted("loss sum");
     count_ = run.noted("loss count");
     std::vector<TrainingBatch> batches(tasks_.size());

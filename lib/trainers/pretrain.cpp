@@ -68,6 +68,7 @@ class Pretraining {
     PretrainingStream stream(*tokenizer_, data_);
     stream.skip(learner_->steps() * options_.batch_size);
     run.must_be("text read", hash_text(stream.hash()));
+    if (run.finished()) return true;
     loss_ = run.noted("loss sum");
     count_ = run.noted("loss count");
     TrainingBatch batch;

@@ -49,6 +49,10 @@ class Seq2SeqTraining {
     best_ = run.noted("best", -INFINITY);
     best_loss_ = run.noted("best loss", INFINITY);
     if (dev_.size() > 0 && std::isfinite(best_)) check_kept(run);
+    if (run.finished()) {
+      tell_end(run);
+      return true;
+    }
     resume_sums(run);
     head_row();
     training::TrainingBatch batch;

@@ -36,6 +36,7 @@ training::RunOptions TrainingJob::run_options(const std::string& task, uint64_t 
   run.total_steps = steps;
   run.save_every = save_every;
   run.keep = keep_checkpoints;
+  run.leave = leave_checkpoints;
   run.stop = stop;
   run.on_step = on_step;
   run.on_notice = on_notice;

@@ -23,8 +23,9 @@ struct TrainingJob {
   std::optional<double> dropout;                 ///< rate; none: config.json's
   double warmup_ratio = 0.1;  ///< part of the steps in which the learning rate rises
   bool resume = false, overwrite = false;
-  uint64_t save_every = 0;      ///< steps; 0: only when it ends
-  size_t keep_checkpoints = 2;  ///< the newest; 0: none when it is done
+  uint64_t save_every = 0;         ///< steps; 0: only when it ends
+  size_t keep_checkpoints = 2;     ///< the newest, while it runs; 0: one
+  bool leave_checkpoints = false;  ///< they stay when it is done
   const std::atomic<int>* stop = nullptr;
   std::function<void(const training::StepReport&)> on_step;
   std::function<void(const std::string&)> on_notice;

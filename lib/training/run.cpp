@@ -50,16 +50,17 @@ std::string hash_of_start(Learner& learner, const ModelFiles& files) {
 
 constexpr std::string_view kStart = "starting model";
 
-/// A message about the entries of `identity` that differ from a checkpoint's notes; empty if none
-/// differ. A different seed also gives different starting tensors, so these are named only if
-/// nothing else differs.
+/// A message about the entries of `identity` that differ from the notes of `what`, a checkpoint or
+/// a run that is done; empty if none differ. A different seed also gives different starting
+/// tensors, so these are named only if nothing else differs.
 std::string difference(const std::map<std::string, std::string>& identity,
-                       const std::map<std::string, std::string>& notes) {
+                       const std::map<std::string, std::string>& notes,
+                       std::string_view what = "the checkpoint") {
   std::string text;
   const auto compare = [&](const std::string& key, const std::string& wanted) {
     const auto found = notes.find(key);
     if (found != notes.end() && found->second == wanted) return;
-    text += text.empty() ? "the checkpoint was made with " : "; ";
+    text += text.empty() ? fmt::format("{} was made with ", what) : "; ";
     text += found == notes.end()
                 ? fmt::format("a version that does not record the {}", key)
                 : fmt::format("{} {}, now it is {}", key, printable(found->second, 200),
@@ -84,7 +85,8 @@ Run::Run(Learner& learner, ModelFiles files, RunOptions options)
   const std::string& directory = options_.directory;
   const bool saved = !saved_steps(directory + "/checkpoints").empty();
   // A run that is killed before its first checkpoint leaves a curve, and maybe a model.
-  const bool begun = saved || file_exists(directory + "/loss.tsv");
+  const bool done = options_.resume && read_finished(directory).has_value();
+  const bool begun = saved || done || file_exists(directory + "/loss.tsv");
   const bool used = saved || holds_model(directory);
   if (used && !(options_.resume && begun) && !options_.overwrite) {
     throw Error(Error::Kind::cannot_create, directory,
@@ -104,7 +106,29 @@ Run::~Run() {
   if (curve_ >= 0) close(curve_);
 }
 
+/// A run that is done has only its model, which must be there.
+bool Run::resume_finished() {
+  const std::string& directory = options_.directory;
+  std::optional<RunState> state = read_finished(directory);
+  if (!state) return false;
+  if (const auto other = difference(options_.identity, state->notes, "the run"); !other.empty()) {
+    throw Error(Error::Kind::data, directory, other);
+  }
+  if (!holds_model(directory)) {
+    throw Error(Error::Kind::no_input, directory,
+                "lacks the model of a run that is done, and its checkpoints are gone; `overwrite` "
+                "without `resume` begins anew");
+  }
+  notice(fmt::format("the run in {} is done already; `overwrite` without `resume` begins anew",
+                     directory));
+  remove_directory(directory + "/checkpoints");  // should the run have been killed before that
+  state_ = std::move(*state);
+  learner_.set_steps(state_.step);
+  return finished_ = true;
+}
+
 void Run::resume() {
+  if (resume_finished()) return;
   const std::string directory = options_.directory + "/checkpoints";
   std::vector<uint64_t> steps = saved_steps(directory);
   for (; !steps.empty(); steps.pop_back()) {
@@ -135,7 +159,10 @@ void Run::must_be(const std::string& key, const std::string& value) {
 /// sound.
 void Run::begin_curve() {
   if (curve_ >= 0) return;
-  if (!options_.resume) remove_directory(options_.directory + "/checkpoints");
+  if (!options_.resume) {
+    remove_finished(options_.directory);
+    remove_directory(options_.directory + "/checkpoints");
+  }
   open_curve();
 }
 
@@ -236,12 +263,14 @@ void Run::finish() {
   begin_curve();  // a finished run's checkpoints may come without it
   const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");
   write_whole_file(options_.directory + "/loss.svg", loss_svg(curve.text()));
-  if (save_failure_) {
+  if (save_failure_ && options_.leave) {
     throw Error(save_failure_->kind(), "",
                 fmt::format("{}; the model in {} is whole, but no checkpoint is of its end",
                             save_failure_->what(), options_.directory));
   }
-  if (options_.keep == 0) remove_directory(options_.directory + "/checkpoints");
+  if (options_.leave) return;
+  write_finished(state_, options_.directory);
+  remove_directory(options_.directory + "/checkpoints");
 }
 
 }  // namespace bert::training

@@ -30,7 +30,8 @@ struct RunOptions {
   bool overwrite = false;  ///< start a new run also if the directory has a model
   uint64_t total_steps = 0;
   uint64_t save_every = 0;  ///< steps; 0: only when the caller calls checkpoint()
-  size_t keep = 2;          ///< checkpoints; 0: one, which finish() removes
+  size_t keep = 2;          ///< checkpoints during the run; 0: one
+  bool leave = false;       ///< finish() leaves these checkpoints
   std::map<std::string, std::string> identity;  ///< settings that a resumed run must keep
   const std::atomic<int>* stop = nullptr;       ///< not 0: the caller should save and end
   std::function<void(const StepReport&)> on_step;
@@ -40,6 +41,8 @@ struct RunOptions {
 /// A training run in a directory:
 ///   DIRECTORY/{config.json, model.safetensors, ...}  the model, after export_model()
 ///   DIRECTORY/checkpoints/step-N                     what a resumed run needs
+///   DIRECTORY/training.json                          the settings of a run that is done, in place
+///                                                    of its checkpoints
 ///   DIRECTORY/loss.tsv, loss.svg                     a row for each step: step, loss, rate,
 ///                                                    gradient norm, tokens; rows of their own for
 ///                                                    dev loss and score; the same as a picture
@@ -64,8 +67,11 @@ class BERT_API Run {
   void checkpoint();
   /// Writes the model into the directory.
   void export_model();
-  /// Draws loss.svg. Throws the error of the last checkpoint, if it could not be saved.
+  /// Draws loss.svg and removes the checkpoints unless they are to stay. Throws the error of the
+  /// last checkpoint, if it was to stay but could not be saved.
   void finish();
+  /// Whether the run that was to be resumed was done, so that there is nothing to do.
+  bool finished() const { return finished_; }
 
   /// Notes of the caller in each checkpoint: its place in the data, the best result so far.
   std::map<std::string, std::string>& notes() { return state_.notes; }
@@ -76,6 +82,7 @@ class BERT_API Run {
 
  private:
   void resume();
+  bool resume_finished();
   void begin_curve();
   void open_curve();
   void append_row(const std::string& row);
@@ -90,6 +97,7 @@ class BERT_API Run {
   OutputDirectory directory_;
   FileLock lock_;
   std::optional<Error> save_failure_;  ///< what kept the last checkpoint from being saved
+  bool finished_ = false;
   int curve_ = -1;
   uint64_t dev_step_ = 0;  ///< step of the last dev point in the curve
   std::chrono::steady_clock::time_point begin_;

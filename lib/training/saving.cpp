@@ -117,6 +117,16 @@ void read_tensors(const Layout& layout, const MappedFile& file, Name name, float
 
 std::string step_name(uint64_t step) { return fmt::format("step-{:010}", step); }
 
+/// `members`: more of them, each behind a comma.
+std::string state_text(const RunState& state, const std::string& members) {
+  std::string text = fmt::format("{{\n  \"format\": 1,\n  \"step\": {}{}", state.step, members);
+  for (const auto& [key, value] : state.notes) {
+    text += fmt::format(",\n  {}: {}", json_string("note " + key), json_string(value));
+  }
+  return text + "\n}\n";
+}
+
+constexpr const char* kFinished = "/training.json";
 constexpr const char* kHashed[] = {"model.safetensors", "optimizer.safetensors"};
 
 NamedHead named_head(const std::string& name, const Config& config, Objective objective) {
@@ -197,14 +207,11 @@ void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& 
   try {
     save_model(learner, files, temporary);
     write_moments(learner, temporary + "/optimizer.safetensors");
-    std::string text = fmt::format("{{\n  \"format\": 1,\n  \"step\": {}", state.step);
+    std::string hashes;
     for (const char* name : kHashed) {
-      text += fmt::format(",\n  \"hash {}\": \"{}\"", name, file_hash(temporary + "/" + name));
+      hashes += fmt::format(",\n  \"hash {}\": \"{}\"", name, file_hash(temporary + "/" + name));
     }
-    for (const auto& [key, value] : state.notes) {
-      text += fmt::format(",\n  {}: {}", json_string("note " + key), json_string(value));
-    }
-    write_whole_file(temporary + "/state.json", text + "\n}\n");
+    write_whole_file(temporary + "/state.json", state_text(state, hashes));
     commit_directory(temporary, path);
   } catch (...) {
     fs::remove_all(temporary, ignored);
@@ -232,7 +239,7 @@ std::vector<uint64_t> saved_steps(const std::string& directory) {
 namespace {
 
 JsonDocument open_state(const std::string& path) {
-  JsonDocument document = JsonDocument::open(path + "/state.json");
+  JsonDocument document = JsonDocument::open(path);
   const Json format = document.root().at("format");
   if (format.as_int() != 1) {
     throw Error(Error::Kind::data, format.where(), "found another format, wants 1");
@@ -252,12 +259,26 @@ RunState state_of(const Json& root) {
 }  // namespace
 
 RunState read_state(const std::string& directory, uint64_t step) {
-  return state_of(open_state(directory + "/" + step_name(step)).root());
+  return state_of(open_state(directory + "/" + step_name(step) + "/state.json").root());
+}
+
+void write_finished(const RunState& state, const std::string& directory) {
+  write_whole_file(directory + kFinished, state_text(state, ""));
+}
+
+std::optional<RunState> read_finished(const std::string& directory) {
+  if (!file_exists(directory + kFinished)) return {};
+  return state_of(open_state(directory + kFinished).root());
+}
+
+void remove_finished(const std::string& directory) {
+  std::error_code ignored;
+  fs::remove(directory + kFinished, ignored);
 }
 
 RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_t step) {
   const std::string path = directory + "/" + step_name(step);
-  const JsonDocument document = open_state(path);
+  const JsonDocument document = open_state(path + "/state.json");
   const Json root = document.root();
   for (const char* name : kHashed) {
     const Json hash = root.at(std::string("hash ") + name);

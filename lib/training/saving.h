@@ -67,6 +67,12 @@ BERT_API RunState read_state(const std::string& directory, uint64_t step);
 /// file or tensor, if the content is damaged (its hash differs) or is of another model.
 BERT_API RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_t step);
 
+/// DIRECTORY/training.json says that a run was done, whose checkpoints are gone: the state of its
+/// end. Reading throws Error(data); without the file it gives none.
+BERT_API void write_finished(const RunState& state, const std::string& directory);
+BERT_API std::optional<RunState> read_finished(const std::string& directory);
+BERT_API void remove_finished(const std::string& directory);
+
 /// Removes the unfinished files of a killed run. Call it only under the run's lock.
 BERT_API void remove_unfinished(const std::string& directory);
 

@@ -63,7 +63,7 @@ TrainingOptions::TrainingOptions(Command& app, bool batches, const TrainingDefau
                 {{"f32", false}, {"bf16", true}})
       .same_rows();
   app.add({"--save-steps", "steps between checkpoints", whole()}, save_every_);
-  app.add({"--keep-checkpoints", "newest checkpoints to keep; 0: none after the run (default: 2)",
+  app.add({"--keep-checkpoints", "newest checkpoints that stay after the run (default: 0)",
            whole(0, 1 << 20)},
           keep_checkpoints_);
   app.add({"--resume", "continue from the newest checkpoint"}, resume_);
@@ -87,7 +87,8 @@ void TrainingOptions::fill(TrainingJob& job) {
   job.batch_size = batch_size_;
   job.batch_given = batch_option_ && batch_option_->count() > 0;
   job.rate_given = rate_option_->count() > 0;
-  job.keep_checkpoints = keep_checkpoints_;
+  if (keep_checkpoints_) job.keep_checkpoints = *keep_checkpoints_;
+  job.leave_checkpoints = keep_checkpoints_.value_or(0) > 0;
   job.warmup_ratio = warmup_;
   job.save_every = save_every_ > 0 ? save_every_ : job.save_every;
   job.resume = resume_;

@@ -49,7 +49,8 @@ class TrainingOptions {
   void report_end();
 
   std::string output_;
-  size_t batch_size_ = 32, keep_checkpoints_ = 2;
+  size_t batch_size_ = 32;
+  std::optional<size_t> keep_checkpoints_;
   CLI::Option* batch_option_ = nullptr;
   CLI::Option* rate_option_ = nullptr;
   double warmup_ = 0.1;  ///< share of the steps
