@@ -18,13 +18,6 @@ struct Options {
   FinetuneOptions finetune;
 };
 
-/// The parts of a list with commas; none of an empty text.
-std::vector<std::string> list_of(const std::string& text) {
-  if (text.empty()) return {};
-  const auto parts = split(text, ',');
-  return {parts.begin(), parts.end()};
-}
-
 void add(tools::Command& app, Options& o) {
   FinetuneOptions& f = o.finetune;
   tools::add_model(app, o.model, "model to start from (else $BERT_MODEL, else the default)");
@@ -44,6 +37,10 @@ void add(tools::Command& app, Options& o) {
       .of("label_field");
   app.add({"--pair", "an example is a pair of texts"}, o.pair);
   app.add({"--header", "the first line of each file names the columns"}, f.train.header);
+  app.add({"--jsonl", "read JSON objects; fields are keys (default: text, text_pair, label)"},
+          f.train.json_lines)
+      .of("json_lines")
+      ->excludes(app.get_option("--header"));
   app.add({"--labels", "the labels in the order of their ids", tools::text("A,B,..")}, o.labels);
   app.add({"--multi-label", "several labels per text, separated by commas"}, o.several);
   app.add({"--regression", "the label is a number"}, o.regression);
@@ -90,8 +87,8 @@ void settle(Options& o) {
   FinetuneOptions& f = o.finetune;
   f.model = resolve_model(o.model);
   f.train.texts = o.pair ? 2 : 1;
-  f.train.fields = list_of(o.fields);
-  f.labels = list_of(o.labels);
+  f.train.fields = list_with_commas(o.fields);
+  f.labels = list_with_commas(o.labels);
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
   if (o.bilstm) f.bilstm = o.net;
   f.set_class_weights(o.class_weights);

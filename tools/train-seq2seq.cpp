@@ -28,6 +28,9 @@ void add(tools::Command& app, Options& o) {
       .of("fields")
       .shown_as("-f");
   app.add({"--header", "the first line of each file names the columns"}, t.train.header);
+  app.add({"--jsonl", "read JSON objects; fields are keys (default: text,text_pair)"},
+          t.train.json_lines)
+      ->excludes(app.get_option("--header"));
   app.add({"-m,--model", "model directory or name to start from", tools::model()}, o.model);
   o.any.push_back(app.add<Seq2SeqNet>({"--net", "network of a new model"}, t.net,
                                       {{"transformer", Seq2SeqNet::transformer},
@@ -93,9 +96,7 @@ void settle(Options& o) {
   recurrent ? refuse(o.transformer, "is for --net transformer")
             : refuse(o.recurrent, "is for --net rnn, gru or lstm");
   t.attention = o.attention;
-  if (o.fields.empty()) return;
-  const auto parts = split(o.fields, ',');
-  t.train.fields.assign(parts.begin(), parts.end());
+  t.train.fields = list_with_commas(o.fields);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,13 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     begin = end + 1;
   }
   return parts;
+}
+
+/// The parts of a list with commas; none of an empty text.
+inline std::vector<std::string> list_with_commas(std::string_view text) {
+  if (text.empty()) return {};
+  const auto parts = split(text, ',');
+  return {parts.begin(), parts.end()};
 }
 
 /// The number at the start of `text`, which loses it; nullopt, and `text` stays, if there is none

@@ -10,14 +10,12 @@ namespace {
 /// The 1-based field number in `text`; 0 if it is not a number.
 size_t field_number(const std::string& text) { return to_number<size_t>(text).value_or(0); }
 
-/// A hint for a message about a header that looks like CSV; else "".
-std::string_view comma_hint(const Record& header) {
-  const std::string_view line = header.body();
+}  // namespace
+
+std::string_view comma_hint(std::string_view line) {
   const bool commas = line.find('\t') == line.npos && line.find(',') != line.npos;
   return commas ? "; fields are separated by tabs, not commas: mlr --icsv --otsv cat FILE.csv" : "";
 }
-
-}  // namespace
 
 Columns::Columns(const StreamOptions& options)
     : wanted_(options.fields),
@@ -52,9 +50,10 @@ void Columns::read_header(const Record& header) {
   }
   names.push_back(rest);
   // One column whose name has a comma is not plausible, and all of a CSV's line is no text.
-  if (whole_line_ && !comma_hint(header).empty()) {
-    header.fail(Error::Kind::data, fmt::format("found one field, '{}'{}; field 1 takes it as it is",
-                                               printable(header.body()), comma_hint(header)));
+  if (whole_line_ && !comma_hint(header.body()).empty()) {
+    header.fail(Error::Kind::data,
+                fmt::format("found one field, '{}'{}; field 1 takes it as it is",
+                            printable(header.body()), comma_hint(header.body())));
   }
   for (size_t i = 0; i < wanted_.size(); ++i) {
     size_t found = names.size();
@@ -66,11 +65,11 @@ void Columns::read_header(const Record& header) {
     } else if (field_number(wanted_[i]) == 0) {
       header.fail(Error::Kind::data,
                   fmt::format("found '{}', wants a column '{}'{}", printable(header.body()),
-                              printable(wanted_[i]), comma_hint(header)));
+                              printable(wanted_[i]), comma_hint(header.body())));
     } else if (index_[i] >= names.size()) {
-      header.fail(Error::Kind::data,
-                  fmt::format("found {} field{}, wants at least {}{}", names.size(),
-                              names.size() == 1 ? "" : "s", index_[i] + 1, comma_hint(header)));
+      header.fail(Error::Kind::data, fmt::format("found {} field{}, wants at least {}{}",
+                                                 names.size(), names.size() == 1 ? "" : "s",
+                                                 index_[i] + 1, comma_hint(header.body())));
     }
   }
 }

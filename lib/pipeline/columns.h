@@ -9,6 +9,9 @@
 
 namespace bert {
 
+/// A hint for a message about a line that looks like CSV; else "".
+std::string_view comma_hint(std::string_view line);
+
 /// Which fields of a line are the texts and extra fields. Field numbers are known at once, names
 /// after a header was read.
 class Columns {

@@ -43,13 +43,14 @@ void keep_records(const ExampleOptions& options, KeptRecords& kept) {
   kept.chunks.pop_back();
 }
 
-size_t for_each_record(const ExampleOptions& options, const KeptRecords* kept, Columns* columns,
-                       bool labelled, const std::function<void(const Record&)>& use) {
-  const bool header = columns && options.header;
+size_t for_each_record(const ExampleOptions& options, const KeptRecords* kept,
+                       ExampleFields* fields, bool labelled,
+                       const std::function<void(const Record&)>& use) {
+  const bool header = fields && fields->header();
   std::vector<Record> blanks;  // behind the file's last record so far
   size_t passed_over = 0;
   const auto take = [&](Record record) {
-    if (columns) columns->choose(record);
+    if (fields) fields->choose(record);
     use(record);
   };
   for_each_chunk(options, kept, [&](const Chunk& chunk) {
@@ -62,7 +63,7 @@ size_t for_each_record(const ExampleOptions& options, const KeptRecords* kept, C
       const bool first = chunk.first_of_file() && i == 0;
       if (first) passed_over += std::exchange(blanks, {}).size();
       if (header && first) {
-        columns->read_header(record);
+        fields->read_header(record);
         continue;
       }
       if (labelled && record.body().empty()) {
@@ -82,7 +83,13 @@ std::optional<double> number_of(std::string_view text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-int32_t LabelIndex::find(std::string_view label, const Record& record) const {
+std::string_view header_hint(const Record& record, bool header) {
+  if (header || record.number_in_file != 1) return "";
+  return "; if this line names the columns, `header` says so";
+}
+
+int32_t LabelIndex::find(std::string_view label, const Record& record,
+                         std::string_view hint) const {
   const auto found = index_.find(std::string(label));
   if (found != index_.end()) return found->second;
   std::string known;
@@ -90,7 +97,7 @@ int32_t LabelIndex::find(std::string_view label, const Record& record) const {
     if (known.size() < 60) known += (known.empty() ? "" : ", ") + printable(name);
   }
   record.fail(Error::Kind::data,
-              fmt::format("has the label '{}', wants one of {}", printable(label), known));
+              fmt::format("has the label '{}', wants one of {}{}", printable(label), known, hint));
 }
 
 void check_label(std::string_view label, const std::function<void(const std::string&)>& fail) {

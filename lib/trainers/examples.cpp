@@ -11,43 +11,11 @@
 #include "base/hash.h"
 #include "base/parse.h"
 #include "base/random.h"
-#include "pipeline/columns.h"
+#include "trainers/example_fields.h"
 #include "trainers/example_records.h"
 
 namespace bert {
 namespace {
-
-/// The field of the label: the given one, else the field after the texts.
-std::string label_field(const ExampleOptions& options, const std::vector<std::string>& texts) {
-  double last = 0;
-  for (const std::string& field : texts) last = std::max(last, number_of(field).value_or(0));
-  if (options.label_field.empty()) {
-    return std::to_string(std::max(options.texts, static_cast<size_t>(last)) + 1);
-  }
-  const auto number = number_of(options.label_field);
-  for (const std::string& field : texts) {
-    if (field != options.label_field && !(number && number == number_of(field))) continue;
-    throw Error::of_field(
-        "label_field",
-        fmt::format("found {}, which is the field of a text: the label would be learned "
-                    "from itself",
-                    printable(field)));
-  }
-  return options.label_field;
-}
-
-Columns columns_of(const ExampleOptions& options) {
-  StreamOptions stream;
-  stream.texts = options.texts;
-  stream.header = options.header;
-  stream.fields = options.fields;
-  if (stream.fields.empty()) {
-    for (size_t i = 1; i <= options.texts; ++i) stream.fields.push_back(std::to_string(i));
-  }
-  if (options.kind == LabelKind::none) return Columns(stream);
-  stream.want_field("label_field", label_field(options, stream.fields));
-  return Columns(stream);
-}
 
 std::vector<std::string> sorted(const std::set<std::string>& labels) {
   std::vector<std::string> all(labels.begin(), labels.end());
@@ -58,25 +26,26 @@ std::vector<std::string> sorted(const std::set<std::string>& labels) {
   return all;
 }
 
-void set_label(const Record& record, LabelKind kind, const LabelIndex& index, size_t labels,
-               Example& example) {
+void set_label(const Record& record, LabelKind kind, bool header, const LabelIndex& index,
+               size_t labels, Example& example) {
   if (kind == LabelKind::none) return;
   const std::string_view text = record.extra[0];
   if (kind == LabelKind::number) {
     const auto value = number_of(text);
     if (!value || !std::isfinite(static_cast<float>(*value))) {
-      record.fail(Error::Kind::data,
-                  fmt::format("has the value '{}', wants a number", printable(text)));
+      record.fail(Error::Kind::data, fmt::format("has the value '{}', wants a number{}",
+                                                 printable(text), header_hint(record, header)));
     }
     example.values = {static_cast<float>(*value)};
   } else if (kind == LabelKind::several) {
     example.values.assign(labels, 0.f);
     for (const std::string_view label : split(text, ',', EmptyParts::skip)) {
-      example.values[static_cast<size_t>(index.find(label, record))] = 1.f;
+      example.values[static_cast<size_t>(index.find(label, record, header_hint(record, header)))] =
+          1.f;
     }
   } else {
     if (text.empty()) record.fail(Error::Kind::data, "has no label");
-    example.label = index.find(text, record);
+    example.label = index.find(text, record, header_hint(record, header));
   }
 }
 
@@ -117,15 +86,15 @@ void ExampleSet::fill(std::span<const uint32_t> order, training::TrainingBatch& 
 
 size_t for_each_text_record(const ExampleOptions& options,
                             const std::function<void(const Record&)>& use) {
-  Columns columns = columns_of(options);
-  return for_each_record(options, nullptr, &columns, true, use);
+  ExampleFields fields(options);
+  return for_each_record(options, nullptr, &fields, true, use);
 }
 
 std::vector<std::string> labels_of(const ExampleOptions& options, KeptRecords* kept) {
   if (kept) keep_records(options, *kept);
   std::set<std::string> labels;
-  Columns columns = columns_of(options);
-  for_each_record(options, kept, &columns, true, [&](const Record& record) {
+  ExampleFields fields(options);
+  for_each_record(options, kept, &fields, true, [&](const Record& record) {
     if (options.kind == LabelKind::several) {
       for (const std::string_view label : split(record.extra[0], ',', EmptyParts::skip)) {
         add_label(record, label, labels);
@@ -141,23 +110,26 @@ std::vector<std::string> labels_of(const ExampleOptions& options, KeptRecords* k
 ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
                       std::span<const std::string> labels, KeptRecords* kept) {
   ExampleSet set;
-  Columns columns = columns_of(options);
+  ExampleFields fields(options);
   const LabelIndex index(labels);
   Tokenizer::Scratch scratch;
   Encoding encoding;
   const bool labelled = options.kind != LabelKind::none;
-  set.blank = for_each_record(options, kept, &columns, labelled, [&](const Record& record) {
+  set.blank = for_each_record(options, kept, &fields, labelled, [&](const Record& record) {
     Example example;
-    set_label(record, options.kind, index, labels.size(), example);
+    set_label(record, options.kind, options.header || options.json_lines, index, labels.size(),
+              example);
     encoding.clear();
     if (options.texts == 2) {
       tokenizer.encode_pair(record.text, record.text_pair, options.encode, encoding, scratch);
     } else {
       tokenizer.encode(record.text, options.encode, encoding, scratch);
     }
-    set.cut += encoding.dropped > 0;
-    set.empty += std::count(encoding.sequence_ids.begin(), encoding.sequence_ids.end(),
-                            kSpecialToken) == static_cast<ptrdiff_t>(encoding.size());
+    example.cut = encoding.dropped > 0;
+    example.empty = std::count(encoding.sequence_ids.begin(), encoding.sequence_ids.end(),
+                               kSpecialToken) == static_cast<ptrdiff_t>(encoding.size());
+    set.cut += example.cut;
+    set.empty += example.empty;
     set.counts.add(encoding, tokenizer.unk_id());
     set.counts.end_text();
     example.input_ids = encoding.input_ids;

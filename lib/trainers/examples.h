@@ -19,6 +19,7 @@ namespace bert {
 struct Example {
   std::vector<int32_t> input_ids;
   std::vector<int32_t> token_type_ids;
+  bool cut = false, empty = false;  ///< its text was too long; has no token
   int32_t label = 0;
   std::vector<float> values;          ///< regression, or one 0 / 1 a label
   std::vector<int32_t> token_labels;  ///< of words' first pieces; the others are ignored
@@ -72,9 +73,11 @@ struct KeptRecords {
 struct ExampleOptions {
   std::vector<std::string> files;
   size_t texts = 1;
-  std::vector<std::string> fields;  ///< of the texts; empty: 1 (and 2)
-  std::string label_field;          ///< empty: the one after the texts
+  std::vector<std::string> fields;  ///< of the texts; empty: 1 (and 2), or the keys
+                                    ///< text (and text_pair)
+  std::string label_field;          ///< empty: the one after the texts, or label
   bool header = false;
+  bool json_lines = false;  ///< a record is a JSON object, and the fields are keys in it
   LabelKind kind = LabelKind::one;
   EncodeOptions encode;
   size_t stride = 128;

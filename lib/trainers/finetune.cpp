@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -15,6 +14,7 @@
 #include "model/layers.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
+#include "trainers/held_out.h"
 #include "trainers/supervised.h"
 
 namespace bert {
@@ -23,39 +23,6 @@ namespace {
 using training::BertLearner;
 using training::Run;
 using training::Tally;
-
-/// n / (classes * count of the class), as scikit-learn's "balanced".
-std::vector<float> balanced_weights(const ExampleSet& set, size_t labels) {
-  std::vector<double> counts(labels, 0);
-  double total = 0;
-  const auto add = [&](int32_t label) {
-    if (label == -100) return;
-    ++counts[static_cast<size_t>(label)];
-    ++total;
-  };
-  for (const Example& e : set.examples) {
-    if (e.token_labels.empty()) add(e.label);
-    for (const int32_t label : e.token_labels) add(label);
-  }
-  std::vector<float> weights;
-  for (const double count : counts) {
-    weights.push_back(count > 0 ? static_cast<float>(total / (static_cast<double>(labels) * count))
-                                : 0.f);
-  }
-  return weights;
-}
-
-/// Whether an example has a label that weighs something.
-bool any_weighs(const ExampleSet& set, std::span<const float> weights) {
-  const auto weighs = [&](int32_t label) {
-    return label != -100 && weights[static_cast<size_t>(label)] > 0;
-  };
-  return std::any_of(set.examples.begin(), set.examples.end(), [&](const Example& e) {
-    return e.token_labels.empty()
-               ? weighs(e.label)
-               : std::any_of(e.token_labels.begin(), e.token_labels.end(), weighs);
-  });
-}
 
 void set_rates(const FinetuneOptions& options, BertLearner& learner) {
   const size_t layers = learner.config().num_hidden_layers;
@@ -90,8 +57,12 @@ class Finetuning {
     KeptRecords kept;
     set_labels(options.task, options.train, options.labels, config, &kept);
     relabelled_ = !before.empty() && before != config.labels;
+    const auto share = held_out_share(options.dev);
+    train.scored = share.has_value();
     train_ = read_examples(options.task, train, tokenizer, config.labels, &kept);
-    if (!options.dev.empty()) {
+    if (share) {
+      dev_ = hold_out(train_, train.kind, *share, options.learner.seed);
+    } else if (!options.dev.empty()) {
       train.files = options.dev;
       train.scored = true;
       dev_ = read_examples(options.task, train, tokenizer, config.labels);
@@ -144,6 +115,9 @@ class Finetuning {
       throw Error::of_field(field, fmt::format("found {}, wants {}", value, wanted));
     };
     options_.check_learning_rate();
+    if (options_.train.json_lines && options_.task != HeadKind::classify) {
+      throw Error::of_field("json_lines", "is for `task` classify");
+    }
     if (!(options_.hop_penalty >= 0 && std::isfinite(options_.hop_penalty))) {
       refuse("hop_penalty", options_.hop_penalty, "a number from 0 up");
     }

@@ -151,6 +151,37 @@ std::vector<std::string> describe(HeadKind task, const ExampleOptions& from,
   return lines;
 }
 
+std::vector<float> balanced_weights(const ExampleSet& set, size_t labels) {
+  std::vector<double> counts(labels, 0);
+  double total = 0;
+  const auto add = [&](int32_t label) {
+    if (label == -100) return;
+    ++counts[static_cast<size_t>(label)];
+    ++total;
+  };
+  for (const Example& e : set.examples) {
+    if (e.token_labels.empty()) add(e.label);
+    for (const int32_t label : e.token_labels) add(label);
+  }
+  std::vector<float> weights;
+  for (const double count : counts) {
+    weights.push_back(count > 0 ? static_cast<float>(total / (static_cast<double>(labels) * count))
+                                : 0.f);
+  }
+  return weights;
+}
+
+bool any_weighs(const ExampleSet& set, std::span<const float> weights) {
+  const auto weighs = [&](int32_t label) {
+    return label != -100 && weights[static_cast<size_t>(label)] > 0;
+  };
+  return std::any_of(set.examples.begin(), set.examples.end(), [&](const Example& e) {
+    return e.token_labels.empty()
+               ? weighs(e.label)
+               : std::any_of(e.token_labels.begin(), e.token_labels.end(), weighs);
+  });
+}
+
 std::string gold_options(HeadKind task, const ExampleOptions& from, const ExampleSet& dev,
                          const Config& config, const Tokenizer& tokenizer) {
   constexpr const char* kTools[] = {"classify", "ner", "qa"};

@@ -37,4 +37,9 @@ std::vector<std::string> describe(HeadKind task, const ExampleOptions& from,
 std::string gold_options(HeadKind task, const ExampleOptions& from, const ExampleSet& dev,
                          const Config& config, const Tokenizer& tokenizer);
 
+/// n / (classes * count of the class), as scikit-learn's "balanced".
+std::vector<float> balanced_weights(const ExampleSet& set, size_t labels);
+/// Whether an example has a label that weighs something.
+bool any_weighs(const ExampleSet& set, std::span<const float> weights);
+
 }  // namespace bert

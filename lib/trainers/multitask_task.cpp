@@ -11,6 +11,7 @@
 #include "metrics/metrics.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
+#include "trainers/held_out.h"
 
 namespace bert {
 
@@ -45,8 +46,13 @@ Task::Task(TaskLine line, const Config& config, const Tokenizer& tokenizer,
                ? read_examples(line_.kind, from, tokenizer, head_.config.labels, &kept)
                : read_texts(from, tokenizer, {});
   };
-  train_ = read(line_.train.files, false);
-  if (!line_.dev.empty()) dev_ = read(line_.dev, true);
+  const auto share = held_out_share(line_.dev);
+  train_ = read(line_.train.files, share.has_value());
+  if (share) {
+    dev_ = hold_out(train_, line_.train.kind, *share, options.learner.seed);
+  } else if (!line_.dev.empty()) {
+    dev_ = read(line_.dev, true);
+  }
   if (!line_.teacher.empty()) open_teacher();
 }
 
@@ -67,6 +73,7 @@ void Task::read_text(const Tokenizer& tokenizer, const MultitaskOptions& options
 
 void Task::read_held_out(const Tokenizer& tokenizer, PretrainingStream::Options data) {
   if (line_.dev.empty()) return;
+  refuse_share(line_.dev);
   constexpr size_t kSequences = 256;
   data.files = line_.dev;
   data.masking = {};

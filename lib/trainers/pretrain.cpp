@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "io/mapped_file.h"
 #include "trainers/beginning.h"
+#include "trainers/held_out.h"
 #include "training/evaluation.h"
 
 namespace bert {
@@ -164,6 +165,7 @@ class Pretraining {
 
   void check() const {
     options_.check_learning_rate();
+    refuse_share(options_.dev);
     if (options_.model.empty() && (options_.config.empty() || options_.vocab.empty())) {
       throw Error::of_field(
           "model", "wants a model directory, or `config` and `vocab` to begin from scratch");

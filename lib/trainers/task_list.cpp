@@ -28,6 +28,7 @@ constexpr Only kOnly[] = {{"probability", {false, false, false, true, false}},
                           {"label", {true, false, false, false, false}},
                           {"pair", {true, false, false, false, true}},
                           {"header", {true, false, false, false, true}},
+                          {"jsonl", {true, false, false, false, true}},
                           {"regression", {true, false, false, false, false}},
                           {"multi-label", {true, false, false, false, false}},
                           {"find-answers", {false, false, true, false, false}}};
@@ -124,6 +125,8 @@ class LineParser {
       task.train.texts = 2;
     } else if (word == "header") {
       task.train.header = true;
+    } else if (word == "jsonl") {
+      task.train.json_lines = true;
     } else if (word == "regression") {
       task.train.kind = LabelKind::number;
     } else if (word == "multi-label") {
@@ -133,7 +136,7 @@ class LineParser {
     } else {
       fail(fmt::format(
           "found '{}', wants batch=, length=, weight=, dropout=, probability=, teacher=, "
-          "labels=, fields=, label=, pair, header, regression, multi-label or find-answers",
+          "labels=, fields=, label=, pair, header, jsonl, regression, multi-label or find-answers",
           printable(word)));
     }
   }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "checkpoint/model_files.h"
+#include "trainers/held_out.h"
 #include "trainers/seq2seq_start.h"
 #include "trainers/supervised.h"
 #include "training/run.h"
@@ -27,11 +28,16 @@ class Seq2SeqTraining {
  public:
   explicit Seq2SeqTraining(const TrainSeq2SeqOptions& options) : options_(options) {
     check();
-    const std::vector<TextPair> train = read_pairs(options_.train);
+    std::vector<TextPair> train = read_pairs(options_.train);
     PairFiles dev_files = options_.train;
     dev_files.files = options_.dev;
     std::vector<TextPair> dev;
-    if (!options_.dev.empty()) dev = read_pairs(dev_files);
+    if (const auto share = held_out_share(options_.dev)) {
+      dev = hold_out(train, *share, options_.learner.seed);
+      dev_files.files = options_.train.files;
+    } else if (!options_.dev.empty()) {
+      dev = read_pairs(dev_files);
+    }
     Seq2SeqStart start = start_of(options_, train);
     train_ = encode_pairs(train, options_.train, *start.tokenizers, start.max_tokens);
     if (!dev.empty()) {

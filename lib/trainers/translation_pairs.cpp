@@ -16,6 +16,7 @@ std::vector<TextPair> read_pairs(const PairFiles& from) {
   options.texts = 2;
   options.fields = from.fields;
   options.header = from.header;
+  options.json_lines = from.json_lines;
   options.kind = LabelKind::none;
   std::vector<TextPair> pairs;
   for_each_text_record(options, [&](const Record& record) {

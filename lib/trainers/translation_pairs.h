@@ -19,6 +19,7 @@ struct PairFiles {
   std::vector<std::string> files;
   std::vector<std::string> fields;  ///< of source and target; empty: 1 and 2
   bool header = false;
+  bool json_lines = false;  ///< fields are keys; empty: text and text_pair
 };
 
 /// One source and its target. The file is one of PairFiles::files.

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "encoder/model.h"
 #include "golden.h"
 #include "heads/classification.h"
@@ -22,6 +24,7 @@
 #include "nn/loss.h"
 #include "ops/dtype.h"
 #include "temporary.h"
+#include "trainers/held_out.h"
 #include "trainers/nsp_pairs.h"
 #include "training/bert_network.h"
 #include "training/evaluation.h"
@@ -679,3 +682,23 @@ TEST_CASE("pairs of sentences: positives are neighbours, negatives never") {
 }
 
 }  // namespace bert::training
+
+TEST_CASE("a share is held out of each stratum, whatever the order") {
+  std::vector<uint64_t> keys;
+  std::vector<int32_t> strata;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    keys.push_back(bert::mix(7, i / 2));  // pairs of one key
+    strata.push_back(i < 100 ? 1 : 2);
+  }
+  keys.push_back(5), strata.push_back(3);  // alone in its stratum
+  const std::vector<bool> out = bert::held_out(keys, strata, 0.1, 1);
+  CHECK(std::count(out.begin(), out.begin() + 100, true) == 10);
+  CHECK(std::count(out.begin(), out.end(), true) == 100);
+  CHECK(!out.back());
+  for (size_t i = 0; i < 1000; i += 2) CHECK(out[i] == out[i + 1]);
+  std::reverse(keys.begin(), keys.end());
+  std::reverse(strata.begin(), strata.end());
+  std::vector<bool> turned = bert::held_out(keys, strata, 0.1, 1);
+  std::reverse(turned.begin(), turned.end());
+  CHECK(turned == out);
+}
