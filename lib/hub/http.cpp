@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <initializer_list>
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr int kMostRedirects = 10;
 constexpr size_t kLongestDropped = 1 << 20;  // bytes of a body that nobody reads
+constexpr size_t kLongestHead = 256 << 10;   // bytes, with those of answers 1xx and of trailers
 
 using Headers = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
 
@@ -66,6 +69,13 @@ bool may_pass(int code) {
   return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes);
 }
 
+/// Whether a MiB of memory can be had.
+bool memory_is_left() {
+  void* volatile block = std::malloc(1 << 20);
+  std::free(block);
+  return block != nullptr;
+}
+
 }  // namespace
 
 std::string HttpResponse::header(const std::string& name) const {
@@ -76,9 +86,15 @@ std::string HttpResponse::header(const std::string& name) const {
 /// One request and its answer, for the functions that libcurl calls. No exception may pass through
 /// libcurl.
 struct Http::Transfer {
+  using Clock = std::chrono::steady_clock;
+
   HttpResponse response;
+  const HttpRequest& request;
   const Body& body;
-  size_t dropped = 0;
+  std::chrono::seconds longest_drop;
+  size_t head = 0, dropped = 0;
+  Clock::time_point first_drop = {};
+  bool enough = false;  ///< of a body that nobody reads
   std::exception_ptr exception = nullptr;
 
   template <typename Function>
@@ -93,6 +109,12 @@ struct Http::Transfer {
   }
 
   void take_header(std::string_view line) {
+    head += line.size();
+    if (head > kLongestHead) {
+      throw Error(Error::Kind::protocol, request.where,
+                  fmt::format("{}: found more than {} bytes of headers", shown_url(response.url),
+                              kLongestHead));
+    }
     while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.remove_suffix(1);
     if (line.starts_with("HTTP/")) {
       response.headers.clear();
@@ -108,6 +130,14 @@ struct Http::Transfer {
         line.substr(begin, std::max(begin, end) - begin);
   }
 
+  /// False if the body is too long, or takes too long.
+  bool drop(size_t bytes) {
+    if (dropped == 0) first_drop = Clock::now();
+    dropped += bytes;
+    enough = dropped > kLongestDropped || Clock::now() - first_drop > longest_drop;
+    return !enough;
+  }
+
   static size_t on_header(char* bytes, size_t one, size_t count, void* self) {
     auto* transfer = static_cast<Transfer*>(self);
     return transfer->guarded(one * count, [&] { transfer->take_header({bytes, one * count}); });
@@ -117,8 +147,7 @@ struct Http::Transfer {
     auto* transfer = static_cast<Transfer*>(self);
     const long status = transfer->response.status;
     if (status != 200 && status != 206) {
-      transfer->dropped += one * count;
-      return transfer->dropped > kLongestDropped ? 0 : one * count;
+      return transfer->drop(one * count) ? one * count : 0;
     }
     return transfer->guarded(one * count, [&] {
       transfer->body(transfer->response, {bytes, one * count});
@@ -128,6 +157,7 @@ struct Http::Transfer {
 
 Http::Http(const HubSettings& settings, const std::string& user_agent)
     : origin_(origin_of(settings.endpoint)),
+      timeout_(settings.timeout),
       schemes_(origin_.starts_with("http:") ? "http,https" : "https") {
   if (!settings.token.empty()) authorization_ = "Authorization: Bearer " + settings.token;
   curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -159,8 +189,12 @@ void Http::fail(int code, const HttpRequest& request) {
   curl_off_t connected = 0;
   curl_easy_getinfo(curl_, CURLINFO_HTTP_CONNECTCODE, &through_proxy);
   curl_easy_getinfo(curl_, CURLINFO_PRETRANSFER_TIME_T, &connected);
-  const std::string words = *message_ ? message_ : curl_easy_strerror(static_cast<CURLcode>(code));
-  if (code == CURLE_OUT_OF_MEMORY) throw Error(Error::Kind::no_memory, request.where, words);
+  std::string words = *message_ ? message_ : curl_easy_strerror(static_cast<CURLcode>(code));
+  if (code == CURLE_OUT_OF_MEMORY || words.starts_with("Out of memory")) {
+    if (!memory_is_left()) throw Error(Error::Kind::no_memory, request.where, words);
+    words = "found a header line that is too long";  // libcurl's buffer for it has a limit
+    code = CURLE_WEIRD_SERVER_REPLY;
+  }
   const bool unreachable = is_unreachable(code) || through_proxy >= 400 ||
                            (code == CURLE_OPERATION_TIMEDOUT && connected == 0);
   const std::string what =
@@ -189,8 +223,7 @@ void Http::perform(const HttpRequest& request, Transfer& transfer) {
   curl_easy_setopt(curl_, CURLOPT_WRITEDATA, &transfer);
   const CURLcode code = curl_easy_perform(curl_);
   if (transfer.exception) std::rethrow_exception(transfer.exception);
-  const bool enough = code == CURLE_WRITE_ERROR && transfer.dropped > kLongestDropped;
-  if (code != CURLE_OK && !enough) fail(code, request);
+  if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && transfer.enough)) fail(code, request);
   reached_ = true;
   transfer.response.retry_after = wanted_wait(transfer.response);
 }
@@ -224,7 +257,7 @@ std::string Http::next_url(const HttpRequest& request, const HttpResponse& respo
 HttpResponse Http::get(const HttpRequest& request, const Body& body) {
   HttpRequest step = request;
   for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
-    Transfer transfer{{}, body};
+    Transfer transfer{{}, step, body, timeout_};
     perform(step, transfer);
     HttpResponse& response = transfer.response;
     if (!is_redirect(response.status)) return response;

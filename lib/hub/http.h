@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -70,7 +71,9 @@ class Http {
 
   void* curl_;              ///< CURL*
   char message_[256] = "";  ///< libcurl's words for the last failure
-  std::string origin_, authorization_, schemes_;
+  std::string origin_, authorization_;
+  std::chrono::seconds timeout_;
+  std::string schemes_;
   bool reached_ = false;  ///< a server has answered before
 };
 

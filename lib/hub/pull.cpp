@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "base/error.h"
@@ -16,6 +17,10 @@ namespace bert {
 namespace {
 
 constexpr int kMostRestarts = 3;
+constexpr double kSlowest = 100;                // bytes a second that count as progress
+constexpr uint64_t kLargestRead = 64ull << 20;  // bytes of a file that names other files
+
+using Clock = std::chrono::steady_clock;
 
 /// The answer does not go on from the bytes that are there.
 struct OtherBytes {};
@@ -49,6 +54,10 @@ std::string hash_of(const std::string& path, const RemoteFile& file) {
   return digest.finish();
 }
 
+[[noreturn]] void refuse_more(const std::string& where, const RemoteFile& file) {
+  throw Error(Error::Kind::protocol, where, fmt::format("found more than {} bytes", file.size));
+}
+
 void check_hash(const std::string& hash, const std::string& where, const RemoteFile& file) {
   if (hash == file.hash) return;
   throw Error(Error::Kind::protocol, where,
@@ -75,6 +84,10 @@ void Puller::refuse_offline(const ModelName& model) const {
 }
 
 std::string Puller::read(Job& job, const RemoteFile& file) {
+  if (file.size > kLargestRead) {
+    throw Error(Error::Kind::data, job.where(file),
+                fmt::format("{} bytes, wants at most {}", file.size, kLargestRead));
+  }
   std::string path = job.cache.find(job.listing.commit, file);
   if (path.empty() && job.stores) {
     job.total += file.size;
@@ -85,7 +98,8 @@ std::string Puller::read(Job& job, const RemoteFile& file) {
   std::string text;
   remote_.get(job.model, job.listing.commit, file, {},
               [&](const HttpResponse&, std::string_view bytes) {
-                if (text.size() + bytes.size() <= file.size) text += bytes;
+                if (text.size() + bytes.size() > file.size) refuse_more(job.where(file), file);
+                text += bytes;
               });
   Digest digest(file.kind, file.size);
   digest.add(text);
@@ -164,9 +178,7 @@ void Puller::request_rest(const Job& job, const RemoteFile& file, Partial& parti
   const auto take = [&](const HttpResponse& response, std::string_view bytes) {
     if (!begun) begin_body(response, file, partial, where);
     begun = true;
-    if (partial.size() + bytes.size() > file.size) {
-      throw Error(Error::Kind::protocol, where, fmt::format("found more than {} bytes", file.size));
-    }
+    if (partial.size() + bytes.size() > file.size) refuse_more(where, file);
     partial.write(bytes, response.header("etag"));
     events_.progress(file.path, job.done + partial.size(), job.total);
   };
@@ -185,6 +197,7 @@ void Puller::request_rest(const Job& job, const RemoteFile& file, Partial& parti
 void Puller::receive(const Job& job, const RemoteFile& file, Partial& partial) {
   Patience patience(events_.notice);
   uint64_t most = partial.size();
+  auto since = Clock::now();
   for (int restarts = 0; partial.size() < file.size;) {
     try {
       request_rest(job, file, partial);
@@ -193,8 +206,13 @@ void Puller::receive(const Job& job, const RemoteFile& file, Partial& partial) {
       if (++restarts < kMostRestarts) continue;
       throw Error(Error::Kind::protocol, job.where(file), "found other bytes than were asked for");
     } catch (const Interruption& failure) {
-      patience.wait(failure, partial.size() > most);
-      most = std::max(most, partial.size());
+      // A server that gives a byte a try, after each wait, would never end.
+      const auto now = Clock::now();
+      const double seconds = std::chrono::duration<double>(now - since).count();
+      const bool progress =
+          static_cast<double>(partial.size()) > static_cast<double>(most) + kSlowest * seconds;
+      if (progress) most = partial.size(), since = now;
+      patience.wait(failure, progress);
     }
   }
 }

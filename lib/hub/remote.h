@@ -15,7 +15,7 @@ class Patience {
  public:
   explicit Patience(const Notice& notice) : notice_(notice) {}
   /// Waits as long as the server asks, else longer from time to time. Throws `failure` after five
-  /// in a row, or if the server asks for more than five minutes. `progress`: something came since
+  /// in a row, or if the server asks for more than five minutes. `progress`: enough came since
   /// the last failure.
   void wait(const Interruption& failure, bool progress);
 

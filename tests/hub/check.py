@@ -515,6 +515,56 @@ def lists():
 
 
 @test
+def endless():
+    """Answers that never end, at full speed or drop by drop: each gives one line soon. All are asked for at once."""
+    ok, chunked = b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    block, long_head = b"y" * 65536, "found more than 262144 bytes of headers"
+    long_line, slow = "found a header line that is too long", "Less than 100 bytes/sec"
+    cases = {  # what comes first, what comes again and again, after how many seconds; status and message
+        "headers": (ok, b"X: y\r\n" * 5000, 0, 76, long_head), "trailers": (chunked + b"2\r\n{}\r\n0\r\n", b"X: y\r\n" * 5000, 0, 76, long_head),
+        "hints": (b"", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 1000, 0, 76, long_head),
+        "line": (ok + b"X: ", block, 0, 76, long_line), "status-line": (b"HTTP/1.1 200 ", block, 0, 76, long_line),
+        "trailer": (chunked + b"2\r\n{}\r\n0\r\nX: ", block, 0, 76, long_line), "no-http": (b"", block, 0, 76, "the transfer failed"),
+        "slow-hints": (b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05, 75, slow), "slow-line": (ok + b"X: ", b"y", 0.05, 75, slow),
+        "slow-trailers": (chunked + b"2\r\n{}\r\n0\r\n", b"X: y\r\n", 0.05, 75, slow),
+        "slow-extension": (chunked + b"5;", b"y" * 20, 0.05, 75, slow), "extension": (chunked + b"5;", block, 0.01, 75, slow),
+        "slow-redirect": (b"HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", b"y" * 10, 0.05, 76, "redirects to /x"),
+        "modules.json": (ok + b"\r\n", block, 0, 76, "modules.json: found more than 2 bytes"),
+        "a-byte-a-try": (None, None, 0, 75, "model.safetensors: "), "huge": (None, None, 0, 65, "10000000000 bytes, wants at most 67108864")}
+    hub.add("org/modules.json", {"config.json": b"{}", "modules.json": b"[]"})
+    steps = hub.add("org/a-byte-a-try", {"config.json": b"{}", "model.safetensors": WEIGHTS[1:]}).files["model.safetensors"]
+    huge = [{"rfilename": "modules.json", "size": 10**10, "blobId": "0" * 40}]
+
+    def fault(request):
+        if steps.etag in request.path:
+            return (request.cut(1), True)[1]
+        name = next((name for name in cases if f"models/org/{name}/" in request.path), None)
+        if name == "huge":
+            return (request.json({"sha": "0" * 40, "siblings": huge}), True)[1]
+        if name in (None, "a-byte-a-try") or (name == "modules.json") != ("resolve" in request.path):
+            return False
+        first, again, pause, _, _ = cases[name]
+        try:
+            request.wfile.write(first)
+            while True:
+                request.wfile.write(again)
+                request.wfile.flush()
+                time.sleep(pause)
+        except OSError:
+            pass
+        request.close_connection = True
+        return True
+    hub.faults = [fault]
+    started = time.time()
+    running_pulls = {name: Cache(HF_HUB_DOWNLOAD_TIMEOUT="1" if "slow" in name or status == 75 else "20").start(
+        *(["--dry-run"] if name in ("modules.json", "huge") else []), "org/" + name) for name, (_, _, _, status, _) in cases.items()}
+    for name, process in running_pulls.items():
+        out, err = process.communicate(timeout=120)
+        refused(name, (process.returncode, out.decode(), err.decode()), *cases[name][3:])
+    expect("soon", time.time() - started < 60, True)
+
+
+@test
 def redirects():
     """Where a redirect may lead, and who gets the token."""
     cache = Cache()
