@@ -7,14 +7,21 @@
 # usage: ask-files.sh QUESTION FILE...
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
-copies=$(mktemp -d) # copies of pipes, which cannot be read twice
-trap 'rm -rf "$copies"' EXIT
-question=$1 files=()
-for file in "${@:2}"; do
-  if [ ! -f "$file" ]; then cat "$file" >"$copies/${file//\//_}" && file=$copies/${file//\//_}; fi
-  files+=("$file")
+work=$(mktemp -d) # links to the files by number, whatever their names; copies of pipes, which cannot be read twice
+trap 'rm -rf "$work"' EXIT
+question=$1 names=("${@:2}") links=()
+for file in "${names[@]}"; do
+  links+=("$work/${#links[@]}")
+  if [ ! -f "$file" ]; then
+    cat -- "$file" >"${links[-1]}"
+  elif [[ $file == /* ]]; then
+    ln -s "$file" "${links[-1]}"
+  else
+    ln -s "$PWD/$file" "${links[-1]}"
+  fi
 done
-qa -q "$question" --null-margin="${NULL_MARGIN:-0}" -k 5 "${files[@]}" |
-  while IFS=$'\t' read -r file record score start end answer; do
-    printf '%s:%s: %s\t%s\n' "${file#"$copies/"}" "$record" "$answer" "$(sed -n "${record}p" "$file")"
+qa --question="$question" --null-margin="${NULL_MARGIN:-0}" -k 5 "${links[@]}" |
+  while IFS=$'\t' read -r link record score start end answer; do
+    name=${names[${link##*/}]//$'\n'/'\x0a'}
+    printf '%s:%s: %s\t%s\n' "$name" "$record" "$answer" "$(sed -n "${record}p" "$link")"
   done

@@ -7,8 +7,8 @@
 # usage: congcong.sh TEXT HOLES [mlm-fill options]
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
-masked=$(sed 's/M/[MASK]/g' "$2")
-truth=$(paste <(tokenize -q "${@:3}" <<<"$masked" | tr ' ' '\n') <(tokenize -q "${@:3}" "$1" | tr ' ' '\n') |
+masked=$(sed 's/M/[MASK]/g' -- "$2")
+truth=$(paste <(tokenize -q "${@:3}" <<<"$masked" | tr ' ' '\n') <(tokenize -q "${@:3}" -- "$1" | tr ' ' '\n') |
   awk '$1 == "[MASK]" { print $2 }')
 mlm-fill -k 5 "${@:3}" <<<"$masked" | cut -f 2-5 | awk -v OFS='\t' '
   function write() { if (n) print n, truth[n], place ? place : "-", guesses }

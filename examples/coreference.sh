@@ -6,7 +6,7 @@
 # usage: coreference.sh PRONOUN NOUN,NOUN.. FILE [attend options]
 set -euo pipefail
 [ $# -ge 3 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
-attend -q --layers 1--1 --from "$1" "${@:4}" "$3" | awk -F'\t' -v OFS='\t' -v nouns="$2" '
+attend -q --layers 1--1 --from="$1" "${@:4}" -- "$3" | awk -F'\t' -v OFS='\t' -v nouns="$2" '
   function write(   i, best) {
     if (at == "") return
     printf "%s", at; for (i = 1; i <= n; ++i) { printf "\t%.4f", w[i]; if (!best || w[i] > w[best]) best = i }

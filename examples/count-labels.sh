@@ -7,6 +7,6 @@ set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 labels=$(mktemp)
 trap 'rm -f "$labels"' EXIT
-classify "$1" >"$labels"
+classify -- "$1" >"$labels"
 cut -f 1 "$labels" | sort | uniq -c | sort -rn
-sort -t "$(printf '\t')" -k 2,2g "$labels" | sed 5q
+sort -t "$(printf '\t')" -k 2,2g "$labels" | sed -n 1,5p

@@ -13,15 +13,15 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$cache"
 for page in "${@:2}"; do # a paragraph in one line: the heading of its page, a tab, and the text
   if [ ! -e "$page" ]; then
-    set -- "$1" "$page"
+    set -- "$1" -- "$page"
   elif [ -f "$page" ]; then
-    set -- "$1" -l "$page"
+    set -- "$1" -l -- "$page"
   else
-    cat "$page" >"$work/page"
+    cat -- "$page" >"$work/page"
     set -- "$1" -l "$work/page"
   fi
   MANWIDTH=1000 man "${@:2}" | awk -v RS= 'NR == 1 { page = $1 } { gsub(/[ \t\n]+/, " "); sub(/^ /, "") } length > 40 { print page "\t" $0 }'
 done >"$work/paragraphs"
 memo "$cache/grep-man.memo" "$work/paragraphs" -- embed -q -f 2 --format npy >"$work/vectors.npy"
-nearest -q "$1" --vectors "$work/vectors.npy" -f 2 -k 5 "$work/paragraphs" |
+nearest --query-text="$1" --vectors "$work/vectors.npy" -f 2 -k 5 "$work/paragraphs" |
   awk -F '\t' -v OFS='\t' 'NR == FNR { page[NR] = $1; next } { print page[$2], $3, $4 }' "$work/paragraphs" -

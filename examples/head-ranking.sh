@@ -11,7 +11,7 @@ set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cat "$1" >"$work/file"
+cat -- "$1" >"$work/file"
 shift
 for ((i = 1; i < $#; ++i)); do # attend below counts the heads of the same model
   case ${!i} in -m | --model) next=$((i + 1)) && export BERT_MODEL=${!next} ;; esac

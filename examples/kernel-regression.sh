@@ -9,7 +9,7 @@ set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cat "$1" >"$work/points"
+cat -- "$1" >"$work/points"
 cut -f 1 "$work/points" >"$work/x"
 cut -f 2 "$work/points" >"$work/y"
 pool() { attention-pool -q --score gauss --leave-one-out -K "$work/x" -V "$work/y" "$@" "$work/x"; }

@@ -11,8 +11,8 @@ set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cat "$1" >"$work/examples"
-cat "$2" >"$work/texts"
+cat -- "$1" >"$work/examples"
+cat -- "$2" >"$work/texts"
 vectors() { cut -f 1 "$work/$1" | embed -q --normalize "${@:2}"; }
 vectors examples "${@:3}" >"$work/keys"
 cut -f 2 "$work/examples" | sort -u >"$work/labels"

@@ -7,10 +7,10 @@ set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 string='"(([^"\\]|\\.)*)"'
 for file in "$1"/P*.jsonl*; do
-  relation=$(basename "${file%.jsonl*}")
-  template=$(xz -dcf "$1"/relations.jsonl* | sed -nE "s/.*\"$relation\", \"template\": $string.*/\1/p")
+  relation=$(basename -- "${file%.jsonl*}")
+  template=$(xz -dcf -- "$1"/relations.jsonl* | sed -nE "s/.*\"$relation\", \"template\": $string.*/\1/p")
   prompt=${template/\[X\]/'{}'}
-  facts=$(xz -dcf "$file" | sed -E "s/.*\"sub_label\": $string.*\"obj_label\": $string.*/\1\t\3/")
+  facts=$(xz -dcf -- "$file" | sed -E "s/.*\"sub_label\": $string.*\"obj_label\": $string.*/\1\t\3/")
   printf '%b\n' "$facts" | mlm-fill --prompt "${prompt/\[Y\]/[MASK]}" --gold 2 2>&1 >/dev/null |
     sed "s/^mlm-fill:/$relation, $template/"
 done

@@ -6,7 +6,7 @@
 # usage: layer-cosine.sh FILE [embed options]
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
-embed -q --pool none --layers concat:0--1 "${@:2}" "$1" | awk -F'\t' -v OFS='\t' -v layers="$(
+embed -q --pool none --layers concat:0--1 "${@:2}" -- "$1" | awk -F'\t' -v OFS='\t' -v layers="$(
     embed -q --layers 0 "${@:2}" <<<a | awk '{ print NF }')" '
   { H = layers; L = (NF - 3) / H
     for (l = 0; l < L; ++l) {

@@ -6,4 +6,4 @@
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 export sentence=$1 # awk -v would read backslashes as escapes
-awk -v OFS='\t' '{ print ENVIRON["sentence"], $0 }' "$2" | embed --compare --keep | sort -k 1,1gr | cut -f 1,3 | sed 10q
+cat -- "$2" | awk -v OFS='\t' '{ print ENVIRON["sentence"], $0 }' | embed --compare --keep | sort -k 1,1gr | cut -f 1,3 | sed -n 1,10p

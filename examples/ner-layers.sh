@@ -9,8 +9,8 @@ set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cat "$1" >"$work/train"
-cat "$2" >"$work/dev"
+cat -- "$1" >"$work/train"
+cat -- "$2" >"$work/dev"
 shift 2
 for layers in 0 -1 sum:1--1 -2 sum:-4--1 concat:-4--1; do
   width=$(echo a | embed -q --pool none --layers=$layers | awk 'END { print NF - 3 }')

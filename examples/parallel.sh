@@ -14,4 +14,4 @@ set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 # Not --pipepart: its second try of a block gets only what the first did not read, and the status is 0. Not --cat: it
 # loses the status of the tool.
-parallel --pipe -q -k --retries 3 --halt now,fail=1 "${@:2}" -j 1 <"$1"
+cat -- "$1" | parallel --pipe -q -k --retries 3 --halt now,fail=1 "${@:2}" -j 1

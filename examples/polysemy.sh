@@ -8,7 +8,7 @@ set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cat "$2" >"$work/text"
+cat -- "$2" >"$work/text"
 pieces=$(tokenize -q "${@:3}" <<<"$1")
 # The first place in each line where the pieces of the word follow each other; its vector is the mean of theirs.
 for layers in word -1; do

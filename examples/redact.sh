@@ -8,4 +8,4 @@
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 # The end of a name becomes one byte, so that a name may contain "<". This byte is removed from the text before.
-tr -d '\001' <"$1" | ner --inline -o "${@:2}" | sed -E 's|</[A-Z]+>|\x01|g; s|<([A-Z]+)>[^\x01]*\x01|[\1]|g'
+cat -- "$1" | tr -d '\001' | ner --inline -o "${@:2}" | sed -E 's|</[A-Z]+>|\x01|g; s|<([A-Z]+)>[^\x01]*\x01|[\1]|g'

@@ -18,15 +18,15 @@ texts() { # SEED NUMBER: texts and their reverse
 texts 1 20000 >"$work/train"
 texts 2 1000 >"$work/test"
 for attention in none additive; do
-  train-seq2seq -q --train "$work/train" --net gru --attention $attention --steps "$2" --lr 5e-3 --dropout 0 --output "$1/$attention" \
+  train-seq2seq -q --train "$work/train" --net gru --attention $attention --steps "$2" --lr 5e-3 --dropout 0 --output="$1/$attention" \
     --overwrite "${@:3}" >/dev/null
-  cut -f 1 "$work/test" | translate -q -m "$1/$attention" --beam 1 >"$work/$attention"
+  cut -f 1 "$work/test" | translate -q --model="$1/$attention" --beam 1 >"$work/$attention"
 done
 paste "$work/test" "$work/none" "$work/additive" | awk -F'\t' -v OFS='\t' '
   { band = int((length($1) + 4) / 5); ++n[band]; none[band] += $2 == $3; with[band] += $2 == $4 }
   END { print "letters", "without", "with attention"
     for (b = 1; b <= 4; ++b) if (n[b]) print 5 * b - 4 "-" 5 * b, sprintf("%.3f", none[b] / n[b]), sprintf("%.3f", with[b] / n[b]) }'
-head -n 100 "$work/test" | cut -f 1 | translate -q -m "$1/additive" --beam 1 --align | awk -F'\t' '
+head -n 100 "$work/test" | cut -f 1 | translate -q --model="$1/additive" --beam 1 --align | awk -F'\t' '
   $7 == "</s>" { next }
   { key = $1 SUBSEP $4; if (!(key in best) || $6 > best[key]) { best[key] = $6; at[key] = $4 + $5 } size[$1] = $5 > size[$1] ? $5 : size[$1] }
   END { for (key in at) { split(key, part, SUBSEP); ++diagonal[at[key] - size[part[1]]]; ++all }

@@ -11,7 +11,7 @@ set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-xz -dcf "$1" >"$work/squad"
+xz -dcf -- "$1" >"$work/squad"
 text='def text: gsub("[\t\r\n]"; " ");'
 jq -r "$text"' [.data[].paragraphs[].context | text] | unique | .[]' "$work/squad" >"$work/paragraphs"
 jq -r "$text"' .data[].paragraphs[] | (.context | text) as $context | .qas[] | select(.answers | length > 0)

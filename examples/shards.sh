@@ -8,8 +8,8 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 file=$1
-if [ ! -f "$file" ]; then cat "$1" >"$folder/all" && file=$folder/all; fi
-split -n l/4 "$file" "$folder/part."
+if [ ! -f "$file" ]; then cat -- "$1" >"$folder/all" && file=$folder/all; fi
+split -n l/4 -- "$file" "$folder/part."
 printf '%s\0' "$folder"/part.* | xargs -0 -P 4 -I % sh -c 'embed -j 1 "$1" >"$1.tsv"' sh %
-cat "$folder"/part.*.tsv | cmp - <(embed "$file")
+cat "$folder"/part.*.tsv | cmp - <(embed -- "$file")
 cat "$folder"/part.*.tsv | sha256sum

@@ -9,7 +9,10 @@
 # usage: slurm.sh PARTS FILE OUTPUT TOOL [TOOL OPTIONS]
 set -euo pipefail
 [ $# -ge 4 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
-parts=$1 file=$2 output=$3 folder=$3.parts
+parts=$1 file=$2 output=$3
+[[ $file == /* ]] || file=./$file # not an option
+[[ $output == /* ]] || output=./$output
+folder=$output.parts
 if [ -z "${SLURM_JOB_ID-}" ]; then # on the login host
   job=$(sbatch --parsable --requeue --array="1-$parts" "$0" "$@")
   sbatch --dependency="afterok:${job%%;*}" --kill-on-invalid-dep=yes "$0" "$@"

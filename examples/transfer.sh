@@ -8,7 +8,7 @@
 # usage: transfer.sh FILE [embed options]
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 64; }
-embed -q -f 1 --normalize --keep "${@:2}" "$1" | awk -F'\t' -v OFS='\t' '
+embed -q -f 1 --normalize --keep "${@:2}" -- "$1" | awk -F'\t' -v OFS='\t' '
   { y[NR] = $NF; D = NF - 2; for (i = 1; i <= D; ++i) x[NR, i] = $i; held[NR] = NR % 5 == 0
     if (!held[NR]) ++count[$NF] }
   function scores(n,   c, i, s, sum) { # p[c]: the probability of each label

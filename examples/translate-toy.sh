@@ -28,6 +28,6 @@ when was he young?	twenty years ago
 what does he do there?	he lets his heart fly
 PAIRS
 for task in translation summary answer; do
-  train-seq2seq -q --train "$work/$task" --steps "$2" --dropout 0 --output "$1/$task" --overwrite "${@:3}" >/dev/null
-  cut -f 1 "$work/$task" | translate -q -m "$1/$task" | paste "$work/$task" - | awk -F'\t' -v OFS='\t' '{ print $1, $3, $2 == $3 }'
+  train-seq2seq -q --train "$work/$task" --steps "$2" --dropout 0 --output="$1/$task" --overwrite "${@:3}" >/dev/null
+  cut -f 1 "$work/$task" | translate -q --model="$1/$task" | paste "$work/$task" - | awk -F'\t' -v OFS='\t' '{ print $1, $3, $2 == $3 }'
 done | awk -F'\t' '{ print; right += $3 } END { print "right\t" right " of " NR }'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # run.sh BIN_DIR: every script of examples/ works, here with tiny models and the files of tests/man/files, which it may
-# also get through pipes; without arguments it prints its usage.
+# also get through pipes, under names that look like options, and with a line feed and what awk takes for an assignment;
+# without arguments it prints its usage.
 set -u
 bin=$(cd "$1" && pwd) || exit 1
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,6 +11,7 @@ trap 'rm -rf "$work"' EXIT
 unset "${!BERT_@}" "${!HF_@}" "${!LC_@}" LANG
 export PATH=$bin:$PATH HOME=$work LC_ALL=C.UTF-8
 failures=0 count=0
+odd=$'a=b \'"*\n' # the names of its files begin with this
 fail() {
   echo "FAIL $*"
   failures=$((failures + 1))
@@ -30,13 +32,17 @@ for script in examples/*.sh; do
     fail "$script: without arguments: status $status: $(head -c 300 "$work/out")"
   [ "$(wc -l <"$script")" -lt 40 ] || fail "$script: $(wc -l <"$script") lines"
   grep -q '^# test elsewhere: ' "$script" && continue
-  for way in files pipes; do
+  for way in files pipes options odd; do
     rm -rf "$work/here" && cp -r tests/man/files "$work/here" && cd "$work/here" || exit 1
     given=()
     for argument in $arguments; do
       if [ $way = pipes ] && [ -f "$argument" ]; then
         exec {pipe}< <(cat "$argument")
         argument=/dev/fd/$pipe
+      elif [ $way = options ] && [ -e "$argument" ]; then
+        cp -r -- "$argument" "-$argument" && argument=-$argument
+      elif [ $way = odd ] && [ -e "$argument" ]; then
+        cp -r -- "$argument" "$odd$argument" && argument=$odd$argument
       fi
       given+=("$argument")
     done
@@ -50,8 +56,11 @@ for script in examples/*.sh; do
   expects=$(sed -n 's/^# test expects: //p' "$script")
   grep -qP "$expects" "$work/files" || fail "$script: no row like $expects: $(head -n 3 "$work/files")"
   # But for the names of files, the same.
-  sed -E 's/_?[a-z_]*[/_]?fd[/_][0-9]+/FILE/g' "$work/pipes" | diff <(sed -E 's/(text|reviews).txt/FILE/g' "$work/files") - \
-    >"$work/diff" || fail "$script: other rows from a pipe: $(head -n 4 "$work/diff")"
+  for way in pipes options odd; do
+    sed -E 's/a=b '"'"'"\*\\x0a//g; s/(\/dev\/fd\/[0-9]+|-?(text|reviews).txt)/FILE/g' "$work/$way" |
+      diff <(sed -E 's/(text|reviews).txt/FILE/g' "$work/files") - >"$work/diff" ||
+      fail "$script: other rows from $way: $(head -n 4 "$work/diff")"
+  done
 done
 echo "$count scripts, $failures failed"
 [ $failures -eq 0 ] && [ $count -ge 5 ]
