@@ -1,5 +1,5 @@
 // classify - label each line of text. See man/classify.1.
-#include "common/options.h"
+#include "common/report.h"
 #include "common/run.h"
 #include "mlm/cloze.h"
 
@@ -11,6 +11,7 @@ struct Options {
   ClassifyOptions classify;
   LabelChoice choice;
   std::string labels, rename, gold;
+  tools::ReportOption report;
 };
 
 void add(tools::Command& app, Options& o) {
@@ -43,25 +44,11 @@ void add(tools::Command& app, Options& o) {
           o.choice.calibrate);
   app.add({"--multi-label", "any number of candidates may be true"}, o.choice.independent)
       .of("independent");
-  app.add({"--gold", "field with the true label: report accuracy, precision, recall, F1 on stderr",
-           tools::column()},
-          o.gold);
-}
-
-std::vector<std::string> split_labels(const char* option, const std::string& text) {
-  std::vector<std::string> labels;
-  for (size_t begin = 0; !text.empty() && begin <= text.size();) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string label = text.substr(begin, comma - begin);
-    if (label.empty() || label.find_first_of("\t\n") != std::string::npos ||
-        std::find(labels.begin(), labels.end(), label) != labels.end()) {
-      throw Error(Error::Kind::usage, option,
-                  "found '" + printable(text) + "', wants different names separated by commas");
-    }
-    labels.push_back(label);
-    begin = comma + 1;
-  }
-  return labels;
+  auto gold =
+      app.add({"--gold", "field with the true label: report accuracy, precision, F1 on stderr",
+               tools::column()},
+              o.gold);
+  o.report.add(app, gold);
 }
 
 }  // namespace
@@ -75,8 +62,8 @@ int main(int argc, char** argv) {
   add(app, options);
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
-    options.choice.candidates = split_labels("--labels", options.labels);
-    options.choice.names = split_labels("--rename", options.rename);
+    options.choice.candidates = tools::read_names("--labels", options.labels);
+    options.choice.names = tools::read_names("--rename", options.rename);
     Model model = models.open_model(HeadKind::classify);
     const bool cloze = !options.choice.candidates.empty() && ClozePlan::fits(model);
     if (cloze) model = models.open_model(HeadKind::masked_lm);
@@ -107,13 +94,14 @@ int main(int argc, char** argv) {
       if (plan.labels.size() == 1) classify.value_metrics = &value_metrics;
       if (plan.labels.size() > 1) classify.label_metrics = &label_metrics;
     }
-    const int status = rows.run([&]() -> std::unique_ptr<Worker> {
+    std::function<tools::Report()> report;
+    if (classify.value_metrics) report = tools::report_of(value_metrics);
+    if (classify.label_metrics) report = tools::report_of(label_metrics, !plan.independent);
+    const auto make_worker = [&]() -> std::unique_ptr<Worker> {
       if (!cloze)
         return std::make_unique<ClassifyWorker>(tokenizer, model, *head, plan, classify, task);
       return std::make_unique<ClozeWorker>(tokenizer, model, *masked, plan, prompt, classify, task);
-    });
-    if (classify.label_metrics) tools::print_report(label_metrics.report());
-    if (classify.value_metrics) tools::print_report(value_metrics.report());
-    return status;
+    };
+    return options.report.run(rows, make_worker, report);
   });
 }

@@ -2,7 +2,7 @@
 #include <deque>
 
 #include "base/parse.h"
-#include "common/options.h"
+#include "common/report.h"
 #include "common/run.h"
 #include "mlm/mlm_fill.h"
 
@@ -14,6 +14,7 @@ struct Options {
   MlmFillOptions fill;
   std::vector<std::string> verbalizers;
   std::string gold, labels;
+  tools::ReportOption report;
 };
 
 void add(tools::Command& app, Options& o) {
@@ -35,6 +36,7 @@ void add(tools::Command& app, Options& o) {
           o.gold);
   app.add({"--labels", "as --gold, with the labels that mlm-mask --labels wrote", tools::column()},
           o.labels);
+  o.report.add(app, nullptr);
   app.add({"--prompt", "a text with {} where the record belongs", tools::text("TEXT")},
           o.fill.prompt);
   app.add({"--calibrate", "divide each probability by the one that this content-free prompt gives",
@@ -64,6 +66,8 @@ void finish(Options& o) {
   if (!o.gold.empty() && !o.labels.empty()) {
     throw Error(Error::Kind::usage, "", "wants one of --gold and --labels");
   }
+  if (o.report.given() && o.fill.truth == FillTruth::none)
+    throw Error(Error::Kind::usage, "--report", "wants --gold or --labels");
 }
 
 }  // namespace
@@ -96,13 +100,17 @@ int main(int argc, char** argv) {
     rows.stream().output_names = plan.columns();
 
     std::deque<FillSummary> summaries;  // one for each worker
-    const int status = rows.run([&] {
-      summaries.emplace_back();
-      return std::make_unique<MlmFillWorker>(tokenizer, model, head, plan, &summaries.back(), task);
-    });
     FillSummary sum;
-    for (const FillSummary& part : summaries) sum += part;
-    for (const std::string& told : {sum.text(measured, rows.counts()), sum.unknown_text()}) {
+    const auto make_worker = [&] {
+      FillSummary* own = &summaries.emplace_back();
+      return std::make_unique<MlmFillWorker>(tokenizer, model, head, plan, own, task);
+    };
+    const int status = options.report.run(rows, make_worker, [&] {
+      for (const FillSummary& part : summaries) sum += part;
+      return tools::Report{"", sum.report(), sum.json()};
+    });
+    const std::string text = options.report.given() ? "" : sum.text(measured, rows.counts());
+    for (const std::string& told : {text, sum.unknown_text()}) {
       if (!told.empty() && !tools::within_memo()) tools::notice(told);
     }
     return status;

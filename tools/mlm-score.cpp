@@ -1,7 +1,7 @@
 // mlm-score - score each line of text with a masked language model. See man/mlm-score.1.
 #include <deque>
 
-#include "common/options.h"
+#include "common/report.h"
 #include "common/run.h"
 #include "mlm/mlm_score.h"
 
@@ -13,6 +13,7 @@ struct Options {
   MlmScoreOptions score;
   bool per_token = false, per_word = false, pair = false;
   std::string context, group;
+  tools::ReportOption report;
 };
 
 void add(tools::Command& app, Options& o) {
@@ -30,8 +31,10 @@ void add(tools::Command& app, Options& o) {
           o.context);
   app.add({"--group", "field that names the record's group in the summary", tools::column()},
           o.group);
-  app.add({"--summary", "write accuracy (--pair) or pseudo-perplexity by group instead of rows"},
-          o.score.summary_only);
+  const tools::Declared summary = app.add(
+      {"--summary", "write accuracy (--pair) or pseudo-perplexity by group instead of rows"},
+      o.score.summary_only);
+  o.report.add(app, nullptr)->excludes(summary);
   app.add({"--tokens", "read tokens, as tokenize writes them"}, o.score.tokens);
 }
 
@@ -47,8 +50,7 @@ void finish(Options& o) {
 }
 
 std::vector<std::string> column_names(const Options& o) {
-  if (o.score.summary_only && o.pair) return {"group", "pairs", "accuracy", "ties"};
-  if (o.score.summary_only) return {"group", "records", "tokens", "pll", "perplexity"};
+  if (o.score.summary_only) return ScoreSummary::columns(o.pair);
   if (o.per_token) return {"index", "token", "logprob"};
   if (o.per_word) return {"index", "word", "logprob"};
   if (o.pair) return {"pll", "pll_pair", "better"};
@@ -60,7 +62,7 @@ void report(const ScoreSummary& summary, const Options& o) {
   if (const std::string told = summary.unknown_text(); !told.empty()) tools::notice(told);
   if (o.score.summary_only) {
     tools::print(summary.table(o.pair, o.score.group));
-  } else if (o.pair) {
+  } else if (o.pair && !o.report.given()) {
     for (const std::string& line : summary.accuracies(o.score.group)) tools::notice(line);
   }
 }
@@ -98,12 +100,16 @@ int main(int argc, char** argv) {
     stream.output_names = column_names(options);
 
     std::deque<ScoreSummary> summaries;  // one for each worker
-    const int status = rows.run([&] {
+    ScoreSummary sum;
+    const auto make_worker = [&] {
       return std::make_unique<MlmScoreWorker>(tokenizer, model, head, options.score,
                                               summaries.emplace_back(), task);
+    };
+    const int status = options.report.run(rows, make_worker, [&] {
+      for (const ScoreSummary& part : summaries) sum += part;
+      const bool groups = options.score.group;
+      return tools::Report{"", sum.report(options.pair, groups), sum.json(options.pair, groups)};
     });
-    ScoreSummary sum;
-    for (const ScoreSummary& part : summaries) sum += part;
     if (!tools::within_memo()) report(sum, options);
     return status;
   });

@@ -1,7 +1,7 @@
 // ner - find the names in each line of text. See man/ner.1.
 #include "tasks/ner.h"
 
-#include "common/options.h"
+#include "common/report.h"
 #include "common/run.h"
 
 using namespace bert;
@@ -12,6 +12,7 @@ struct Options {
   NerOptions ner;
   bool chars = false;
   bool gold = false;
+  tools::ReportOption report;
 };
 
 void add(tools::Command& app, Options& o) {
@@ -38,9 +39,11 @@ void add(tools::Command& app, Options& o) {
   app.add({"--threshold", "write only entities with at least this score", tools::real()},
           ner.threshold);
   app.add({"--chars", "start and end count code points"}, o.chars);
-  app.add({"--gold", "the last column is the true label: report precision, recall, F1 on stderr"},
-          o.gold)
-      ->needs(columns);
+  auto gold = app.add({"--gold",
+                       "the last column is the true label: report precision, recall, F1 on stderr"},
+                      o.gold)
+                  ->needs(columns);
+  o.report.add(app, gold);
   columns->excludes(words);
   conll->excludes(marked);
   for (const char* name : {"--fields", "--null", "--header"}) {
@@ -82,11 +85,16 @@ int main(int argc, char** argv) {
       throw Error(Error::Kind::usage, "--conll", "not with --json or --jsonl");
     task.chars = options.chars;
     EntityMetrics metrics(head.labels());
-    if (options.gold) ner.metrics = &metrics;
-    const int status =
-        rows.run([&] { return std::make_unique<NerWorker>(tokenizer, model, head, ner, task); });
-    if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
-    if (options.gold) tools::print_report(metrics.report());
-    return status;
+    std::function<tools::Report()> report;
+    if (options.gold) {
+      ner.metrics = &metrics;
+      report = [&] {
+        if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
+        return tools::report_of(metrics)();
+      };
+    }
+    return options.report.run(
+        rows, [&] { return std::make_unique<NerWorker>(tokenizer, model, head, ner, task); },
+        report);
   });
 }

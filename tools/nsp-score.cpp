@@ -1,5 +1,5 @@
 // nsp-score - how likely one sentence follows another. See man/nsp-score.1.
-#include "common/options.h"
+#include "common/report.h"
 #include "common/run.h"
 #include "tasks/nsp_score.h"
 
@@ -12,13 +12,16 @@ int main(int argc, char** argv) {
   tools::ModelOptions models(app, Overflow::cut);
   NspScoreOptions nsp;
   std::string gold;
+  tools::ReportOption report_option;
   app.add({"--adjacent", "score each line as the sentence after the line before it"}, nsp.adjacent);
   app.add({"--logits", "write the logits of IsNext and NotNext"}, nsp.logits);
-  app.add({"--gold",
-           "field with IsNext or NotNext: report accuracy, precision, recall, F1 on stderr",
-           tools::column()},
-          gold)
-      ->excludes("--adjacent");
+  auto gold_option =
+      app.add({"--gold",
+               "field with IsNext or NotNext: report accuracy, precision, recall, F1 on stderr",
+               tools::column()},
+              gold)
+          ->excludes("--adjacent");
+  report_option.add(app, gold_option);
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
@@ -37,10 +40,11 @@ int main(int argc, char** argv) {
       nsp.metrics = &metrics;
       rows.stream().want_truth("gold", gold);
     }
-    const int status = rows.run([&] {
+    const auto make_worker = [&] {
       return std::make_unique<NspScoreWorker>(tokenizer, model, next_sentence, nsp, task);
-    });
-    if (nsp.metrics) tools::print_report(metrics.report());
-    return status;
+    };
+    std::function<tools::Report()> report;
+    if (nsp.metrics) report = tools::report_of(metrics, true);
+    return report_option.run(rows, make_worker, report);
   });
 }

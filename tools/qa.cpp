@@ -1,7 +1,7 @@
 // qa - find the answer to a question in a text. See man/qa.1.
 #include "tasks/qa.h"
 
-#include "common/options.h"
+#include "common/report.h"
 #include "common/run.h"
 #include "common/search.h"
 
@@ -12,6 +12,7 @@ namespace {
 struct Options {
   QaOptions qa;
   std::string gold;
+  tools::ReportOption report;
   bool chars = false;
   CLI::Option* question = nullptr;
   CLI::Option* top_k = nullptr;
@@ -37,11 +38,13 @@ void add(tools::Command& app, Options& o) {
           o.qa.threshold)
       ->needs(o.question);
   app.add({"--chars", "start and end count code points"}, o.chars);
-  app.add({"--gold",
-           "field with the true answer, or a JSON array of answers: report exact match and F1",
-           tools::column()},
-          o.gold)
-      ->excludes(o.question);
+  auto gold =
+      app.add({"--gold",
+               "field with the true answer, or a JSON array of answers: report exact match and F1",
+               tools::column()},
+              o.gold)
+          ->excludes(o.question);
+  o.report.add(app, gold);
 }
 
 }  // namespace
@@ -89,8 +92,8 @@ int main(int argc, char** argv) {
       return tools::search(rows, ranking, make_worker);
     }
     rows.stream().output_names = {"answer", "score", "start", "end"};
-    const int status = rows.run(make_worker);
-    if (qa.metrics) tools::print_report(metrics.report());
-    return status;
+    std::function<tools::Report()> report;
+    if (qa.metrics) report = tools::report_of(metrics);
+    return options.report.run(rows, make_worker, report);
   });
 }

@@ -116,4 +116,15 @@ std::string AnswerMetrics::report() const {
                      number_text(100.0 * f1_ / n));
 }
 
+std::string AnswerMetrics::json() const {
+  const std::lock_guard lock(mutex_);
+  const auto n = static_cast<double>(records_);
+  std::string text;
+  JsonRow json(text);
+  json.object().count("records", records_);
+  json.number("exact_match", 100.0 * static_cast<double>(exact_) / n);
+  json.number("f1", 100.0 * f1_ / n).end_object();
+  return text;
+}
+
 }  // namespace bert

@@ -30,6 +30,7 @@ class BERT_API AnswerMetrics {
   double f1() const;  ///< in percent
   /// Lines `records N`, `exact_match P`, `f1 P`, in percent.
   std::string report() const;
+  std::string json() const;  ///< the same as a JSON object
 
  private:
   mutable std::mutex mutex_;

@@ -101,20 +101,39 @@ double EntityMetrics::f1() const {
   return sum.f1();
 }
 
+/// The types and their counts, side by side.
+EntityMetrics::Columns EntityMetrics::columns() const {
+  Columns columns;
+  for (const auto& [type, count] : types_) {
+    columns.types.push_back(type);
+    columns.counts.push_back(count);
+  }
+  return columns;
+}
+
+double EntityMetrics::accuracy() const {
+  return words_ == 0 ? 0 : static_cast<double>(right_) / static_cast<double>(words_);
+}
+
 std::string EntityMetrics::report() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> types;
-  std::vector<LabelCounts> counts;
-  for (const auto& [type, count] : types_) {
-    types.push_back(type);
-    counts.push_back(count);
-  }
-  const double accuracy =
-      words_ == 0 ? 0 : static_cast<double>(right_) / static_cast<double>(words_);
+  const auto [types, counts] = columns();
   return fmt::format(
              "sentences\t{}\nwords\t{}\naccuracy\t{:.6g}\ntype\tprecision\trecall\tf1\tsupport\n",
-             sentences_, words_, accuracy) +
+             sentences_, words_, accuracy()) +
          label_table(types, counts);
+}
+
+std::string EntityMetrics::json() const {
+  const std::lock_guard lock(mutex_);
+  const auto [types, counts] = columns();
+  std::string text;
+  JsonRow json(text);
+  json.object().count("sentences", sentences_).count("words", words_);
+  json.number("accuracy", accuracy());
+  add_label_table(json, "types", "type", types, counts);
+  json.end_object();
+  return text;
 }
 
 }  // namespace bert

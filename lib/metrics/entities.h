@@ -65,8 +65,17 @@ class BERT_API EntityMetrics {
   /// Lines `sentences N`, `words N`, `accuracy A` (the share of words with the right tag), then a
   /// table of types like that of LabelMetrics.
   std::string report() const;
+  std::string json() const;  ///< the same as a JSON object, with a list `types`
 
  private:
+  struct Columns {
+    std::vector<std::string> types;
+    std::vector<LabelCounts> counts;
+  };
+  // The caller holds the lock.
+  Columns columns() const;
+  double accuracy() const;
+
   const TagScheme scheme_;
   const std::vector<std::string> labels_;
   mutable std::mutex mutex_;

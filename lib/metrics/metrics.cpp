@@ -12,6 +12,27 @@ namespace {
 
 double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
 
+/// All counts of a table of labels, and the means over the labels that occur.
+struct LabelSums {
+  LabelCounts all;
+  double precision = 0, recall = 0, f1 = 0;
+};
+
+LabelSums sums_of(std::span<const LabelCounts> counts) {
+  LabelSums sums;
+  double occurring = 0;
+  for (const LabelCounts& c : counts) {
+    sums.all += c;
+    if (c.gold + c.predicted == 0) continue;
+    sums.precision += c.precision();
+    sums.recall += c.recall();
+    sums.f1 += c.f1();
+    ++occurring;
+  }
+  for (double* sum : {&sums.precision, &sums.recall, &sums.f1}) *sum = ratio(*sum, occurring);
+  return sums;
+}
+
 }  // namespace
 
 std::string number_text(double value) {
@@ -40,22 +61,34 @@ std::string label_table(std::span<const std::string> names, std::span<const Labe
   const auto add = [&](std::string_view name, double p, double r, double f1, uint64_t support) {
     text += fmt::format("{}\t{:.6g}\t{:.6g}\t{:.6g}\t{}\n", name, p, r, f1, support);
   };
-  LabelCounts sum;
-  double precision = 0, recall = 0, f1 = 0, occurring = 0;
   for (size_t i = 0; i < names.size(); ++i) {
     const LabelCounts& c = counts[i];
     add(names[i], c.precision(), c.recall(), c.f1(), c.gold);
-    sum += c;
-    if (c.gold + c.predicted == 0) continue;
-    precision += c.precision();
-    recall += c.recall();
-    f1 += c.f1();
-    ++occurring;
   }
-  add("macro", ratio(precision, occurring), ratio(recall, occurring), ratio(f1, occurring),
-      sum.gold);
-  add("micro", sum.precision(), sum.recall(), sum.f1(), sum.gold);
+  const LabelSums sums = sums_of(counts);
+  add("macro", sums.precision, sums.recall, sums.f1, sums.all.gold);
+  add("micro", sums.all.precision(), sums.all.recall(), sums.all.f1(), sums.all.gold);
   return text;
+}
+
+void add_label_table(JsonRow& json, std::string_view list, std::string_view key,
+                     std::span<const std::string> names, std::span<const LabelCounts> counts) {
+  const auto add = [&](double precision, double recall, double f1, uint64_t support) {
+    json.number("precision", precision).number("recall", recall).number("f1", f1);
+    json.count("support", support).end_object();
+  };
+  json.list(list);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const LabelCounts& c = counts[i];
+    json.object().text(key, names[i]);
+    add(c.precision(), c.recall(), c.f1(), c.gold);
+  }
+  json.end_list();
+  const LabelSums sums = sums_of(counts);
+  json.object("macro");
+  add(sums.precision, sums.recall, sums.f1, sums.all.gold);
+  json.object("micro");
+  add(sums.all.precision(), sums.all.recall(), sums.all.f1(), sums.all.gold);
 }
 
 LabelMetrics::LabelMetrics(std::vector<std::string> labels)
@@ -124,6 +157,25 @@ std::string LabelMetrics::report() const {
          label_table(labels_, counts_);
 }
 
+std::string LabelMetrics::json(bool confusions) const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  JsonRow json(text);
+  json.object().count("records", records_);
+  json.number("accuracy", static_cast<double>(exact_) / static_cast<double>(records_));
+  add_label_table(json, "labels", "label", labels_, counts_);
+  if (confusions) {
+    json.list("confusions");
+    for (const auto& [pair, count] : confusions_) {
+      json.object().text("gold", labels_[pair.first]).text("said", labels_[pair.second]);
+      json.count("records", count).end_object();
+    }
+    json.end_list();
+  }
+  json.end_object();
+  return text;
+}
+
 void ValueMetrics::add(uint64_t record, double gold, double predicted) {
   const std::lock_guard lock(mutex_);
   pairs_.push_back({record, gold, predicted});
@@ -148,15 +200,32 @@ double ValueMetrics::spearman() const {
   return pearson(ranks(gold), ranks(predicted));
 }
 
-std::string ValueMetrics::report() const {
+std::vector<std::pair<const char*, double>> ValueMetrics::measures() const {
   const auto [gold, predicted] = columns();
   double squares = 0;
   for (size_t i = 0; i < gold.size(); ++i) {
     squares += (gold[i] - predicted[i]) * (gold[i] - predicted[i]);
   }
-  return fmt::format("records\t{}\npearson\t{}\nspearman\t{}\nmse\t{}\n", gold.size(),
-                     number_text(pearson(gold, predicted)), number_text(spearman()),
-                     number_text(squares / static_cast<double>(gold.size())));
+  return {{"pearson", pearson(gold, predicted)},
+          {"spearman", spearman()},
+          {"mse", squares / static_cast<double>(gold.size())}};
+}
+
+std::string ValueMetrics::report() const {
+  std::string text = fmt::format("records\t{}\n", columns().gold.size());
+  for (const auto& [name, value] : measures()) {
+    text += fmt::format("{}\t{}\n", name, number_text(value));
+  }
+  return text;
+}
+
+std::string ValueMetrics::json() const {
+  std::string text;
+  JsonRow json(text);
+  json.object().count("records", columns().gold.size());
+  for (const auto& [name, value] : measures()) json.number(name, value);
+  json.end_object();
+  return text;
 }
 
 double pearson(std::span<const double> x, std::span<const double> y) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "io/json_row.h"
 
 namespace bert {
 
@@ -27,6 +28,9 @@ std::string number_text(double value);
 /// A row for each label: name, precision, recall, f1, support, separated by TAB. Then the rows
 /// `macro` (the mean over the labels that occur) and `micro` (from the sums of all counts).
 std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts);
+/// The same in JSON: a list `list` of objects, with their names as `key`, then `macro` and `micro`.
+void add_label_table(JsonRow& json, std::string_view list, std::string_view key,
+                     std::span<const std::string> names, std::span<const LabelCounts> counts);
 
 /// Accuracy, precision, recall and F1 of labels against gold labels, as scikit-learn defines them.
 ///
@@ -46,6 +50,8 @@ class BERT_API LabelMetrics {
   std::string confusions() const;
   /// Lines `records N`, `accuracy A`, then the table of the labels with its header.
   std::string report() const;
+  /// The report as a JSON object; `confusions`: with all pairs of the confusion matrix that occur.
+  std::string json(bool confusions) const;
 
  private:
   mutable std::mutex mutex_;
@@ -67,6 +73,7 @@ class BERT_API ValueMetrics {
   /// Lines `records N`, `pearson R`, `spearman R`, `mse E`. A measure is `nan` if a value is nan; a
   /// correlation also if all values are equal.
   std::string report() const;
+  std::string json() const;  ///< the same as a JSON object, nan as null
 
  private:
   struct Pair {
@@ -77,6 +84,8 @@ class BERT_API ValueMetrics {
     std::vector<double> gold, predicted;
   };
   Columns columns() const;
+  /// The measures of the report, by name.
+  std::vector<std::pair<const char*, double>> measures() const;
 
   mutable std::mutex mutex_;
   std::vector<Pair> pairs_;

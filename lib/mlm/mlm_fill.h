@@ -69,8 +69,17 @@ struct BERT_API FillSummary {
   /// "200 masks: top-1 0.41, top-5 0.63, MRR 0.51, perplexity 13.2"; of a run that did not measure
   /// nothing, unless none of its records had a mask.
   std::string text(bool measured, const Counts& counts) const;
+  /// The measures of masks with a known truth, by name: lines `NAME VALUE`, and a JSON object.
+  std::string report() const;
+  std::string json() const;
   /// What it says of truths that the model cannot choose; "" if there are none.
   std::string unknown_text() const;
+
+ private:
+  struct Measures {
+    double top1, top5, reciprocal_rank, perplexity;
+  };
+  Measures measures() const;
 };
 
 /// Fills the masks of each record, or ranks candidates for them.

@@ -1,6 +1,7 @@
 #include "mlm/mlm_score.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -55,12 +56,49 @@ ScoreSummary::Part ScoreSummary::total() const {
   return sum;
 }
 
+std::vector<std::string> ScoreSummary::columns(bool pair) {
+  if (pair) return {"group", "pairs", "accuracy", "ties"};
+  return {"group", "records", "tokens", "pll", "perplexity"};
+}
+
 std::string ScoreSummary::table(bool pair, bool by_group) const {
   std::string rows;
   for (const auto& [group, part] : groups) {
     if (by_group) rows += summary_row(group, part, pair);
   }
   return rows + summary_row("total", total(), pair);
+}
+
+std::string ScoreSummary::report(bool pair, bool by_group) const {
+  return fmt::format("{}\n", fmt::join(columns(pair), "\t")) + table(pair, by_group);
+}
+
+std::string ScoreSummary::json(bool pair, bool by_group) const {
+  std::string text;
+  JsonRow json(text);
+  const auto add = [&](const Part& part) {
+    if (pair) {
+      json.count("pairs", part.records).number("accuracy", part.accuracy());
+      json.count("ties", part.ties).end_object();
+    } else {
+      json.count("records", part.records).count("tokens", part.tokens);
+      json.raw("pll", json_score(part.pll.value())).number("perplexity", part.perplexity());
+      json.end_object();
+    }
+  };
+  json.object();
+  if (by_group) {
+    json.list("groups");
+    for (const auto& [group, part] : groups) {
+      json.object().text("group", group);
+      add(part);
+    }
+    json.end_list();
+  }
+  json.object("total");
+  add(total());
+  json.end_object();
+  return text;
 }
 
 std::vector<std::string> ScoreSummary::accuracies(bool by_group) const {

@@ -48,10 +48,16 @@ struct BERT_API ScoreSummary {
 
   ScoreSummary& operator+=(const ScoreSummary& other);
   Part total() const;
+  /// The columns of the table.
+  static std::vector<std::string> columns(bool pair);
   /// Rows "group pairs accuracy ties" or "group records tokens pll perplexity", the total last.
   std::string table(bool pair, bool by_group) const;
   /// "GROUP: accuracy 0.912 of 1000 pairs", the total last.
   std::vector<std::string> accuracies(bool by_group) const;
+  /// The table below the names of its columns.
+  std::string report(bool pair, bool by_group) const;
+  /// The table as a JSON object: `total` and, by group, the list `groups`.
+  std::string json(bool pair, bool by_group) const;
   /// What it says of tokens that the vocabulary lacks; "" if there are none.
   std::string unknown_text() const;
 };

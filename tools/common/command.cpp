@@ -145,4 +145,20 @@ std::string Command::with_option_names(std::string text) const {
   return text;
 }
 
+std::vector<std::string> read_names(const char* option, const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, comma - begin);
+    if (name.empty() || name.find_first_of("\t\n") != std::string::npos ||
+        std::find(names.begin(), names.end(), name) != names.end()) {
+      throw Error(Error::Kind::usage, option,
+                  "found '" + printable(text) + "', wants different names separated by commas");
+    }
+    names.push_back(name);
+    begin = comma + 1;
+  }
+  return names;
+}
+
 }  // namespace bert::tools

@@ -100,6 +100,9 @@ class Command : public CLI::App {
 /// wanted.
 uint64_t read_whole(const Declaration& declaration, const std::string& text, uint64_t most);
 double read_real(const Declaration& declaration, const std::string& text);
+/// The names that `text` has between commas. Throws Error(usage) unless they differ and none is
+/// empty.
+std::vector<std::string> read_names(const char* option, const std::string& text);
 /// "--top-k" of "-k,--top-k"
 std::string long_name(const Declaration& declaration);
 

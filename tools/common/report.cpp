@@ -1,0 +1,75 @@
+#include "common/report.h"
+
+#include <sys/stat.h>
+
+#include <optional>
+
+#include "common/run.h"
+#include "io/output_file.h"
+
+namespace bert::tools {
+namespace {
+
+/// Refuses to replace an input.
+void refuse_input(const std::string& path, const std::vector<std::string>& files) {
+  struct stat output {};
+  if (stat(path.c_str(), &output) != 0) return;
+  for (const std::string& file : files) {
+    struct stat input {};
+    if (stat(file.c_str(), &input) != 0) continue;
+    if (input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+      throw Error(Error::Kind::cannot_create, path, "is an input too");
+  }
+}
+
+}  // namespace
+
+std::function<Report()> report_of(const LabelMetrics& metrics, bool confusions) {
+  return [&metrics, confusions] {
+    return Report{metrics.report(), confusions ? metrics.confusions() : "",
+                  metrics.json(confusions)};
+  };
+}
+
+Declared ReportOption::add(Command& app, CLI::Option* gold) {
+  const Declared option =
+      app.add(
+             {"--report", "file for the report (JSON if it ends in .json); -: stdout, without rows",
+              text("FILE")},
+             path_)
+          .same_rows();
+  option->check([](const std::string& path) { return path.empty() ? "is empty" : ""; });
+  if (gold) option->needs(gold);
+  return option;
+}
+
+int ReportOption::run(RowOptions& rows, const std::function<std::unique_ptr<Worker>()>& make_worker,
+                      const std::function<Report()>& report) const {
+  if (given() && within_memo())
+    throw Error(Error::Kind::usage, "--report", "would miss the records that memo has");
+  std::optional<OutputFile> file;
+  if (path_ == "-") {
+    rows.stream().write = [](std::string_view) {};
+  } else if (given()) {
+    refuse_input(path_, rows.stream().files);
+    file.emplace(path_);
+  }
+  const int status = rows.run(make_worker);
+  if (!report) return status;
+  const Report found = report();
+  if (!given()) {
+    print_report(found.text);
+    return status;
+  }
+  const bool json = file ? path_.ends_with(".json") : rows.json();
+  const std::string text = json ? found.json + "\n" : found.text + found.more;
+  if (file) {
+    file->write(text);
+    file->commit();
+  } else {
+    print(text);
+  }
+  return status;
+}
+
+}  // namespace bert::tools
