@@ -51,21 +51,23 @@ void add(tools::Command& app, Options& o) {
       ->allow_extra_args(false);  // the next argument is a FILE
 }
 
-void finish(Options& o) {
+void finish(const tools::Command& app, Options& o) {
   for (const std::string& text : o.verbalizers) {
     const size_t equals = text.find('=');
-    if (equals == std::string::npos || equals + 1 == text.size()) {
+    if (equals == std::string::npos || equals + 1 == text.size())
       throw Error(Error::Kind::usage, "--verbalizer",
                   "found '" + printable(text) + "', wants LABEL=WORD,WORD");
-    }
     const auto words = split(std::string_view(text).substr(equals + 1), ',');
     o.fill.verbalizers.push_back({text.substr(0, equals), {words.begin(), words.end()}});
   }
   if (!o.gold.empty()) o.fill.truth = FillTruth::text;
   if (!o.labels.empty()) o.fill.truth = FillTruth::labels;
-  if (!o.gold.empty() && !o.labels.empty()) {
+  if (!o.gold.empty() && !o.labels.empty())
     throw Error(Error::Kind::usage, "", "wants one of --gold and --labels");
-  }
+  if (!o.fill.joint && o.fill.max_pieces < 2)
+    tools::refuse_given(app, {"--beam", "--order"}, "wants --joint or --max-pieces");
+  if (o.fill.truth != FillTruth::none)
+    tools::refuse_given(app, {"--top-k"}, "not with --gold or --labels");
   if (o.report.given() && o.fill.truth == FillTruth::none)
     throw Error(Error::Kind::usage, "--report", "wants --gold or --labels");
 }
@@ -81,7 +83,7 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    finish(options);
+    finish(app, options);
     const Tokenizer tokenizer = models.open_tokenizer();
     const Model model = models.open_model(HeadKind::masked_lm);
     const MaskedLM head = MaskedLM::open(model);
@@ -110,9 +112,8 @@ int main(int argc, char** argv) {
       return tools::Report{"", sum.report(), sum.json()};
     });
     const std::string text = options.report.given() ? "" : sum.text(measured, rows.counts());
-    for (const std::string& told : {text, sum.unknown_text()}) {
+    for (const std::string& told : {text, sum.unknown_text()})
       if (!told.empty() && !tools::within_memo()) tools::notice(told);
-    }
     return status;
   });
 }

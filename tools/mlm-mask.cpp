@@ -38,9 +38,10 @@ void add(tools::Command& app, Options& o) {
       .of("pattern");
   app.add({"--spans", "hide the byte spans in a field, as in 3-8 12-15", tools::column()}, o.spans);
   app.add({"--tokens", "read and write tokens, as tokenize writes them"}, o.mask.tokens);
-  app.add({"--labels", "write the hidden tokens as a second column, index:token ..."},
-          o.mask.labels);
-  app.add({"--show", "write a row for each chosen token instead of the text"}, o.mask.show);
+  auto labels = app.add({"--labels", "write the hidden tokens as a second column, index:token ..."},
+                        o.mask.labels);
+  app.add({"--show", "write a row for each chosen token instead of the text"}, o.mask.show)
+      ->excludes(labels);
 }
 
 /// Sets the way in which tokens are chosen.
@@ -53,8 +54,11 @@ void finish(tools::Command& app, Options& o) {
   if (match) o.mask.choice = MaskChoice::match;
   if (!o.spans.empty()) o.mask.choice = MaskChoice::spans;
   o.mask.keyed = !o.key.empty();
-  if (o.mask.keyed && o.mask.choice != MaskChoice::random) {
-    throw Error(Error::Kind::usage, "--key", "draws nothing with --each, --match or --spans");
+  if (o.mask.choice != MaskChoice::random) {
+    tools::refuse_given(app,
+                        {"--key", "--seed", "--mlm-probability", "--mask-replace-prob",
+                         "--random-replace-prob", "--whole-word"},
+                        "draws nothing with --each, --match or --spans");
   }
 }
 

@@ -38,10 +38,15 @@ void add(tools::Command& app, Options& o) {
   app.add({"--tokens", "read tokens, as tokenize writes them"}, o.score.tokens);
 }
 
-void finish(Options& o) {
-  if (int{o.per_token} + int{o.per_word} + int{o.pair} > 1) {
+void finish(const tools::Command& app, Options& o) {
+  if (int{o.per_token} + int{o.per_word} + int{o.pair} > 1)
     throw Error(Error::Kind::usage, "", "wants one of --per-token, --per-word, --pair");
-  }
+  if (o.score.summary_only)
+    tools::refuse_given(app, {"--per-token", "--per-word"}, "not with --summary");
+  if (o.per_token || o.per_word || (o.score.summary_only && !o.pair))
+    tools::refuse_given(app, {"--normalize"}, "wants rows of records: it divides their scores");
+  if (!o.score.summary_only && !o.pair && !o.report.given())
+    tools::refuse_given(app, {"--group"}, "wants --summary, --pair or --report");
   if (o.per_token) o.score.output = ScoreOutput::per_token;
   if (o.per_word) o.score.output = ScoreOutput::per_word;
   if (o.pair) o.score.output = ScoreOutput::pair;
@@ -57,14 +62,13 @@ std::vector<std::string> column_names(const Options& o) {
   return {"pll", "tokens"};
 }
 
-/// Writes the table of groups to stdout with --summary, else the accuracy of pairs to stderr.
-void report(const ScoreSummary& summary, const Options& o) {
+/// Writes the report to stdout with --summary, else the accuracy of pairs to stderr.
+void report(const ScoreSummary& summary, const Options& o, bool json) {
   if (const std::string told = summary.unknown_text(); !told.empty()) tools::notice(told);
-  if (o.score.summary_only) {
-    tools::print(summary.table(o.pair, o.score.group));
-  } else if (o.pair && !o.report.given()) {
-    for (const std::string& line : summary.accuracies(o.score.group)) tools::notice(line);
-  }
+  if (o.score.summary_only && json) tools::print(summary.json(o.pair, o.score.group) + "\n");
+  if (o.score.summary_only && !json) tools::print(summary.table(o.pair, o.score.group));
+  if (o.score.summary_only || !o.pair || o.report.given()) return;
+  for (const std::string& line : summary.accuracies(o.score.group)) tools::notice(line);
 }
 
 }  // namespace
@@ -78,7 +82,7 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    finish(options);
+    finish(app, options);
     const Tokenizer tokenizer = models.open_tokenizer();
     // Many rows: a copy of the sentence for each masked token.
     const Model model = models.open_model(HeadKind::masked_lm, /*many_rows=*/true);
@@ -94,9 +98,8 @@ int main(int argc, char** argv) {
     stream.chunk_records = 16;  // a record has many sequences
     stream.want_field("context", options.context);
     stream.want_field("group", options.group);
-    if (!stream.extra_fields.empty() && !options.pair && !rows.fields_given()) {
+    if (!stream.extra_fields.empty() && !options.pair && !rows.fields_given())
       stream.fields = {"1"};
-    }
     stream.output_names = column_names(options);
 
     std::deque<ScoreSummary> summaries;  // one for each worker
@@ -110,7 +113,7 @@ int main(int argc, char** argv) {
       const bool groups = options.score.group;
       return tools::Report{"", sum.report(options.pair, groups), sum.json(options.pair, groups)};
     });
-    if (!tools::within_memo()) report(sum, options);
+    if (!tools::within_memo()) report(sum, options, rows.json());
     return status;
   });
 }

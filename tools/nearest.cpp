@@ -70,9 +70,8 @@ void choose_mode(tools::Command& app, Options& o) {
   const bool searches_files = o.queries->count() + o.query_vectors->count() > 0;
   const int modes = int{o.text->count() > 0} + int{searches_files} + int{o.pairs} +
                     int{o.groups.has_value()} + int{o.unique.has_value()};
-  if (modes != 1 || o.queries->count() + o.query_vectors->count() > 1) {
+  if (modes != 1 || o.queries->count() + o.query_vectors->count() > 1)
     refuse("", "wants one of -q, --query, --query-vectors, --pairs, --groups, --unique");
-  }
   tools::NearestOptions& n = o.nearest;
   n.mode = o.pairs          ? Mode::pairs
            : o.groups       ? Mode::groups
@@ -80,8 +79,18 @@ void choose_mode(tools::Command& app, Options& o) {
            : searches_files ? Mode::queries
                             : Mode::text;
   const bool searches = n.mode == Mode::text || n.mode == Mode::queries;
-  for (const char* option : {"--top-k", "--similarity", "--query-prompt", "--index"}) {
-    if (!searches && app.get_option(option)->count() > 0) refuse(option, "wants -q or --query");
+  if (!searches) {
+    tools::refuse_given(app, {"--top-k", "--similarity", "--query-prompt", "--index"},
+                        "wants -q or --query");
+  }
+  const bool queries_are_vectors = !n.query_vectors.empty();
+  if (queries_are_vectors) tools::refuse_given(app, {"--query-prompt"}, "not with --query-vectors");
+  if (!n.vectors.empty()) tools::refuse_given(app, {"--prompt"}, "not with --vectors");
+  if (!n.vectors.empty() && (!searches || queries_are_vectors)) {
+    tools::refuse_given(app,
+                        {"--strict", "--literal", "--head", "--ablate", "--max-seq-length",
+                         "--overflow", "--truncation-side", "--stride", "--dtype"},
+                        "no text goes through a model here");
   }
   if (o.pairs && !n.threshold) refuse("--pairs", "wants --threshold");
   if ((o.groups || o.unique) && n.threshold) refuse("--threshold", "not with --groups or --unique");

@@ -37,7 +37,8 @@ void add(tools::Command& app, Options& o) {
   app.add({"--scores", "with --json: every word too, with the probability of each label"},
           ner.scores);
   app.add({"--threshold", "write only entities with at least this score", tools::real()},
-          ner.threshold);
+          ner.threshold)
+      ->excludes(conll);
   app.add({"--chars", "start and end count code points"}, o.chars);
   auto gold = app.add({"--gold",
                        "the last column is the true label: report precision, recall, F1 on stderr"},
@@ -81,6 +82,8 @@ int main(int argc, char** argv) {
     models.fill(task, tokenizer, model);
     rows.fill(task, shape);
     if (ner.scores && !rows.json()) throw Error(Error::Kind::usage, "--scores", "wants --json");
+    if (options.chars && ner.output != NerOutput::rows && !rows.json())
+      throw Error(Error::Kind::usage, "--chars", "these rows have no offsets");
     if (ner.output == NerOutput::columns && rows.json())
       throw Error(Error::Kind::usage, "--conll", "not with --json or --jsonl");
     task.chars = options.chars;

@@ -38,16 +38,19 @@ void add(tools::Command& app, Options& o) {
                        {"only_second", Truncation::only_second}})
       ->needs(app.get_option("--pair"))
       ->needs(app.get_option("--max-seq-length"));
-  for (const char* other : {"--model", "--head", "--decode", "--special", "--specials", "--pair"}) {
+  for (const char* other : {"--model", "--head", "--decode", "--special", "--specials", "--pair"})
     words->excludes(app.get_option(other));
-  }
 }
 
-TokenizeOutput output_of(const Options& o) {
-  if (o.ids + o.offsets + o.count + o.decode + o.stats > 1) {
+TokenizeOutput output_of(const tools::Command& app, const Options& o) {
+  if (o.ids + o.offsets + o.count + o.decode + o.stats + o.specials > 1)
     throw Error(Error::Kind::usage, "",
-                "wants one of --ids, --offsets, --count, --decode, --stats");
-  }
+                "wants one of --ids, --offsets, --count, --decode, --stats, --specials");
+  const std::initializer_list<const char*> of_texts = {
+      "--pair", "--literal", "--max-seq-length", "--overflow", "--truncation-side", "--stride"};
+  if (o.decode) tools::refuse_given(app, of_texts, "not with --decode, which reads ids");
+  if (o.stats && app.count("--max-seq-length") == 0)
+    tools::refuse_given(app, {"--special"}, "the totals of --stats leave special tokens out");
   return o.ids       ? TokenizeOutput::ids
          : o.offsets ? TokenizeOutput::offsets
          : o.count   ? TokenizeOutput::count
@@ -78,15 +81,14 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    const TokenizeOutput output = output_of(options);
+    const TokenizeOutput output = output_of(app, options);
     const bool words = app.get_option("--words")->count() > 0;
     const Tokenizer tokenizer =
         words ? Tokenizer::open_words(options.words) : models.open_tokenizer(true);
     if (words) rows.decide_by_file_alone(options.words);
     if (options.specials) {
-      for (const auto& [token, id] : tokenizer.special_tokens()) {
+      for (const auto& [token, id] : tokenizer.special_tokens())
         tools::print(fmt::format("{}\t{}\n", token, id));
-      }
       return 0;
     }
     TaskOptions task;
@@ -96,12 +98,10 @@ int main(int argc, char** argv) {
     rows.fill(task, {output == TokenizeOutput::none ? Per::none
                      : several                      ? Per::several
                                                     : Per::one});
-    if (options.chars && output != TokenizeOutput::offsets && !task.json) {
+    if (options.chars && output != TokenizeOutput::offsets && !task.json)
       throw Error(Error::Kind::usage, "--chars", "wants --offsets or --json");
-    }
-    if (options.stats && task.json) {
+    if (options.stats && task.json)
       throw Error(Error::Kind::usage, "", "--stats and --json: wants one of them");
-    }
     task.encode.truncation = options.truncation;
     task.chars = options.chars;
 

@@ -77,11 +77,10 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    for (const char* shown : {"--layers", "--heads"}) {
-      if (!options.translate.looks() && app.get_option(shown)->count() > 0) {
-        throw Error(Error::Kind::usage, shown, "wants --align or --trace");
-      }
-    }
+    if (!options.translate.looks())
+      tools::refuse_given(app, {"--layers", "--heads"}, "wants --align or --trace");
+    if (options.translate.beam == 1 && options.translate.top_k < 2)
+      tools::refuse_given(app, {"--length-penalty"}, "wants a --beam of several hypotheses");
     const auto model = models.open_seq2seq();
     const TranslationTokenizers tokenizers = models.open_translation_tokenizers();
     settle_heads(options, *model);

@@ -323,7 +323,9 @@ void MlmScoreWorker::write_tokens(const Record& record, const Item& item, Rows& 
   }
 }
 
-void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& rows) const {
+/// Calls use(index, word, logprob) for each word, in order.
+template <typename Use>
+void MlmScoreWorker::for_each_word(const Item& item, Use use) const {
   const std::span<const TokenScore> scores = scores_of(item);
   const size_t before = context_tokens(item);
   const int32_t words = before > 0 ? item.tokens.word(before - 1) + 1 : 0;
@@ -336,11 +338,16 @@ void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& r
     } while (word >= 0 && s < scores.size() && item.tokens.word(scores[s].token) == word);
     const Offset bytes = without_blank(item.text, {item.tokens.offset(scores[first].token).begin,
                                                    item.tokens.offset(scores[s - 1].token).end});
-    begin_row(rows, record);
-    rows.field(word - words).field(item.text.substr(bytes.begin, bytes.end - bytes.begin));
-    rows.field(score_text(sum));
-    end_row(rows, record);
+    use(word - words, item.text.substr(bytes.begin, bytes.end - bytes.begin), sum);
   }
+}
+
+void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& rows) const {
+  for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
+    begin_row(rows, record);
+    rows.field(index).field(word).field(score_text(logprob));
+    end_row(rows, record);
+  });
 }
 
 void MlmScoreWorker::add_scores(const Item& item, JsonRow& json) const {
@@ -353,6 +360,13 @@ void MlmScoreWorker::add_scores(const Item& item, JsonRow& json) const {
         .count("end", bytes.end - item.text_begin);
     json.raw("logprob", json_score(score.logprob)).end_object();
   }
+  json.end_list();
+  if (score_.output != ScoreOutput::per_word) return;
+  json.list("word_scores");
+  for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
+    json.object().count("index", index).text("word", word);
+    json.raw("logprob", json_score(logprob)).end_object();
+  });
   json.end_list();
 }
 

@@ -106,6 +106,8 @@ class BERT_API MlmScoreWorker : public MlmWorker {
   void write(const Record& record, const Item& item, Rows& rows);
   void write_pair(const Record& record, const Item& first, const Item& second, Rows& rows);
   void write_tokens(const Record& record, const Item& item, Rows& rows) const;
+  template <typename Use>
+  void for_each_word(const Item& item, Use use) const;
   void write_words(const Record& record, const Item& item, Rows& rows) const;
   void add_scores(const Item& item, JsonRow& json) const;
   ScoreSummary::Part& group_of(const Record& record);

@@ -378,7 +378,10 @@ void LabelWorker::write_json(const Record& record, std::span<const float> scores
     json.end_list();
   }
   json.list(plan_.values ? "values" : "scores");
-  for (size_t i = 0; i < scores.size(); ++i) {
+  const bool best = classify_.top_k > 0 && !order_.empty();
+  const size_t shown = best ? std::min(classify_.top_k, scores.size()) : scores.size();
+  for (size_t k = 0; k < shown; ++k) {
+    const size_t i = best ? order_[k] : k;
     json.object().text("label", plan_.labels[i]);
     write_json_score(scores[i], json);
     json.end_object();

@@ -145,6 +145,13 @@ std::string Command::with_option_names(std::string text) const {
   return text;
 }
 
+void refuse_given(const CLI::App& app, std::initializer_list<const char*> options,
+                  const std::string& why) {
+  for (const char* option : options) {
+    if (app.get_option(option)->count() > 0) throw Error(Error::Kind::usage, option, why);
+  }
+}
+
 std::vector<std::string> read_names(const char* option, const std::string& text) {
   std::vector<std::string> names;
   for (size_t begin = 0; !text.empty() && begin <= text.size();) {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
@@ -100,6 +101,10 @@ class Command : public CLI::App {
 /// wanted.
 uint64_t read_whole(const Declaration& declaration, const std::string& text, uint64_t most);
 double read_real(const Declaration& declaration, const std::string& text);
+/// Refuses options that would change nothing: throws Error(usage) for the first of `options` that
+/// is given. `why`: "wants --joint".
+void refuse_given(const CLI::App& app, std::initializer_list<const char*> options,
+                  const std::string& why);
 /// The names that `text` has between commas. Throws Error(usage) unless they differ and none is
 /// empty.
 std::vector<std::string> read_names(const char* option, const std::string& text);

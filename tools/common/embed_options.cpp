@@ -24,6 +24,9 @@ void check(const EmbedPlan& plan, const EmbedOptions& o, const Embedder& embedde
   if (o.scale && o.format != VectorFormat::i8) refuse("--scale", "wants --format i8");
   if (o.format == VectorFormat::bits && plan.width() % 8 > 0)
     refuse("--format", fmt::format("bits: found {} numbers, wants a multiple of 8", plan.width()));
+  if (o.normalize && (o.format == VectorFormat::bits || (o.format == VectorFormat::i8 && !o.scale)))
+    refuse("--normalize", "changes nothing with --format bits, or i8 without --scale");
+  if (plan.spans && plan.no_special) refuse("--no-special", "no span holds a special token");
   if (plan.spans && whole) refuse("--spans", "wants a pooling of tokens, such as --pool mean");
   if (!o.learn.empty() && (plan.per_token || plan.compare || plan.spans))
     refuse("--learn-whitening", "not with --words, --pool none, --spans or --compare");
@@ -56,9 +59,11 @@ void add_sparse_options(Command& app, EmbedOptions& o) {
 void add_embed_options(Command& app, EmbedOptions& o) {
   add_vector_options(app, o.vector);
   app.add({"--no-special", "pool without [CLS] and [SEP]"}, o.no_special);
-  app.add({"--words", "write one row per word, the mean of its pieces"}, o.words);
-  app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
-  app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare);
+  app.add({"--words", "write one row per word, the mean of its pieces"}, o.words)
+      ->excludes(app.get_option("--pool"));
+  const Declared normalize = app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
+  app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare)
+      ->excludes(normalize);
   app.add({"--prompt", "text put before every record", text("TEXT")}, o.prompt);
   app.add({"--prompt-name", "one of the model's own prompts", text("NAME")}, o.prompt_name)
       ->excludes(app.get_option("--prompt"));
@@ -78,6 +83,9 @@ void add_embed_options(Command& app, EmbedOptions& o) {
           .same_rows();
   app.add({"--learn-whitening", "write such a file, and no rows", text("FILE")}, o.learn)
       ->excludes(whiten)
+      ->excludes(normalize)
+      ->excludes(app.get_option("--json"))
+      ->excludes(app.get_option("--number"))
       ->excludes(app.get_option("--format"));
   add_sparse_options(app, o);
 }
