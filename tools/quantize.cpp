@@ -11,8 +11,28 @@
 #include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
+#include "model/config.h"
 
 using namespace bert;
+
+namespace {
+
+/// Says which heads of a directory in f32 only these tools read.
+void tell_named_heads(const QuantizeOptions& options) {
+  if (options.precision != Precision::f32 || !options.head.empty()) return;
+  std::string names;
+  for (const NamedHead& head : Config::open(options.output).heads) {
+    names += (names.empty() ? "" : ", ") + head.name;
+    if (head.preferred) names += " (which the tools take for " + head.task + ")";
+  }
+  if (names.empty()) return;
+  tools::notice(
+      "transformers reads only the trunk and the heads without a name; --head NAME writes a "
+      "named head as it reads it: " +
+      names);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   tools::Command app{
@@ -52,6 +72,7 @@ int main(int argc, char** argv) {
       }
     }
     quantize(options);
+    tell_named_heads(options);
     if (compare.files.empty()) return 0;
     compare.original = options.model;
     compare.other = options.output;
