@@ -147,10 +147,11 @@ model_of() {
 count=0
 example() { # WHERE NAME COMMAND: it works and does something
   local where=$1 command=$3 limit=60 follows=no status program
-  for program in mlr sqlite3 duckdb numpy less bert-pull; do # not among the packages of README.md, or wants Python
+  for program in mlr sqlite3 duckdb numpy pandas polars Rscript less bert-pull; do # not among the packages of README.md, or wants Python
     grep -qw -- "$program" <<<"$command" || continue
     [ $program = bert-pull ] && [ -n "${HF_ENDPOINT-}" ] && continue
-    { [ "$program" = numpy ] && python3 -c 'import numpy' 2>/dev/null; } || command -v "$program" >/dev/null || {
+    [[ $program = numpy || $program = pandas || $program = polars ]] && python3 -c "import $program" 2>/dev/null ||
+      command -v "$program" >/dev/null || {
       echo "not run, $program is not installed: $where: '$command'"
       return
     }
