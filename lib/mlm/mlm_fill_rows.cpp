@@ -89,13 +89,11 @@ void MlmFillWorker::drop_unknown(const Item& item) {
   if (plan_.options.truth == FillTruth::none) return;
   for (Gap& gap : gaps_of(item)) {
     if (gap.candidates.empty()) continue;
-    Candidate& truth = gap.candidates.front();
-    gap.unknown = std::any_of(truth.pieces.begin(), truth.pieces.end(), [this](int32_t piece) {
+    const std::vector<int32_t>& pieces = gap.candidates.front().pieces;
+    gap.unknown = std::any_of(pieces.begin(), pieces.end(), [this](int32_t piece) {
       return !fillable_[static_cast<size_t>(piece)];
     });
-    if (!gap.unknown) continue;
-    gap.rank = fillable_.size();
-    truth.logprob = -INFINITY;
+    if (gap.unknown) gap.rank = fillable_.size();
   }
 }
 
@@ -103,8 +101,7 @@ void MlmFillWorker::drop_unknown(const Item& item) {
 void MlmFillWorker::drop_non_finite(const Item& item) {
   bool found = false;
   for (Gap& gap : gaps_of(item)) {
-    if (gap.candidates.empty() || gap.unknown) continue;
-    if (std::isfinite(gap.candidates.front().logprob)) continue;
+    if (gap.candidates.empty() || std::isfinite(gap.candidates.front().logprob)) continue;
     found = true;
     if (plan_.options.truth != FillTruth::none) {
       gap.rank = fillable_.size();

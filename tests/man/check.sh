@@ -140,7 +140,7 @@ model_of() {
     ner) echo my-tagger ;;
     embed) echo my-sentence-model ;;
     bert-tools) echo bert-base-uncased ;;
-    README | qa | bert-cookbook) ;; # the default model
+    README | qa | quantize | bert-cookbook) ;; # the default model
     *) echo my-bert ;;
   esac
 }
