@@ -12,8 +12,15 @@
 namespace bert::training {
 namespace {
 
+constexpr double kWidth = 720, kHeight = 360;
+constexpr double kLeft = 70, kRight = 24, kTop = 40, kBottom = 50;
+constexpr double kSmooth = 0.95;  // of the loss so far in the line: about the last 20 steps count
+constexpr const char *kTrainColor = "#1f5fbf", *kDevColor = "#c0392b";
+
+using Points = std::vector<std::pair<double, double>>;  // step, loss
+
 struct Curve {
-  std::vector<std::pair<double, double>> losses, dev;  ///< step, loss; smoothed
+  Points losses, dev;  ///< the former smoothed
   double last = 1;
 };
 
@@ -35,64 +42,110 @@ Curve read_curve(std::string_view text) {
       curve.dev.emplace_back(step, dev);
     }
     if (!std::isfinite(loss)) continue;
-    smooth = 0.95 * smooth + 0.05 * loss;
-    weight = 0.95 * weight + 0.05;
+    smooth = kSmooth * smooth + (1 - kSmooth) * loss;
+    weight = kSmooth * weight + (1 - kSmooth);
     curve.last = step;
     curve.losses.emplace_back(step, smooth / weight);
   }
   return curve;
 }
 
+/// 1, 2 or 5 times a power of ten, of which at most `most` fit into `range`.
+double round_step(double range, double most) {
+  const double power = std::pow(10, std::floor(std::log10(range / most)));
+  for (const double factor : {1., 2., 5.}) {
+    if (range / (factor * power) <= most) return factor * power;
+  }
+  return 10 * power;
+}
+
+/// Where steps and losses stand in the picture. The losses end at round numbers.
+class Axes {
+ public:
+  explicit Axes(const Curve& curve) : last_(curve.last) {
+    double low = INFINITY, high = -INFINITY;
+    for (const Points* points : {&curve.losses, &curve.dev}) {
+      for (const auto& [step, loss] : *points)
+        low = std::min(low, loss), high = std::max(high, loss);
+    }
+    if (!(high > low)) low = std::isfinite(low) ? low - 1 : 0, high = low + 2;
+    tick_ = round_step(high - low, 5);
+    low_ = std::floor(low / tick_), high_ = std::ceil(high / tick_);
+    step_tick_ = std::max(1., round_step(last_, 8));
+  }
+  double x(double step) const { return kLeft + step / last_ * (kWidth - kLeft - kRight); }
+  double y(double loss) const {
+    const double part = (loss / tick_ - low_) / (high_ - low_);
+    return kHeight - kBottom - part * (kHeight - kTop - kBottom);
+  }
+
+  void draw(std::string& svg) const {
+    for (double i = low_; i <= high_; ++i) {
+      svg += fmt::format(
+          "<path d=\"M{} {:.1f}H{}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1f}\" "
+          "text-anchor=\"end\">{:.6g}</text>\n",
+          kLeft, y(i * tick_), kWidth - kRight, kLeft - 8, y(i * tick_) + 4, i * tick_);
+    }
+    const double bottom = kHeight - kBottom;
+    for (double step = 0; step <= last_; step += step_tick_) {
+      svg += fmt::format(
+          "<path d=\"M{0:.1f} {1}v5\" stroke=\"#888\"/>"
+          "<text x=\"{0:.1f}\" y=\"{2}\" text-anchor=\"middle\">{3:.0f}</text>\n",
+          x(step), bottom, bottom + 18, step);
+    }
+    svg += fmt::format(
+        "<path d=\"M{} {}V{}H{}\" fill=\"none\" stroke=\"#888\"/>\n"
+        "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">step</text>\n"
+        "<text transform=\"translate(16 {:.1f}) rotate(-90)\" text-anchor=\"middle\">loss</text>\n",
+        kLeft, kTop, bottom, kWidth - kRight, (kLeft + kWidth - kRight) / 2, kHeight - 12,
+        (kTop + bottom) / 2);
+  }
+
+  void draw(const Points& points, const char* color, double width, std::string& svg) const {
+    const size_t stride = points.size() / 1000 + 1;  // more points cannot be seen
+    svg += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" points=\"", color,
+                       width);
+    for (size_t i = 0; i < points.size(); i += stride) {
+      svg += fmt::format("{:.1f},{:.1f} ", x(points[i].first), y(points[i].second));
+    }
+    svg += "\"/>\n";
+  }
+
+ private:
+  double last_;
+  double tick_, low_, high_;  ///< the last two in ticks
+  double step_tick_;
+};
+
+/// A line's colour and what it is.
+void add_legend(double x, const char* color, const char* what, std::string& svg) {
+  svg += fmt::format(
+      "<path d=\"M{} {}h20\" stroke=\"{}\" stroke-width=\"2\"/><text x=\"{}\" y=\"{}\">{}</text>\n",
+      x, kTop - 22, color, x + 26, kTop - 18, what);
+}
+
 }  // namespace
 
 std::string loss_svg(std::string_view text) {
-  constexpr double kWidth = 720, kHeight = 360, kMargin = 50;
-  const auto [points, dev, last] = read_curve(text);
-  double low = INFINITY, high = -INFINITY;
-  for (const auto* curve : {&points, &dev}) {
-    for (const auto& [step, loss] : *curve) low = std::min(low, loss), high = std::max(high, loss);
-  }
-  if (!(high > low)) low = points.empty() ? 0 : high - 1, high = low + 2;
-  const auto x = [&, last = last](double step) {
-    return kMargin + step / last * (kWidth - 2 * kMargin);
-  };
-  const auto y = [&](double loss) {
-    return kMargin + (high - loss) / (high - low) * (kHeight - 2 * kMargin);
-  };
+  const Curve curve = read_curve(text);
+  const Axes axes(curve);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" "
       "font-family=\"sans-serif\" font-size=\"12\">\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
       kWidth, kHeight);
-  for (int i = 0; i <= 4; ++i) {
-    const double loss = low + (high - low) * i / 4, step = last * i / 4;
-    svg += fmt::format(
-        "<path d=\"M{} {:.1f}H{}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1f}\" "
-        "text-anchor=\"end\">{:.3g}</text>"
-        "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.0f}</text>\n",
-        kMargin, y(loss), kWidth - kMargin, kMargin - 6, y(loss) + 4, loss, x(step),
-        kHeight - kMargin + 18, step);
+  axes.draw(svg);
+  axes.draw(curve.losses, kTrainColor, 1.5, svg);
+  add_legend(kLeft, kTrainColor, "training loss, smoothed: a mean of about the last 20 steps", svg);
+  if (!curve.dev.empty()) {
+    axes.draw(curve.dev, kDevColor, 1, svg);
+    for (const auto& [step, loss] : curve.dev) {
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n",
+                         axes.x(step), axes.y(loss), kDevColor);
+    }
+    add_legend(kLeft + 400, kDevColor, "dev loss", svg);
   }
-  // More than about a thousand points cannot be seen.
-  const size_t stride = points.size() / 1000 + 1;
-  svg += "<polyline fill=\"none\" stroke=\"#1f5fbf\" stroke-width=\"1.5\" points=\"";
-  for (size_t i = 0; i < points.size(); i += stride) {
-    svg += fmt::format("{:.1f},{:.1f} ", x(points[i].first), y(points[i].second));
-  }
-  svg += "\"/>\n";
-  for (const auto& [step, loss] : dev) {
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"#c0392b\"/>\n", x(step),
-                       y(loss));
-  }
-  if (!dev.empty()) {
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"#c0392b\" text-anchor=\"end\">dev</text>\n",
-                       kWidth - kMargin, kMargin - 14);
-  }
-  svg += fmt::format(
-      "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">step</text>"
-      "<text x=\"{}\" y=\"{}\">loss</text>\n</svg>\n",
-      kWidth / 2, kHeight - 12, kMargin, kMargin - 14);
-  return svg;
+  return svg + "</svg>\n";
 }
 
 }  // namespace bert::training

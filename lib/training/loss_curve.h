@@ -5,7 +5,7 @@
 
 namespace bert::training {
 
-/// An SVG picture of a loss.tsv: the smoothed loss as a line, dev losses as points.
+/// An SVG picture of a loss.tsv: the smoothed loss as a line, dev losses as a line with points.
 std::string loss_svg(std::string_view curve);
 
 }  // namespace bert::training
