@@ -17,6 +17,7 @@ struct Options {
   HeatRows rows = HeatRows::pairs;
   TerminalStyle::View view = TerminalStyle::View::fitting;
   std::optional<size_t> width;
+  std::optional<bool> dark;
   std::optional<float> largest;
 };
 
@@ -31,7 +32,7 @@ void add(tools::Command& app, Options& o) {
   auto svg = app.add({"--svg", "write one SVG drawing"}, o.svg);
   auto html = app.add({"--html", "write one HTML page that needs nothing else"}, o.html);
   html->excludes(svg);
-  app.add({"--max", "the weight with the darkest shade (default: the largest of each head)",
+  app.add({"--max", "the weight with the strongest shade (default: the largest of each head)",
            tools::non_negative("W")},
           o.largest);
   auto color = app.add<std::optional<TerminalColors>>(
@@ -47,8 +48,11 @@ void add(tools::Command& app, Options& o) {
   auto width = app.add({"--width", "columns of the terminal (default: those it has, or 80)",
                         tools::whole(20, 10000)},
                        o.width);
+  auto ground = app.add<std::optional<bool>>(
+      {"--ground", "the terminal's ground (default: COLORFGBG, or as it answers)"}, o.dark,
+      {{"auto", std::nullopt}, {"dark", true}, {"light", false}});
   for (CLI::Option* drawing : {svg.operator CLI::Option*(), html.operator CLI::Option*()}) {
-    drawing->excludes(color)->excludes(view)->excludes(width);
+    drawing->excludes(color)->excludes(view)->excludes(width)->excludes(ground);
   }
   app.add({"-q,--quiet", "write only errors to stderr"}, [] { tools::set_quiet(true); });
 }
@@ -56,9 +60,12 @@ void add(tools::Command& app, Options& o) {
 std::unique_ptr<HeatDrawing> drawing_of(const Options& o) {
   if (o.svg) return HeatDrawing::of_svg(o.largest);
   if (o.html) return HeatDrawing::of_html(o.largest);
-  return HeatDrawing::of_terminal({o.colors ? *o.colors : tools::terminal_colors(), o.view,
-                                   o.width ? *o.width : tools::terminal_width()},
-                                  o.largest);
+  TerminalStyle style{o.colors ? *o.colors : tools::terminal_colors(), o.view,
+                      o.width ? *o.width : tools::terminal_width()};
+  if (style.colors != TerminalColors::ascii) {
+    style.dark = o.dark ? *o.dark : tools::terminal_is_dark();
+  }
+  return HeatDrawing::of_terminal(style, o.largest);
 }
 
 /// Reads all rows. Returns the status of files that cannot be opened.

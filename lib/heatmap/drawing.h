@@ -17,10 +17,11 @@ struct TerminalStyle {
   TerminalColors colors = TerminalColors::ascii;
   View view = View::fitting;
   size_t width = 80;  ///< columns
+  bool dark = true;   ///< its ground: large weights are bright
 };
 
-/// Draws records one after the other. The darkest shade is `largest`, or else the largest weight of
-/// what is drawn together: of each head.
+/// Draws records one after the other. The strongest shade is `largest`, or else the largest weight
+/// of what is drawn together: of each head.
 class BERT_API HeatDrawing {
  public:
   virtual ~HeatDrawing() = default;

@@ -13,6 +13,8 @@ struct Shade {
 
 /// From nearly white (0) to dark blue (1).
 Shade shade_of(double share);
+/// For a dark ground: from nearly black (0) to nearly white (1).
+Shade light_of(double share);
 
 /// The largest weight as the share 1.
 inline double share_of(float weight, float largest) {

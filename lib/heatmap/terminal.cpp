@@ -15,9 +15,12 @@ namespace {
 using View = TerminalStyle::View;
 
 constexpr size_t kLongestLabel = 12;  ///< columns of a token beside or above a matrix
-/// From white to dark blue, of the 256 colours of xterm.
+/// Blues of the 256 colours of xterm, for a light ground and for a dark one. The first is not used:
+/// what is nearly nothing has the colour of the ground.
 constexpr std::array<int, 9> kPalette = {231, 195, 153, 117, 75, 33, 26, 25, 18};
-constexpr size_t kFirstDark = 5;  ///< on which letters are white
+constexpr std::array<int, 9> kDarkPalette = {16, 17, 18, 25, 26, 33, 75, 117, 195};
+constexpr std::array<int, 5> kWhiteOn = {17, 18, 25, 26, 33};  ///< letters on these are white
+constexpr double kNothing = 1. / 16;  ///< of the largest weight: half a step of the palette
 /// Letters that make no number look negative or longer.
 constexpr std::string_view kLevels = " ':;!o*&#@";
 
@@ -75,15 +78,19 @@ class TerminalDrawing : public HeatDrawing {
 
   /// `text` on its shade.
   void shaded(const std::string& text, double share, std::string& out) const {
-    const Shade shade = shade_of(share);
-    if (style_.colors == TerminalColors::full) {
+    const Shade shade = style_.dark ? light_of(share) : shade_of(share);
+    if (share < (style_.colors == TerminalColors::full ? kNothing / 4 : kNothing)) {
+      out += text;
+    } else if (style_.colors == TerminalColors::full) {
       const int ink = shade.is_dark() ? 255 : 0;
       out += fmt::format("\x1b[48;2;{};{};{}m\x1b[38;2;{};{};{}m{}\x1b[0m", shade.red, shade.green,
                          shade.blue, ink, ink, ink, text);
     } else {
-      const size_t step = static_cast<size_t>(share * (kPalette.size() - 1) + 0.5);
-      out += fmt::format("\x1b[48;5;{}m\x1b[38;5;{}m{}\x1b[0m", kPalette[step],
-                         step < kFirstDark ? 16 : 231, text);
+      const auto& palette = style_.dark ? kDarkPalette : kPalette;
+      const int color =
+          palette[static_cast<size_t>(share * static_cast<double>(palette.size() - 1) + 0.5)];
+      const bool white = std::find(kWhiteOn.begin(), kWhiteOn.end(), color) != kWhiteOn.end();
+      out += fmt::format("\x1b[48;5;{}m\x1b[38;5;{}m{}\x1b[0m", color, white ? 231 : 16, text);
     }
   }
 

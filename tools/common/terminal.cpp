@@ -1,10 +1,17 @@
 #include "common/terminal.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/parse.h"
 
@@ -16,7 +23,60 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+/// What a terminal answers when it is asked for the colour of its ground (OSC 11) and then for what
+/// it is (DA1), which each terminal answers, so that nobody waits long.
+std::string answer_of(int terminal) {
+  struct termios before {};
+  if (tcgetpgrp(terminal) != getpgrp() || tcgetattr(terminal, &before) != 0) return "";
+  struct termios raw = before;
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  raw.c_cc[VMIN] = raw.c_cc[VTIME] = 0;
+  if (tcsetattr(terminal, TCSANOW, &raw) != 0) return "";
+  constexpr std::string_view kQuestion = "\x1b]11;?\x1b\\\x1b[c";
+  std::string answer;
+  if (::write(terminal, kQuestion.data(), kQuestion.size()) > 0) {
+    pollfd wait{terminal, POLLIN, 0};
+    char piece[256];
+    while (!answer.ends_with('c') && poll(&wait, 1, 1000) > 0) {
+      const ssize_t n = ::read(terminal, piece, sizeof piece);
+      if (n <= 0) break;
+      answer.append(piece, static_cast<size_t>(n));
+    }
+  }
+  tcsetattr(terminal, TCSANOW, &before);
+  return answer;
+}
+
+/// Of "rgb:RRRR/GGGG/BBBB" in an answer: whether it is darker than the middle.
+std::optional<bool> is_dark(std::string_view answer) {
+  const size_t at = answer.find("rgb:");
+  if (at == answer.npos) return {};
+  double light = 0;
+  std::string_view rest = answer.substr(at + 4);
+  for (const double weight : {0.299, 0.587, 0.114}) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value, 16);
+    const auto digits = static_cast<size_t>(end - rest.data());
+    if (error != std::errc() || digits > 4) return {};
+    light += weight * value / ((1u << (4 * digits)) - 1);
+    rest.remove_prefix(std::min(rest.size(), digits + 1));
+  }
+  return light < 0.5;
+}
+
 }  // namespace
+
+bool terminal_is_dark() {
+  const std::string colors = variable("COLORFGBG");  // "15;0", "0;default;15"
+  const auto ground = to_number<int>(std::string_view(colors).substr(colors.rfind(';') + 1));
+  if (ground) return *ground != 7 && *ground < 9;
+  if (!isatty(STDOUT_FILENO)) return true;
+  const int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0) return true;
+  const std::string answer = answer_of(terminal);
+  close(terminal);
+  return is_dark(answer).value_or(true);
+}
 
 TerminalColors terminal_colors() {
   if (!isatty(STDOUT_FILENO) || !variable("NO_COLOR").empty()) return TerminalColors::ascii;

@@ -10,6 +10,10 @@ namespace bert::tools {
 /// NO_COLOR is set (no-color.org); else by COLORTERM and TERM.
 TerminalColors terminal_colors();
 
+/// Whether the ground of the terminal is dark: by COLORFGBG; else, if standard output is a
+/// terminal, as it answers; else true.
+bool terminal_is_dark();
+
 /// The columns of the terminal `fd`, standard output or error; if it is none, COLUMNS, else 80.
 size_t terminal_width(int fd = 1);
 
