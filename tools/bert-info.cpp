@@ -2,6 +2,7 @@
 #include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
+#include "common/terminal.h"
 #include "inspect/bert_info.h"
 #include "inspect/model_list.h"
 #include "inspect/static_info.h"
@@ -24,7 +25,7 @@ int check(const std::vector<std::string>& names) {
       tools::complain(error.what());
       status = static_cast<int>(error.kind());
     }
-    tools::print(rows.bytes());
+    tools::print_rows(rows.bytes());
   }
   return status == 0 && errors > 0 ? 1 : status;
 }
@@ -78,7 +79,7 @@ int main(int argc, char** argv) {
           refuse(directory, "static vectors have no layers to show");
         }
         write_static_summary(directory, *files, rows);
-        tools::print(rows.bytes());
+        tools::print_rows(rows.bytes());
         return 0;
       }
       if (seq2seq_kind(directory)) {
@@ -86,7 +87,7 @@ int main(int argc, char** argv) {
           refuse(directory, "models that translate are shown by summary and --params only");
         }
         (parameters ? write_seq2seq_parameters : write_seq2seq_summary)(directory, rows);
-        tools::print(rows.bytes());
+        tools::print_rows(rows.bytes());
         return 0;
       }
       const ModelFiles model = ModelFiles::open(directory);
@@ -100,7 +101,7 @@ int main(int argc, char** argv) {
         write_summary(model, rows);
       }
     }
-    tools::print(rows.bytes());
+    tools::print_rows(rows.bytes());
     return 0;
   });
 }

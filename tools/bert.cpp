@@ -63,7 +63,7 @@ void run(Words words) {
   } else if (word == "list") {
     if (arguments == Words{"--help"}) driver::show_page(word);
     want_no_more(words, 1);
-    print(STDOUT_FILENO, driver::list());
+    print(STDOUT_FILENO, driver::list(isatty(STDOUT_FILENO) != 0));
   } else if (word == "models") {
     Words row = {"--models"};
     row.insert(row.end(), arguments.begin(), arguments.end());

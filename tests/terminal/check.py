@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the tools show on a terminal: progress, which fits into its width and counts what is done.
+"""What the tools show on a terminal: progress, which fits into its width and counts what is done; columns.
 
     check.py BIN_DIR
 
@@ -163,6 +163,22 @@ def messages_take_the_line_away():
         expect("rows of the same terminal", re.fullmatch(row, line), line)
 
 
+def columns_are_aligned():
+    """On a terminal blanks, elsewhere the tabs of always."""
+    shapes = ["bert-info", "-m", MODELS + "/tiny-bert", "--shapes", "--seq", "64"]
+    tool = Tool(shapes, 80, stdout=None)
+    text = tool.read(lambda text: False).decode().replace("\r\n", "\n")
+    tool.end()
+    rows = subprocess.run(shapes, stdout=subprocess.PIPE, env=ENV, check=True).stdout.decode()
+    expect("the same fields", re.sub("  +", "\t", text) == rows, text)
+    starts = {line.index("[") for line in text.splitlines() if "[" in line}
+    expect("columns of shapes", len(starts) == 1 and "\t" not in text, text)
+    tool = Tool(["bert", "list"], 80, stdout=None)
+    text = tool.read(lambda text: False).decode()
+    tool.end()
+    expect("columns of programs", "\t" not in text and "\nner             " in text, text)
+
+
 def plain_lines():
     """--progress into a file: a line every ten seconds."""
     log = os.path.join(TMP, "log")
@@ -182,7 +198,7 @@ endless("plain", "the movie was great " * 8)
 waits = threading.Thread(target=plain_lines)
 waits.start()
 for check in (records_fit, share_is_of_finished_records, width_is_asked_each_time, training_fits,
-              messages_take_the_line_away):
+              messages_take_the_line_away, columns_are_aligned):
     check()
 waits.join()
 shutil.rmtree(TMP)

@@ -29,20 +29,23 @@ More: man bert
 
 }  // namespace
 
-std::string list() {
+std::string list(bool aligned) {
   std::string rows;
-  for (const Program& program : programs()) rows += program.name + "\t" + program.summary + "\n";
-  return rows;
-}
-
-std::string usage() {
-  std::string text = kUsage;
   const std::vector<Program> found = programs();
   size_t width = 0;
   for (const Program& program : found) width = std::max(width, program.name.size());
   for (const Program& program : found) {
     const std::string gap(width + 2 - program.name.size(), ' ');
-    text += "  " + program.name + gap + program.summary + "\n";
+    rows += program.name + (aligned ? gap : "\t") + program.summary + "\n";
+  }
+  return rows;
+}
+
+std::string usage() {
+  std::string text = kUsage, rows = list(true);
+  for (size_t begin = 0, end; begin < rows.size(); begin = end) {
+    end = rows.find('\n', begin) + 1;
+    text += "  " + rows.substr(begin, end - begin);
   }
   return text + kExample;
 }

@@ -12,8 +12,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/parse.h"
+#include "common/run.h"
+#include "heatmap/shown_text.h"
 
 namespace bert::tools {
 namespace {
@@ -76,6 +79,27 @@ bool terminal_is_dark() {
   const std::string answer = answer_of(terminal);
   close(terminal);
   return is_dark(answer).value_or(true);
+}
+
+void print_rows(std::string_view rows) {
+  if (!isatty(STDOUT_FILENO)) return print(std::string(rows));
+  std::vector<size_t> widths;
+  const auto for_each_field = [&](auto use) {
+    for (const std::string_view row : split(rows, '\n', EmptyParts::skip)) {
+      const auto fields = split(row, '\t');
+      widths.resize(std::max(widths.size(), fields.size()));
+      for (size_t i = 0; i < fields.size(); ++i) use(i, fields[i], i + 1 == fields.size());
+    }
+  };
+  for_each_field([&](size_t i, std::string_view field, bool last) {
+    if (!last) widths[i] = std::max(widths[i], display_width(field));
+  });
+  std::string text;
+  for_each_field([&](size_t i, std::string_view field, bool last) {
+    text += field;
+    text += last ? "\n" : std::string(widths[i] + 2 - display_width(field), ' ');
+  });
+  print(text);
 }
 
 TerminalColors terminal_colors() {
