@@ -31,6 +31,20 @@ bool may_use_tiles() {
 }
 #endif
 
+}  // namespace
+
+bool has_avx_vnni() {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAvxVnni = 1u << 4;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & kAvxVnni) != 0;
+#else
+  return false;
+#endif
+}
+
+namespace {
+
 /// The features of this CPU that its operating system lets us use.
 CpuFeatures detect_features() {
   CpuFeatures cpu;
@@ -45,7 +59,7 @@ CpuFeatures detect_features() {
   cpu.avx512 = cpu.avx2 && has_avx512();
   cpu.avx512_vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni");
   cpu.avx512_bf16 = cpu.avx512_vnni && __builtin_cpu_supports("avx512bf16");
-  cpu.avx2_vnni = cpu.avx2 && (__builtin_cpu_supports("avxvnni") || cpu.avx512_vnni);
+  cpu.avx2_vnni = cpu.avx2 && (has_avx_vnni() || cpu.avx512_vnni);
   cpu.tiles = cpu.avx512_bf16 && may_use_tiles();
   cpu.amd = __builtin_cpu_is("amd");
 #endif

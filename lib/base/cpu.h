@@ -34,6 +34,9 @@ BERT_API bool can_run(Isa isa, const CpuFeatures& cpu);
 /// it on Intel (172 against 344 GFLOP/s on two cores), so Intel uses bf16 only in tiles (AMX).
 BERT_API Isa best_isa(const CpuFeatures& cpu);
 
+/// Whether this CPU has AVX-VNNI, which compilers before GCC 12 and clang 15 cannot name.
+bool has_avx_vnni();
+
 /// The number of CPUs this process may use: those of its affinity mask, at most the cgroup's CPU
 /// quota, at least 1.
 BERT_API int allowed_cpus();

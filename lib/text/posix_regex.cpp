@@ -391,7 +391,7 @@ std::optional<std::pair<size_t, size_t>> Regex::find(std::string_view text, size
     // instruction has the leftmost match; later threads would only repeat it, so they end.
     ++s.closure;
     s.next.clear();
-    const auto follow = [&](uint32_t start, size_t begin) {
+    const auto follow = [&, c = c](uint32_t start, size_t begin) {
       s.to_visit.assign(1, start);
       while (!s.to_visit.empty()) {
         const uint32_t at = s.to_visit.back();

@@ -1,4 +1,4 @@
-#if defined(__AMX_BF16__)
+#if defined(__AMX_BF16__) || defined(__AMXBF16__)  // GCC, older clang
 #include <immintrin.h>
 
 #include "ops/kernels/kernel_table.h"

@@ -1,6 +1,7 @@
 #if defined(__AVX2__)
 #include <immintrin.h>
 
+#include "base/cpu.h"
 #include "ops/gradient_kernels.h"
 #include "ops/kernels/kernel_table.h"
 #define UNROLL _Pragma("GCC unroll 32")
@@ -197,7 +198,7 @@ const KernelTable& kernels_avx2() {
 }
 
 const KernelTable& kernels_avx2_vnni() {
-  static const KernelTable table = __builtin_cpu_supports("avxvnni")
+  static const KernelTable table = has_avx_vnni()
                                        ? table_with<Whole<Int8<Vnni<true>>>>(to_int8_impl, 1)
                                        : table_with<Whole<Int8<Vnni<false>>>>(to_int8_impl, 1);
   return table;

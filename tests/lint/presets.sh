@@ -1,0 +1,28 @@
+#!/bin/bash
+# presets.sh CMAKE: each preset of CMakePresets.json configures, and so does the thread sanitizer; `fuzz` where a clang is.
+set -u
+cmake=$1
+cd "$(dirname "$0")/../.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+command -v ninja >/dev/null || exit 77
+clang=$(command -v clang++ || compgen -c clang++- | sort -V | tail -n 1)
+failures=0
+configures() { # OPTIONS...
+  rm -rf "$work/build"
+  "$cmake" -S . -B "$work/build" "$@" >"$work/out" 2>&1 && return
+  echo "FAIL cmake $*: $(tail -n 20 "$work/out")"
+  failures=$((failures + 1))
+}
+presets=$("$cmake" --list-presets | sed -n 's/^ *"\([^"]*\)".*/\1/p')
+[ -n "$presets" ] || { echo "FAIL no presets"; failures=1; }
+for preset in $presets; do
+  if [ "$preset" != fuzz ]; then
+    configures --preset "$preset"
+  elif [ -n "$clang" ]; then
+    CXX=$clang configures --preset "$preset"
+  fi
+done
+configures -G Ninja -DBERT_DEVELOPER=ON -DBERT_SANITIZE=thread
+[ $failures -eq 0 ] && echo "presets: ok"
+[ $failures -eq 0 ]
