@@ -27,6 +27,7 @@ bool take(std::string_view& bytes, size_t count, std::vector<uint64_t>& numbers,
   const size_t end = bytes.substr(0, kLongestLine).find('\n');
   if (end == bytes.npos && bytes.size() < kLongestLine) return false;
   const std::string_view line = bytes.substr(0, end);
+  if (end == bytes.npos) refuse(line);
   numbers.clear();
   for (const std::string_view item : split(line, ' ')) {
     const auto number = to_number<uint64_t>(item);
