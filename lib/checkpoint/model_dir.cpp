@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "checkpoint/tensor_files.h"
+#include "io/adapter.h"
 #include "io/hub_cache.h"
 #include "io/mapped_file.h"
 
@@ -27,7 +28,8 @@ namespace fs = std::filesystem;
 bool is_model(const std::string& directory) {
   std::error_code ignored;
   return fs::exists(directory + "/config.json", ignored) ||
-         fs::exists(directory + "/modules.json", ignored);  // alone with static vectors
+         fs::exists(directory + "/modules.json", ignored) ||  // alone with static vectors
+         fs::exists(fmt::format("{}/{}", directory, kAdapterConfig), ignored);
 }
 
 bool is_directory(const std::string& path) {
@@ -169,13 +171,8 @@ SentenceModules modules_that_open(const std::string& directory) {
   }
 }
 
-}  // namespace
-
-std::string resolve_model(const std::string& name) {
-  if (name.empty()) {
-    const auto model = environment("BERT_MODEL");
-    return model ? resolve_model(*model) : default_model();
-  }
+/// As resolve_model, for a name, whatever the directory holds.
+std::string find_model(const std::string& name) {
   std::error_code error;
   const fs::file_status status = fs::status(name, error);
   if (fs::is_directory(status))
@@ -195,6 +192,15 @@ std::string resolve_model(const std::string& name) {
     if (const std::string snapshot = find_in_hub_cache(name); !snapshot.empty()) return snapshot;
   }
   throw_unknown(name);
+}
+
+}  // namespace
+
+std::string resolve_model(const std::string& name) {
+  const std::string wanted = name.empty() ? environment("BERT_MODEL").value_or("") : name;
+  std::string directory = wanted.empty() ? default_model() : find_model(wanted);
+  refuse_adapter(directory);
+  return directory;
 }
 
 std::vector<InstalledModel> installed_models() {

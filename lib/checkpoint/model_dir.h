@@ -18,7 +18,8 @@ namespace bert {
 ///   $XDG_DATA_HOME/bert/models, the toolkit's own share/bert/models)   3. `org/name` or `name` in
 ///   the Hugging Face cache
 /// With an empty name: $BERT_MODEL, else the default model that comes with the toolkit.
-/// Throws Error(no_input) that says what to do. Never touches the network.
+/// Throws Error(no_input) that says what to do, and Error(unsupported) for an adapter's directory.
+/// Never touches the network.
 BERT_API std::string resolve_model(const std::string& name);
 
 /// A name that resolve_model finds, and where.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "checkpoint/model_dir.h"
+#include "io/adapter.h"
 #include "io/json_writer.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
@@ -22,6 +23,9 @@ constexpr const char* kModuleFiles[] = {"modules.json", "sentence_bert_config.js
                                         "config_sentence_transformers.json", "artifact.metadata"};
 constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
                                         "pytorch_model.bin", "pytorch_model.bin.index.json"};
+/// Beside a model that is written here, they would make an adapter of it.
+constexpr const char* kAdapterFiles[] = {kAdapterConfig, "adapter_model.safetensors",
+                                         "adapter_model.bin"};
 
 void add_file(const std::string& directory, const std::string& name, NamedFiles& files) {
   const std::string path = directory + "/" + name;
@@ -89,8 +93,9 @@ NamedFiles tokenizer_files(const std::string& directory) {
 }
 
 bool holds_model(const std::string& directory) {
-  return std::any_of(std::begin(kWeightFiles), std::end(kWeightFiles),
-                     [&](const char* name) { return file_exists(directory + "/" + name); });
+  const auto exists = [&](const char* name) { return file_exists(directory + "/" + name); };
+  return std::any_of(std::begin(kWeightFiles), std::end(kWeightFiles), exists) ||
+         exists(kAdapterConfig);
 }
 
 void remove_other_model_files(const NamedFiles& files, const std::string& directory) {
@@ -102,6 +107,7 @@ void remove_other_model_files(const NamedFiles& files, const std::string& direct
   };
   for (const char* name : kTokenizerFiles) remove(name);
   for (const char* name : kModuleFiles) remove(name);
+  for (const char* name : kAdapterFiles) remove(name);
   for (const char* name : kWeightFiles) {
     if (name != std::string_view("model.safetensors")) remove(name);
   }

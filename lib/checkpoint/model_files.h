@@ -24,7 +24,7 @@ NamedFiles model_files(const std::string& directory);
 /// no room.
 void write_model(const NamedFiles& files, const WeightsWriter& weights,
                  const std::string& directory);
-/// Whether weights are here, of any kind that the tools or transformers read.
+/// Whether weights are here, of any kind that the tools or transformers read, or an adapter.
 bool holds_model(const std::string& directory);
 /// Removes what another model left here that tools would read beside `files` and
 /// model.safetensors: other tokenizer files, modules, weights in other forms.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "io/adapter.h"
 #include "io/json.h"
 
 namespace bert {
@@ -40,6 +41,9 @@ class Selector {
       : listing_(listing), model_(model), read_(read) {}
 
   Selection run() {
+    if (const RemoteFile* adapter = find(kAdapterConfig)) {
+      throw Error(Error::Kind::unsupported, model_.text(), adapter_text(parse(*adapter).root()));
+    }
     if (!find("config.json") && !find("modules.json")) {
       throw Error(Error::Kind::unsupported, model_.text(),
                   "has neither config.json nor modules.json, so the tools cannot read it");

@@ -12,6 +12,7 @@
 #include "checkpoint/model_dir.h"
 #include "checkpoint/static_files.h"
 #include "inspect/bert_info.h"
+#include "io/adapter.h"
 #include "io/json.h"
 #include "model/seq2seq_config.h"
 
@@ -37,6 +38,7 @@ std::string vectors_of(const std::string& directory) {
 
 /// Throws Error for a directory that the tools would not run.
 Description describe(const std::string& directory) {
+  refuse_adapter(directory);
   if (StaticFiles::find(directory)) return {"static", "vectors"};
   if (seq2seq_kind(directory)) return {model_type(directory), "translation"};
   const ModelFiles model = ModelFiles::open(directory);

@@ -208,6 +208,10 @@ def kinds():
     expect_in("no weights: told", cache.pull("org/words")[2], "has no model.safetensors and no pytorch_model.bin")
     hub.add("org/other", {"README.md": b"x", "model.gguf": b"x"})
     refused("no config", cache.pull("org/other"), 78, "has neither config.json nor modules.json")
+    adapter = {"adapter_config.json": b'{"base_model_name_or_path": "org/whole"}', "adapter_model.safetensors": b"x"}
+    for name, files in (("alone", {}), ("beside", {"config.json": b"{}", "model.safetensors": b"y"})):
+        hub.add(f"org/adapter-{name}", adapter | files)
+        refused(f"adapter {name}", cache.pull(f"org/adapter-{name}"), 78, "an adapter of org/whole")
     hub.add("org/gap", {"config.json": b"{}", "model.safetensors.index.json": b'{"weight_map":{"a":"model-1.safetensors"}}'})
     refused("a missing shard", cache.pull("org/gap"), 65, "names model-1.safetensors, which the model does not have")
     expect("a missing shard: no model", os.path.exists(cache.snapshot("org/gap")), False)

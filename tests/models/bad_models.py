@@ -534,6 +534,24 @@ def static_cases():
     bad("L47-pooling", ["modules.json", "order"], 78, files=embedding("StaticEmbedding", "Pooling"))
 
 
+def adapter_cases():
+    """A PEFT adapter, alone or beside a whole model, which it changes."""
+    base = {"adapter_config.json": {"peft_type": "LORA", "base_model_name_or_path": "org/whole"}}
+    for tool in ["embed", "tokenize", "chunk", "classify", "mlm-fill", "mlm-score", "ner", "qa", "rank", "nearest",
+                 "attend", "translate", "bert-info"]:
+        says, args = ["adapter_config.json", "an adapter of org/whole"], ["--unique", ".9"] if tool == "nearest" else []
+        bad(f"L47-beside-{tool}", says, 78, tool=tool, args=args, files=model_files(**{"adapter_model.safetensors": b"x"}) | base)
+        bad(f"L47-alone-{tool}", says, 78, tool=tool, args=args, files=base)
+    bad("L47-modules", "an adapter of org/whole", 78, files=base | {
+        "modules.json": [{"path": "", "type": "sentence_transformers.models.Transformer"}]})
+    bad("L47-no-name", "an adapter of a model that it does not name", 78,
+        files=model_files() | {"adapter_config.json": {"base_model_name_or_path": None}})
+    bad("L47-adapters", "an adapter of org/old", 78, files=model_files() | {"adapter_config.json": {"model_name": "org/old"}})
+    bad("L47-escape", r"an adapter of \x1b[31m", 78,
+        files=model_files() | {"adapter_config.json": {"base_model_name_or_path": "\u001b[31m"}})
+    bad("L47-broken", ["adapter_config.json", "broken JSON"], 65, files=model_files() | {"adapter_config.json": "{"})
+
+
 def vocabulary_cases():
     def vocab(content, **rest):
         return model_files(vocab_txt=content, **rest)
@@ -819,6 +837,7 @@ def collect():
     config_cases()
     module_cases()
     static_cases()
+    adapter_cases()
     vocabulary_cases()
     tokenizer_cases()
     pickle_cases()
