@@ -1,6 +1,9 @@
 // qa - find the answer to a question in a text. See man/qa.1.
 #include "tasks/qa.h"
 
+#include <algorithm>
+
+#include "common/options.h"
 #include "common/report.h"
 #include "common/run.h"
 #include "common/search.h"
@@ -63,7 +66,9 @@ int main(int argc, char** argv) {
     const Model model = models.open_model(HeadKind::spans);
     const QuestionAnswering head = QuestionAnswering::open(model);
     TaskOptions task;
-    models.fill(task, tokenizer, model, 2, 384);  // as in run_squad.py and transformers' pipeline
+    // 384 as in run_squad.py and transformers' pipeline
+    models.fill(task, tokenizer, model, 2,
+                {std::min<size_t>(tokenizer.model_max_length().value_or(384), 384)});
     const bool searching = options.question->count() > 0;
     using Per = tools::RowShape::Per;
     rows.fill(task, {searching ? Per::none : options.top_k->count() > 0 ? Per::several : Per::one});

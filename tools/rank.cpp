@@ -56,13 +56,14 @@ int main(int argc, char** argv) {
     const Model model = models.open_model(kind);
     std::optional<Classifier> head;
     std::optional<MaxSimPlan> plan;
-    std::optional<size_t> limit;
+    tools::ModuleLimit limit;
     if (maxsim) {
       const SentenceModules modules = SentenceModules::open(models.directory());
-      modules.check_case(models.directory(), tokenizer.lowercase());
+      modules.check_case(tokenizer.lowercase());
       plan.emplace(MaxSimPlan::make(model, modules, tokenizer));
       for (const SentenceModules::Dense& module : plan->modules) models.settle(*module.weights);
-      limit = plan->document.length > 0 ? plan->document.length : modules.max_seq_length;
+      limit = tools::ModuleLimit::of(modules);
+      if (plan->document.length > 0) limit = {plan->document.length};
     } else {
       head.emplace(Classifier::open(model));
     }

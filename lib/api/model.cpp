@@ -39,23 +39,25 @@ void open_head(bert_model& model) {
 }
 
 /// The steps from hidden states to the vector of a sentence, or the reason why there are none:
-/// hidden states do without. Returns the modules' limit of tokens.
-size_t open_sentence_modules(bert_model& model, const std::string& directory, bool no_mmap) try {
+/// hidden states do without. Returns the modules' limit of tokens, if they have one.
+std::optional<size_t> open_sentence_modules(bert_model& model, const std::string& directory,
+                                            bool no_mmap) try {
   const SentenceModules modules = SentenceModules::open(directory);
-  modules.check_case(directory, model.tokenizer.tokenizer.lowercase());
+  modules.check_case(model.tokenizer.tokenizer.lowercase());
   model.plan = EmbedPlan::make(model.model, modules, "", "");
   model.plan.prompt = modules.prompt();
   model.dense.emplace(model.plan.dense);
   for (const SentenceModules::Dense& module : model.plan.dense) {
     if (no_mmap) module.weights->hold();
   }
-  return modules.max_seq_length.value_or(SIZE_MAX);
+  return modules.settings.max_length;
 } catch (const Error& error) {
   model.no_vectors = error;
-  return SIZE_MAX;
+  return std::nullopt;
 }
 
-void set_max_length(bert_model& model, size_t limit) {
+/// A limit of the modules holds instead of the tokenizer's.
+void set_max_length(bert_model& model, std::optional<size_t> module_limit) {
   const Tokenizer& tokenizer = model.tokenizer.tokenizer;
   const Config& config = model.model.config();
   if (tokenizer.vocab_size() > config.vocab_size) {
@@ -63,9 +65,8 @@ void set_max_length(bert_model& model, size_t limit) {
                 fmt::format("vocabulary of {} tokens, wants at most {}, the rows of the embeddings",
                             tokenizer.vocab_size(), config.vocab_size));
   }
-  size_t length = config.max_tokens();
-  length = std::min(length, tokenizer.model_max_length().value_or(length));
-  model.max_length = std::min(length, limit);
+  const auto limit = module_limit ? module_limit : tokenizer.model_max_length();
+  model.max_length = std::min(config.max_tokens(), limit.value_or(SIZE_MAX));
 }
 
 constexpr size_t kAnswerWindow = 384;  // of run_squad.py and of transformers' pipeline
@@ -90,7 +91,10 @@ bert_model* open_model(const char* name, const bert_model_options& options) {
     set_max_length(*model, open_sentence_modules(*model, directory, options.no_mmap != 0));
   } else {
     open_head(*model);
-    set_max_length(*model, task == "question-answering" ? kAnswerWindow : SIZE_MAX);
+    set_max_length(*model, std::nullopt);
+    if (task == "question-answering") {
+      model->max_length = std::min(model->max_length, kAnswerWindow);
+    }
   }
   return model.release();
 }

@@ -81,7 +81,7 @@ void read_pylate(const Json& root, LateInteraction& late) {
 
 /// sentence_bert_config.json, as sentence-transformers writes it for a MultiVectorEncoder.
 void read_lengths(const std::string& path, LateInteraction& late) {
-  if (!file_exists(path)) return;
+  if (path.empty()) return;
   const JsonDocument document = JsonDocument::open(path);
   const Json root = document.root();
   late.query.length = length_at(root, "query_length", 0);
@@ -160,7 +160,7 @@ LateInteraction LateInteraction::open(const std::string& directory,
   if (is_pylate(root)) {
     read_pylate(root, late);
   } else {
-    read_lengths(directory + "/sentence_bert_config.json", late);
+    read_lengths(modules.settings.path, late);
   }
   const std::string similarity = text_at(root, "similarity_fn_name", "maxsim");
   late.mean = similarity == "meanmaxsim";

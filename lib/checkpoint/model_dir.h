@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "checkpoint/transformer_settings.h"
 #include "checkpoint/weights.h"
 #include "ops/linear.h"
 
@@ -97,8 +98,7 @@ struct BERT_API SentenceModules {
   std::optional<std::string> mask_folder;  ///< of a MultiVectorMask
   std::optional<SpladePooling> splade;     ///< the model's vectors are sparse
   bool of_logits = false;                  ///< its first module gives those of a masked LM head
-  std::optional<size_t> max_seq_length;
-  std::optional<bool> do_lower_case;
+  TransformerSettings settings;
   std::optional<size_t> truncate_dim;  ///< of a vector only so many numbers, the first, are given
   std::map<std::string, std::string> prompts;
   std::string default_prompt_name;
@@ -113,9 +113,10 @@ struct BERT_API SentenceModules {
   void check_widths(size_t hidden_size) const;
   /// Whether a tokenizer that lower-cases, or not, does what do_lower_case asks for. Throws
   /// Error(unsupported): the reference lower-cases the text before such a tokenizer.
-  void check_case(const std::string& directory, bool lowercases) const;
-  /// Whether max_seq_length leaves room beside the special tokens of a text. Throws Error(data).
-  void check_length(const std::string& directory, size_t special_tokens) const;
+  void check_case(bool lowercases) const;
+  /// Whether settings.max_length leaves room beside the special tokens of a text. Throws
+  /// Error(data).
+  void check_length(size_t special_tokens) const;
   /// Throws Error: data or no_input for a broken or missing file, unsupported for a module we lack.
   static SentenceModules open(const std::string& directory);
   /// static_folder alone. nullopt also where modules.json does not open.

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModuleFiles[] = {"modules.json", "sentence_bert_config.json",
-                                        "config_sentence_transformers.json", "artifact.metadata"};
+constexpr const char* kModuleFiles[] = {"modules.json", "config_sentence_transformers.json",
+                                        "artifact.metadata"};
 constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
                                         "pytorch_model.bin", "pytorch_model.bin.index.json"};
 /// Beside a model that is written here, they would make an adapter of it.
@@ -107,6 +107,7 @@ void remove_other_model_files(const NamedFiles& files, const std::string& direct
   };
   for (const char* name : kTokenizerFiles) remove(name);
   for (const char* name : kModuleFiles) remove(name);
+  for (const char* name : kTransformerSettings) remove(name);
   for (const char* name : kAdapterFiles) remove(name);
   for (const char* name : kWeightFiles) {
     if (name != std::string_view("model.safetensors")) remove(name);
@@ -116,6 +117,7 @@ void remove_other_model_files(const NamedFiles& files, const std::string& direct
 NamedFiles model_files(const std::string& directory) {
   NamedFiles files = tokenizer_files(directory);
   for (const char* name : kModuleFiles) add_file(directory, name, files);
+  for (const char* name : kTransformerSettings) add_file(directory, name, files);
   for (const char* name : {"README.md", "LICENSE", "NOTICE"}) add_file(directory, name, files);
   if (!file_exists(directory + "/modules.json")) return files;
   // Refuses folders that are not inside, and layers that do not fit.

@@ -253,21 +253,13 @@ void read_colbert(const std::string& directory, SentenceModules& modules) {
   if (file_exists(metadata)) modules.files.push_back(metadata);
 }
 
-/// sentence_bert_config.json, beside the transformer's config.json.
+/// Of the Transformer, whose files lie beside modules.json.
 void read_transformer_settings(const std::string& directory, SentenceModules& modules) {
-  const std::string path = directory + "/sentence_bert_config.json";
-  if (!file_exists(path)) return;
-  const JsonDocument document = open_named(path, modules.files);
-  const Json root = document.root();
-  if (const auto length = root.find("max_seq_length"); length && !length->is_null()) {
-    modules.max_seq_length = size_at(root, "max_seq_length");
-  }
-  if (const auto lower = root.find("do_lower_case"); lower && !lower->is_null()) {
-    modules.do_lower_case = lower->as_bool();
-  }
-  if (const auto task = root.find("transformer_task"); task && !task->is_null()) {
-    modules.of_logits = task->as_string() == "fill-mask";
-  }
+  TransformerSettings settings = TransformerSettings::open(directory);
+  if (settings.path.empty()) return;
+  modules.files.push_back(settings.path);
+  modules.of_logits = settings.of_logits.value_or(modules.of_logits);
+  modules.settings = std::move(settings);
 }
 
 /// config_sentence_transformers.json, beside modules.json.
@@ -346,18 +338,18 @@ void SentenceModules::check_widths(size_t hidden_size) const {
   }
 }
 
-void SentenceModules::check_case(const std::string& directory, bool lowercases) const {
-  if (lowercases || !do_lower_case.value_or(false)) return;
+void SentenceModules::check_case(bool lowercases) const {
+  if (lowercases || !settings.do_lower_case.value_or(false)) return;
   throw Error(
-      Error::Kind::unsupported, directory + "/sentence_bert_config.json",
+      Error::Kind::unsupported, settings.path,
       "do_lower_case is true, but the tokenizer keeps capitals; wants one that lower-cases");
 }
 
-void SentenceModules::check_length(const std::string& directory, size_t special_tokens) const {
-  if (!max_seq_length || *max_seq_length > special_tokens) return;
-  throw Error(Error::Kind::data, directory + "/sentence_bert_config.json",
-              fmt::format("max_seq_length is {}, wants more than the {} special tokens of a text",
-                          *max_seq_length, special_tokens));
+void SentenceModules::check_length(size_t special_tokens) const {
+  if (settings.max_length.value_or(SIZE_MAX) > special_tokens) return;
+  throw Error(Error::Kind::data, settings.path,
+              fmt::format("{} is {}, wants more than the {} special tokens of a text",
+                          settings.max_length_key, *settings.max_length, special_tokens));
 }
 
 std::optional<std::string> SentenceModules::find_static_folder(const std::string& directory) {

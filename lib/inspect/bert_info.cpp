@@ -145,7 +145,7 @@ void write_modules(const std::string& directory, Rows& rows) {
   if (modules.normalize) words.emplace_back("normalize");
   if (modules.splade) words.emplace_back(modules.splade->sum ? "splade sum" : "splade max");
   row(rows, "sentence_modules", joined(words));
-  if (modules.max_seq_length) row(rows, "max_seq_length", *modules.max_seq_length);
+  if (const auto length = modules.settings.max_length) row(rows, "max_seq_length", *length);
 }
 
 }  // namespace

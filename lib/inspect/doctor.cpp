@@ -375,13 +375,14 @@ void Doctor::look_at_modules() {
                     modules.dense.empty() ? "" : ", dense",
                     modules.normalize ? ", normalize" : ""));
   }
-  if (lowercases_) look("case", [&] { modules.check_case(directory_, *lowercases_); });
-  look("length", [&] { modules.check_length(directory_, 2); });
+  if (lowercases_) look("case", [&] { modules.check_case(*lowercases_); });
+  look("length", [&] { modules.check_length(2); });
   if (!config_) return;
-  if (modules.max_seq_length.value_or(0) > config_->max_tokens()) {
+  const TransformerSettings& settings = modules.settings;
+  if (settings.max_length.value_or(0) > config_->max_tokens()) {
     say("warning", "length",
-        fmt::format("max_seq_length {} is more than the {} positions of the model",
-                    *modules.max_seq_length, config_->max_tokens()));
+        fmt::format("{} {} is more than the {} positions of the model", settings.max_length_key,
+                    *settings.max_length, config_->max_tokens()));
   }
   if (modules.of_tokens || !modules.pooling_modes.empty())
     modules.check_widths(config_->hidden_size);

@@ -409,9 +409,11 @@ TEST_CASE("SentenceModules: defaults, order, what is not supported") {
   CHECK(all.present);
   CHECK(all.pooling_modes == std::vector<std::string>{"cls", "mean"});
   CHECK(all.normalize);
-  CHECK(all.max_seq_length == 77);
-  CHECK_FALSE(all.do_lower_case.has_value());
+  CHECK(all.settings.max_length == 77);
+  CHECK_FALSE(all.settings.do_lower_case.has_value());
   CHECK(all.prompts.at("query") == "q: ");
+  CHECK(all.settings.max_length_source() ==
+        "max_seq_length of " + directory.path() + "/sentence_bert_config.json");
   CHECK_THROWS_AS(modules("[" + pooling + "," + transformer + "]"), Error);
   CHECK_THROWS_AS(modules("[" + transformer + "," + normalize + "," + pooling + "]"), Error);
   CHECK_THROWS_AS(modules(R"([{"path":"","type":"x.CNN"}])"), Error);

@@ -103,6 +103,7 @@ TEST_CASE("a pull takes all that the tools read, and no other files") {
   std::vector<std::string> paths = {"config.json", "generation_config.json", "model.safetensors",
                                     "2_Dense/model.safetensors", "2_Dense/config.json"};
   paths.insert(paths.end(), std::begin(kTokenizerFiles), std::end(kTokenizerFiles));
+  paths.insert(paths.end(), std::begin(kTransformerSettings), std::end(kTransformerSettings));
   Listing listing = listing_of(paths);
   paths.push_back("modules.json");
   const size_t wanted = listing.files.size() + 1;

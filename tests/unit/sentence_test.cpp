@@ -47,7 +47,7 @@ std::vector<float> embed(const std::string& directory, const std::vector<std::st
   plan.prompt = prompt;
   const DenseModules dense(plan.dense);
   TaskOptions options;
-  options.encode.max_length = modules.max_seq_length.value_or(*tokenizer.model_max_length());
+  options.encode.max_length = modules.settings.max_length.value_or(*tokenizer.model_max_length());
   return run(EmbedWorker(tokenizer, model, dense, plan, options), sentences);
 }
 

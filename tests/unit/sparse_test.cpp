@@ -27,7 +27,7 @@ std::vector<std::string> run(const std::string& name, const std::string& prompt)
   plan.prompt = prompt.empty() ? "" : modules.prompt(prompt);
   plan.ids = true;
   TaskOptions options;
-  options.encode.max_length = modules.max_seq_length.value_or(64);
+  options.encode.max_length = modules.settings.max_length.value_or(64);
   options.max_batch_tokens = 16;
   std::vector<std::string> texts, lines;
   std::ifstream file(golden_model("expected/sentences.txt"));

@@ -19,8 +19,8 @@ Embedder::Embedder(const ModelOptions& models)
     : models_(models),
       modules_(SentenceModules::open(models.directory())),
       tokenizer_(models.open_tokenizer(true)) {
-  modules_.check_case(models.directory(), tokenizer_.lowercase());
-  modules_.check_length(models.directory(), tokenizer_.added_tokens_single());
+  modules_.check_case(tokenizer_.lowercase());
+  modules_.check_length(tokenizer_.added_tokens_single());
   if (const auto files = StaticFiles::find(models.directory())) {
     fixed_ = models.open_static(*files, tokenizer_);
   } else {
@@ -51,7 +51,7 @@ TaskOptions Embedder::task() const {
   const bool limits = late_ && late_->length > 0;
   if (model_) {
     models_.fill(task, tokenizer(), *model_, 1,
-                 limits ? std::optional(late_->length) : modules_.max_seq_length);
+                 limits ? ModuleLimit{late_->length} : ModuleLimit::of(modules_));
   }
   if (fixed_) models_.fill(task, *fixed_);
   return task;

@@ -173,7 +173,7 @@ void ModelOptions::watch(const Weights& weights) const {
 }
 
 void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
-                        size_t texts, std::optional<size_t> module_limit) const {
+                        size_t texts, const ModuleLimit& module_limit) const {
   if (tokenizer.vocab_size() > model.config().vocab_size) {
     throw Error(
         Error::Kind::data, directory(),
@@ -188,8 +188,11 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
         Error::Kind::usage, "--max-seq-length",
         fmt::format("found {}, wants at most {}, the model's positions", max_seq_length_, limit));
   }
-  limit = std::min(limit, tokenizer.model_max_length().value_or(limit));
-  limit = std::min(limit, module_limit.value_or(limit));
+  const auto own = module_limit.tokens ? module_limit.tokens : tokenizer.model_max_length();
+  if (module_limit.tokens.value_or(limit) < limit && max_seq_length_ == 0) {
+    explain_limit(module_limit.source);
+  }
+  limit = std::min(limit, own.value_or(limit));
   options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
   fill_text_options(options, tokenizer.truncates_left());
   options.precision = model.precision();

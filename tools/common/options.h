@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "checkpoint/model_dir.h"
 #include "common/command.h"
 #include "encoder/model.h"
 #include "memo/served_rows.h"
@@ -25,6 +26,17 @@ namespace bert::tools {
 void add_model(Command& app, std::string& name,
                const std::string& description =
                    "model directory or name (else $BERT_MODEL, else the default)");
+
+/// The tokens of a text that the sentence modules allow, if they do, and where that stands; ""
+/// needs no explanation.
+struct ModuleLimit {
+  std::optional<size_t> tokens;
+  std::string source = {};
+
+  static ModuleLimit of(const SentenceModules& modules) {
+    return {modules.settings.max_length, modules.settings.max_length_source()};
+  }
+};
 
 /// The common options of all tools that read a model: -m --model, --head, --max-seq-length,
 /// --overflow, --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap, and of those
@@ -57,11 +69,11 @@ class ModelOptions {
   void prefer_overflow(Overflow overflow) {
     if (overflow_option_->count() == 0) overflow_ = overflow;
   }
-  /// Sets the options of a task. max_length is the smallest limit of user, tokenizer, position
-  /// table and `module_limit`, the max_seq_length of a sentence module. `texts`: how many a
+  /// Sets the options of a task. max_length is the smaller limit of the position table and of
+  /// user, `module_limit` or tokenizer: the first of these that has one. `texts`: how many a
   /// sequence holds, 1 or 2. Throws Error if max_length leaves no room for a text.
   void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model, size_t texts = 1,
-            std::optional<size_t> module_limit = {}) const;
+            const ModuleLimit& module_limit = {}) const;
 
   /// The same for a model that translates.
   void fill(TaskOptions& options, const TranslationTokenizers& tokenizers,

@@ -17,6 +17,7 @@ namespace bert::tools {
 namespace {
 
 std::function<void()> explain;  // see explain_non_finite
+std::string limit_source;       // see explain_limit
 
 }  // namespace
 namespace {
@@ -174,13 +175,17 @@ void ByteProgress::update(const std::string& name, uint64_t done, uint64_t total
 
 void explain_non_finite(std::function<void()> function) { explain = std::move(function); }
 
+void explain_limit(std::string source) { limit_source = std::move(source); }
+
 void report(const Counts& counts, size_t max_length) {
   const auto say = [&](uint64_t count, uint64_t first, const std::string& what) {
     if (count == 0) return;
     const std::string where = first > 0 ? fmt::format(" (first: record {})", first) : "";
     notice(fmt::format("{} of {} records {}{}", count, counts.records, what, where));
   };
-  say(counts.overflowed, counts.first_overflowed, fmt::format("cut at {} tokens", max_length));
+  say(counts.overflowed, counts.first_overflowed,
+      fmt::format("cut at {} tokens{}{}", max_length, limit_source.empty() ? "" : ", ",
+                  limit_source));
   say(counts.invalid_utf8, counts.first_invalid_utf8,
       "had bytes that are not UTF-8, read as U+FFFD");
   say(counts.unknown, counts.first_unknown,

@@ -97,6 +97,8 @@ void explain_non_finite(std::function<void()> explain);
 /// Writes a notice for each count of the run: "3 of 1000 records cut at 512 tokens (first: record
 /// 17)".
 void report(const Counts& counts, size_t max_length);
+/// From here on the report of texts that were cut says where the limit stands: "KEY of FILE".
+void explain_limit(std::string source);
 /// Says how many records were skipped, if any; a `status` of 0 is then that of bad data.
 void report_bad(uint64_t bad, uint64_t records, const std::string& first_bad, int& status);
 /// Writes "1000 records in 0.50 s, 2000 records/s, -j 4".

@@ -9,8 +9,8 @@ namespace bert::tools {
 int run_sparse(const ModelOptions& models, const EmbedOptions& options, RowOptions& rows) {
   const SentenceModules modules = SentenceModules::open(models.directory());
   const Tokenizer tokenizer = models.open_tokenizer();
-  modules.check_case(models.directory(), tokenizer.lowercase());
-  modules.check_length(models.directory(), tokenizer.added_tokens_single());
+  modules.check_case(tokenizer.lowercase());
+  modules.check_length(tokenizer.added_tokens_single());
   const Model model = models.open_model(HeadKind::masked_lm);
   const MaskedLM head = MaskedLM::open(model);
 
@@ -20,7 +20,7 @@ int run_sparse(const ModelOptions& models, const EmbedOptions& options, RowOptio
   plan.ids = options.ids;
   plan.prompt = !options.prompt.empty() ? options.prompt : modules.prompt(options.prompt_name);
   TaskOptions task;
-  models.fill(task, tokenizer, model, 1, modules.max_seq_length);
+  models.fill(task, tokenizer, model, 1, ModuleLimit::of(modules));
   rows.fill(task);
   rows.stream().output_names = {"vector"};
   return rows.run(
