@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "checkpoint/foreign_files.h"
 #include "checkpoint/tensor_files.h"
 #include "io/adapter.h"
 #include "io/hub_cache.h"
@@ -200,6 +201,7 @@ std::string resolve_model(const std::string& name) {
   const std::string wanted = name.empty() ? environment("BERT_MODEL").value_or("") : name;
   std::string directory = wanted.empty() ? default_model() : find_model(wanted);
   refuse_adapter(directory);
+  refuse_no_model(directory);
   return directory;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "checkpoint/foreign_files.h"
 #include "checkpoint/pickle_file.h"
 #include "io/json.h"
 #include "io/safetensors.h"
@@ -185,31 +186,19 @@ TensorFiles open_sharded(const std::string& directory, const std::string& index_
 }
 
 [[noreturn]] void throw_no_weights(const std::string& directory) {
-  for (const std::string_view other : {"tf_model.h5", "flax_model.msgpack", "model.ckpt.index",
-                                       "bert_model.ckpt.index", "model.onnx"}) {
-    if (!entry_exists(fmt::format("{}/{}", directory, other))) continue;
+  if (const std::string other = foreign_weights(directory); !other.empty()) {
     throw Error(
         Error::Kind::no_input, directory,
         fmt::format("no model.safetensors and no pytorch_model.bin; {} cannot be read, save the "
                     "model with save_pretrained of PyTorch's transformers",
-                    other));
+                    printable(other)));
   }
   throw Error(
       Error::Kind::no_input, directory,
       "no weights: wants model.safetensors, model.safetensors.index.json or pytorch_model.bin");
 }
 
-}  // namespace
-
-bool tensor_files_present(const std::string& directory) {
-  for (const std::string_view name : {"model.safetensors", "model.safetensors.index.json",
-                                      "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    if (entry_exists(fmt::format("{}/{}", directory, name))) return true;
-  }
-  return false;
-}
-
-TensorFiles open_tensor_files(const std::string& directory) {
+TensorFiles open_files(const std::string& directory) {
   const std::string safetensors = directory + "/model.safetensors",
                     pickle = directory + "/pytorch_model.bin";
   const std::string index = ".index.json";
@@ -228,6 +217,24 @@ TensorFiles open_tensor_files(const std::string& directory) {
     throw_no_weights(directory);
   }
   return result;
+}
+
+}  // namespace
+
+bool tensor_files_present(const std::string& directory) {
+  for (const std::string_view name : {"model.safetensors", "model.safetensors.index.json",
+                                      "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (entry_exists(fmt::format("{}/{}", directory, name))) return true;
+  }
+  return false;
+}
+
+TensorFiles open_tensor_files(const std::string& directory) {
+  TensorFiles files = open_files(directory);
+  std::vector<std::string_view> names;
+  for (const TensorView& tensor : files.tensors) names.push_back(tensor.name);
+  refuse_wrapped(files.path, names);
+  return files;
 }
 
 DType dtype_from_name(std::string_view name, const std::string& path, std::string_view tensor) {

@@ -540,7 +540,7 @@ def adapter_cases():
     for tool in ["embed", "tokenize", "chunk", "classify", "mlm-fill", "mlm-score", "ner", "qa", "rank", "nearest",
                  "attend", "translate", "bert-info"]:
         says, args = ["adapter_config.json", "an adapter of org/whole"], ["--unique", ".9"] if tool == "nearest" else []
-        bad(f"L47-beside-{tool}", says, 78, tool=tool, args=args, files=model_files(**{"adapter_model.safetensors": b"x"}) | base)
+        bad(f"L47-beside-{tool}", says, 78, tool=tool, args=args, files=model_files() | base | {"adapter_model.safetensors": b"x"})
         bad(f"L47-alone-{tool}", says, 78, tool=tool, args=args, files=base)
     bad("L47-modules", "an adapter of org/whole", 78, files=base | {
         "modules.json": [{"path": "", "type": "sentence_transformers.models.Transformer"}]})
@@ -550,6 +550,43 @@ def adapter_cases():
     bad("L47-escape", r"an adapter of \x1b[31m", 78,
         files=model_files() | {"adapter_config.json": {"base_model_name_or_path": "\u001b[31m"}})
     bad("L47-broken", ["adapter_config.json", "broken JSON"], 65, files=model_files() | {"adapter_config.json": "{"})
+
+
+def wrapped_cases():
+    """A whole model whose tensors have names of what was wrapped around it."""
+    for prefix, by in [("_orig_mod.", "torch.compile"), ("module.", "DataParallel"), ("_forward_module.", "Lightning"),
+                       ("base_model.model.", "PEFT"), ("0.auto_model.", "SentenceTransformer")]:
+        says = ["model.safetensors: all names of tensors begin with " + prefix, by]
+        for tool in ["embed", "mlm-fill", "attend", "classify"]:
+            bad(f"L48-{prefix}{tool}", says, tool=tool,
+                files=weights(safetensors(tensors(rename=lambda name, prefix=prefix: prefix + name))))
+    bad("L48-bin", ["pytorch_model.bin: all names of tensors begin with module."],
+        files=pickled(torch_zip(tensors(rename=lambda name: "module." + name))))
+    lora = {"encoder.layer.0.attention.self.query.lora_A.default.weight": ("F32", [4, HIDDEN], bytes(16 * HIDDEN))}
+    bad("L48-lora", ["tensor encoder.layer.0.attention.self.query.lora_A.default.weight", "adapter"], 78,
+        files=weights(safetensors(tensors() | lora)))
+
+
+def other_form_cases():
+    """What stands where a model should be, and what it is."""
+    for name in ["tf_model.h5", "flax_model.msgpack", "model_quantized.onnx", "onnx/model.onnx", "bge-q8_0.gguf",
+                 "openvino_model.xml", "model.pt", "rust_model.ot"]:
+        for tool in ["embed", "mlm-fill"]:
+            bad(f"L49-{tool}-{name.replace('/', '-')}", ["no model.safetensors", f"{name} cannot be read", "save_pretrained"], 66,
+                tool=tool, files=model_files(model_safetensors=None) | {name: b"x"})
+        for tool in ["embed", "mlm-fill", "tokenize", "translate", "bert-info"]:
+            bad(f"L49-alone-{tool}-{name.replace('/', '-')}", ["no config.json", f"{name} cannot be read"], 66, tool=tool,
+                files={name: b"x"})
+    inside = {f"checkpoint-500/{name}": content for name, content in model_files().items()}
+    for tool in ["embed", "mlm-fill", "tokenize", "translate", "bert-info"]:
+        bad(f"L49-inside-{tool}", ["no config.json", "a model is in ", "checkpoint-500, wants"], 66, tool=tool, files=inside)
+    bad("L49-two-inside", ["checkpoint-500, others in 1 more, wants"], 66, files=inside | {"x/config.json": "{}"})
+    bad("L49-cache", ["snapshots/0123, wants"], 66, files={"snapshots/0123/config.json": "{}", "refs/main": "0123"})
+    page, pointer = "<!DOCTYPE html>\n", "version https://git-lfs.github.com/spec/v1\n"
+    for name in ["config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "modules.json"]:
+        for content, kind in [(page, "HTML"), (pointer, "git-lfs")]:
+            bad(f"L49-{kind}-{name}", [f"{name}: this is a", kind], files=model_files() | {name: content})
+    bad("L49-lfs-bin", ["pytorch_model.bin: this is a git-lfs pointer"], files=pickled(pointer))
 
 
 def vocabulary_cases():
@@ -838,6 +875,8 @@ def collect():
     module_cases()
     static_cases()
     adapter_cases()
+    wrapped_cases()
+    other_form_cases()
     vocabulary_cases()
     tokenizer_cases()
     pickle_cases()

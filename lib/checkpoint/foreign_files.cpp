@@ -1,0 +1,119 @@
+#include "checkpoint/foreign_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.h"
+#include "checkpoint/model_dir.h"
+
+namespace bert {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An entry of any kind, also a link that leads nowhere.
+bool is_here(const std::string& directory, std::string_view name) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(fmt::format("{}/{}", directory, name), error));
+}
+
+/// The names in a directory, sorted; none if it cannot be read.
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool holds_config(const std::string& directory) {
+  return is_here(directory, "config.json") || is_here(directory, "modules.json");
+}
+
+}  // namespace
+
+std::string foreign_weights(const std::string& directory) {
+  for (const char* known :
+       {"tf_model.h5", "flax_model.msgpack", "model.ckpt.index", "bert_model.ckpt.index",
+        "model.onnx", "onnx/model.onnx", "openvino_model.xml", "openvino/openvino_model.xml",
+        "model.pt", "model.pth"}) {
+    if (is_here(directory, known)) return known;
+  }
+  constexpr std::string_view kEndings[] = {".gguf",    ".onnx", ".tflite", ".h5",
+                                           ".msgpack", ".ot",   ".ckpt"};
+  for (const std::string& name : names_in(directory)) {
+    for (const std::string_view ending : kEndings) {
+      if (name.ends_with(ending)) return name;
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> models_inside(const std::string& directory) {
+  std::vector<std::string> folders;
+  for (const std::string& name : names_in(directory)) {
+    const std::string folder = fmt::format("{}/{}", directory, name);
+    if (holds_config(folder)) folders.push_back(folder);
+    if (name != "snapshots") continue;
+    for (const std::string& snapshot : names_in(folder)) {
+      if (holds_config(folder + "/" + snapshot)) folders.push_back(folder + "/" + snapshot);
+    }
+  }
+  return folders;
+}
+
+void refuse_no_model(const std::string& directory) {
+  const auto here = [&](const char* name) { return is_here(directory, name); };
+  if (holds_config(directory) ||
+      std::any_of(std::begin(kTokenizerFiles), std::end(kTokenizerFiles), here)) {
+    return;
+  }
+  if (const std::string other = foreign_weights(directory); !other.empty()) {
+    throw Error(Error::Kind::no_input, directory,
+                fmt::format("has no config.json; {} cannot be read, wants the directory that "
+                            "save_pretrained of PyTorch's transformers writes",
+                            printable(other)));
+  }
+  const std::vector<std::string> models = models_inside(directory);
+  if (models.empty()) return;
+  const std::string more =
+      models.size() > 1 ? fmt::format(", others in {} more", models.size() - 1) : "";
+  throw Error(Error::Kind::no_input, directory,
+              fmt::format("has no config.json; a model is in {}{}, wants that directory",
+                          printable(models[0]), more));
+}
+
+void refuse_wrapped(const std::string& path, const std::vector<std::string_view>& names) {
+  struct Wrapper {
+    std::string_view prefix, by, instead;
+  };
+  constexpr Wrapper kWrappers[] = {
+      {"_orig_mod.", "torch.compile", "the model before it was compiled (_orig_mod)"},
+      {"module.", "DataParallel", "its model (module)"},
+      {"_forward_module.", "Lightning", "the model"},
+      {"base_model.model.", "PEFT", "what merge_and_unload() gives"},
+      {"0.auto_model.", "SentenceTransformer", "the whole, with its own save()"}};
+  for (const std::string_view name : names) {
+    if (name.find(".lora_A.") == std::string_view::npos) continue;
+    throw Error(Error::Kind::unsupported, path,
+                fmt::format("tensor {}: of an adapter, wants a whole model: merge them with "
+                            "merge_and_unload() of PEFT, then save_pretrained()",
+                            printable(name, 200)));
+  }
+  for (const Wrapper& wrapper : kWrappers) {
+    const auto wrapped = [&](std::string_view name) { return name.starts_with(wrapper.prefix); };
+    if (names.empty() || !std::all_of(names.begin(), names.end(), wrapped)) continue;
+    throw Error(Error::Kind::data, path,
+                fmt::format("all names of tensors begin with {}, which {} puts there; save {} with "
+                            "save_pretrained()",
+                            wrapper.prefix, wrapper.by, wrapper.instead));
+  }
+}
+
+}  // namespace bert
