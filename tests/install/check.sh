@@ -70,6 +70,15 @@ for program in one two; do
   answer=$("$work/outside/$program" tests/golden/st-mean 'the cat sat' 'a dog ran')
   [ -n "$answer" ] && [ "$answer" != 1 ] || fail "vector by CMake: found '$answer'"
 done
+# Of a model, what the tools read and its card; the card says where its recipe is.
+left=$(cd "$prefix/share/bert/models" && find . -mindepth 2 ! -type d ! -name '*.json' ! -name '*.safetensors' ! -name vocab.txt ! -name README.md)
+[ -z "$left" ] || fail "installed with the models: $left"
+left=$(find "$prefix/share/bert/models" -type d -empty)
+[ -z "$left" ] || fail "empty folders of models: $left"
+for card in models/*/README.md; do
+  installed=$prefix/share/bert/$card
+  ! grep -q '](make.sh)' "$card" || grep -q "make.sh (\`${card%README.md}make.sh\` in the source)" "$installed" || fail "$installed: no recipe"
+done
 # Every link of the installed documents points at something; the examples can be run from there.
 documents=$(find "$prefix/share" -name '*.md')
 [ "$(wc -l <<<"$documents")" -ge 3 ] || fail "installed documents: $documents"

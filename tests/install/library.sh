@@ -14,10 +14,11 @@ fail() {
 lib=$(dirname "$library")
 headers=$prefix/include/bert
 flags="-Wall -Wextra -Werror ${sanitize:+-fsanitize=$sanitize}"
-package() { PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=prefix="$prefix" "$@" bertutils; }
+package() { PKG_CONFIG_PATH=$lib/pkgconfig pkg-config "$@" bertutils; }
 [ "$(package --cflags | tr -d ' ')" = "-I$prefix/include" ] || fail "pkg-config --cflags: $(package --cflags)"
 read -ra link < <(package --libs)
-link+=("-Wl,-rpath,$lib")
+# The loader finds the library in a prefix of one's own.
+[[ " ${link[*]} " == *" -Wl,-rpath,$lib "* ]] || fail "pkg-config --libs: ${link[*]}"
 c() { # STANDARD FILE.c OUTPUT: as C
   # shellcheck disable=SC2086
   "${CC:-cc}" -std="$1" -pedantic $flags "-I$prefix/include" "$2" -o "$3" "${link[@]}" -lm -lpthread
