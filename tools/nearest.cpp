@@ -29,6 +29,9 @@ void add_modes(tools::Command& app, Options& o) {
   o.query_vectors =
       app.add({"--query-vectors", "the same for vectors of a file", tools::text("FILE")},
               o.nearest.query_vectors);
+  app.add({"--query-fields", "the field of Q that holds the query (default: the whole line)",
+           tools::column()},
+          o.nearest.query_fields);
   app.add({"--pairs", "write the pairs of records with a cosine of at least --threshold"}, o.pairs);
   app.add({"--groups", "write the group of each record: groups of cosines of at least T", cosine},
           o.groups);
@@ -78,6 +81,7 @@ void choose_mode(tools::Command& app, Options& o) {
            : o.unique       ? Mode::unique
            : searches_files ? Mode::queries
                             : Mode::text;
+  if (!n.query_fields.empty() && n.queries.empty()) refuse("--query-fields", "wants --query");
   const bool searches = n.mode == Mode::text || n.mode == Mode::queries;
   if (!searches) {
     tools::refuse_given(app, {"--top-k", "--similarity", "--query-prompt", "--index"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "io/json_row.h"
 #include "tasks/text_vectors.h"
@@ -30,7 +31,8 @@ void SearchResult::write_texts(Rows& rows, bool json) const {
   ranking.write(rows, json);
 }
 
-void SearchResult::write_neighbours(size_t query, uint64_t number, Rows& rows, bool json) const {
+void SearchResult::write_neighbours(size_t query, uint64_t number, Rows& rows, bool json,
+                                    const std::string* line) const {
   size_t rank = 0;
   for (const Neighbour& n : nearest[query]) {
     const FoundText& found = texts.at(n.index);
@@ -40,14 +42,17 @@ void SearchResult::write_neighbours(size_t query, uint64_t number, Rows& rows, b
       object.count("neighbour", found.number).text("file", found.file).text("text", found.text);
       object.end_object();
     } else {
-      rows.field(number).field(++rank).number(n.score).field(found.number).field(found.text);
+      rows.field(number).field(++rank).number(n.score).field(found.number);
+      if (line) rows.field(*line);
+      rows.field(found.text);
     }
     rows.end();
   }
 }
 
-FoundText found_text(const Record& record) {
-  return {*record.file, record.number, record.number_in_file, 0, std::string(record.text)};
+FoundText found_text(const Record& record, bool whole_line) {
+  return {*record.file, record.number, record.number_in_file, 0,
+          std::string(whole_line ? record.line : record.text)};
 }
 
 void TextSearch::add(std::span<const Record> records, ConstMatrix vectors) {
@@ -64,8 +69,9 @@ void TextSearch::add(std::span<const Record> records, ConstMatrix vectors) {
     while (end < records.size() && records[end].number == number + end - i && finite(end)) ++end;
     search_.add(vectors.slice(i, end - i), number - 1);
     for (; i < end; ++i) {
-      bytes_ += records[i].text.size();
-      texts_.emplace(records[i].number - 1, found_text(records[i]));
+      FoundText found = found_text(records[i], whole_lines_);
+      bytes_ += found.text.size();
+      texts_.emplace(records[i].number - 1, std::move(found));
     }
   }
   if (texts_.size() > most_texts_ || bytes_ > most_bytes_) forget_texts();
@@ -97,7 +103,7 @@ void PickWorker::run(std::span<const Record> records, Rows&) {
       record.fail(Error::Kind::data, fmt::format("has no vector, of which there are {}", vectors_));
     }
     const auto wanted = result_.texts.find(record.number - 1);
-    if (wanted != result_.texts.end()) wanted->second = found_text(record);
+    if (wanted != result_.texts.end()) wanted->second = found_text(record, whole_lines_);
   }
 }
 

@@ -28,8 +28,9 @@ struct BERT_API SearchResult {
   /// Of a search with one query, the text of which is not a record: file record score text.
   void write_texts(Rows& rows, bool json) const;
   /// A row per neighbour of query `query`, whose record has this number: record rank score
-  /// neighbour text.
-  void write_neighbours(size_t query, uint64_t number, Rows& rows, bool json) const;
+  /// neighbour text. With the `line` of the query: record rank score neighbour line text.
+  void write_neighbours(size_t query, uint64_t number, Rows& rows, bool json,
+                        const std::string* line = nullptr) const;
 };
 
 /// Searches in texts that come in a stream: keeps the nearest of each query and their texts, in
@@ -38,9 +39,9 @@ struct BERT_API SearchResult {
 /// Thread rule: add() may be called from many threads; what is kept does not depend on the order.
 class BERT_API TextSearch {
  public:
-  /// Copies the queries [Q, D].
-  TextSearch(ConstMatrix queries, const VectorSearch::Options& options)
-      : search_(queries, options), queries_(queries.rows) {}
+  /// Copies the queries [Q, D]. `whole_lines`: as of found_text().
+  TextSearch(ConstMatrix queries, const VectorSearch::Options& options, bool whole_lines)
+      : search_(queries, options), queries_(queries.rows), whole_lines_(whole_lines) {}
   void add(std::span<const Record> records, ConstMatrix vectors);
   SearchResult result();
 
@@ -49,27 +50,30 @@ class BERT_API TextSearch {
 
   std::mutex mutex_;
   VectorSearch search_;
-  size_t queries_;                                 ///< Q
+  size_t queries_;  ///< Q
+  bool whole_lines_;
   std::unordered_map<uint64_t, FoundText> texts_;  ///< of the nearest, and of records since
   size_t bytes_ = 0;                               ///< of texts_
   size_t most_texts_ = size_t{1} << 12,
          most_bytes_ = size_t{16} << 20;  ///< before some are forgotten
 };
 
-/// The record as a search writes it.
-BERT_API FoundText found_text(const Record& record);
+/// The record as a search writes it: its text, or its whole line.
+BERT_API FoundText found_text(const Record& record, bool whole_line);
 
 /// Takes the texts of records whose vectors come from a file of `vectors` rows. Throws Error(data)
 /// for a record behind the last.
 class BERT_API PickWorker : public Worker {
  public:
-  /// Workers share `result`, whose entries expect_texts() made.
-  PickWorker(SearchResult& result, size_t vectors) : result_(result), vectors_(vectors) {}
+  /// Workers share `result`, whose entries expect_texts() made. `whole_lines`: as of found_text().
+  PickWorker(SearchResult& result, size_t vectors, bool whole_lines)
+      : result_(result), vectors_(vectors), whole_lines_(whole_lines) {}
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
   SearchResult& result_;
   size_t vectors_;
+  bool whole_lines_;
 };
 
 }  // namespace bert

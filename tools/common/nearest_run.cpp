@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/parse.h"
 #include "checkpoint/model_dir.h"
+#include "common/nearest_queries.h"
 #include "common/progress.h"
 #include "common/reread.h"
 #include "common/run.h"
@@ -21,19 +23,6 @@ namespace bert::tools {
 namespace {
 
 constexpr size_t kFlush = size_t{1} << 16;  ///< bytes of rows that are written at once
-
-/// Q queries of D numbers.
-struct Queries {
-  std::vector<float> values;      ///< [Q, D]
-  std::vector<uint64_t> numbers;  ///< [Q] of their records
-  size_t width = 0;               ///< D
-
-  ConstMatrix matrix() const { return {values.data(), numbers.size(), width}; }
-  void add(ConstMatrix vectors, size_t row, uint64_t number) {
-    values.insert(values.end(), vectors.row(row), vectors.row(row) + vectors.cols);
-    numbers.push_back(number);
-  }
-};
 
 class Nearest {
  public:
@@ -108,8 +97,8 @@ class Nearest {
                             file_->rows(), lines));
   }
 
-  Queries read_queries();
-  void read_query_texts(Queries& queries);
+  Queries read_queries(bool keep);
+  std::vector<std::string> columns_of(const Queries& queries) const;
   int search();
   int search_vectors(const Queries& queries, const VectorSearch::Options& how,
                      SearchResult& result);
@@ -127,6 +116,7 @@ class Nearest {
   std::optional<VectorFile> file_, query_file_;
   std::optional<VectorIndex> index_;
   Rows out_;
+  bool keep_ = false;  ///< rows of a search have whole lines
 };
 
 /// As texts without a finite vector, such rows are no neighbours, no queries and in no group.
@@ -158,19 +148,9 @@ void Nearest::open_index(const ModelOptions& models) {
                      recall.found, recall.wanted, recall.sample));
 }
 
-Queries Nearest::read_queries() {
-  Queries queries;
-  if (!query_file_) {
-    queries.width = model_->width();
-    read_query_texts(queries);
-  } else {
-    queries.width = query_file_->width();
-    Buffer scratch;
-    const ConstMatrix all = query_file_->read(0, query_file_->rows(), scratch);
-    for (size_t i = 0; i < all.rows; ++i) {
-      if (is_finite({all.row(i), all.cols})) queries.add(all, i, i + 1);
-    }
-  }
+Queries Nearest::read_queries(bool keep) {
+  Queries queries =
+      query_file_ ? vector_queries(*query_file_) : text_queries(options_, rows_, *model_, keep);
   const size_t width = file_ ? file_->width() : model_->width();
   if (queries.width == width) return queries;
   throw Error(Error::Kind::data, file_ ? file_->path() : query_file_->path(),
@@ -179,46 +159,21 @@ Queries Nearest::read_queries() {
                           file_ ? "queries" : "texts"));
 }
 
-void Nearest::read_query_texts(Queries& queries) {
-  TextVectors vectors(queries.width);
-  const auto make_worker = [&] {
-    return model_->worker(Role::query, options_.query_prompt,
-                          [&](auto records, ConstMatrix rows) { vectors.add(records, rows); });
-  };
-  Counts counts;
-  if (options_.mode == Mode::text) {
-    const std::string name = "-q";
-    const Record query{.line = options_.text,
-                       .text = options_.text,
-                       .number = 1,
-                       .number_in_file = 1,
-                       .file = &name};
-    const auto worker = make_worker();
-    worker->run({&query, 1}, out_);
-    counts = worker->counts();
-    counts.records = 1;
-  } else {
-    StreamOptions stream;
-    stream.files = {options_.queries};
-    stream.terminator = rows_.terminator();
-    stream.jobs = threads_;
-    counts = bert::stream(stream, make_worker);
-  }
-  report(counts, model_->task().encode.max_length);
-  Buffer scratch;
-  for (size_t i = 0; i < vectors.rows(); ++i) {
-    if (vectors.state(i) != TextVectors::State::finite) continue;
-    queries.add(vectors.source().read(i, 1, scratch), 0, i + 1);
-  }
+/// The columns of the rows, but the neighbour's line.
+std::vector<std::string> Nearest::columns_of(const Queries& queries) const {
+  std::vector<std::string> columns{"record", "rank", "score", "neighbour"};
+  if (options_.mode == Mode::text) columns = {"file", "record", "score"};
+  columns.insert(columns.end(), queries.columns.begin(), queries.columns.end());
+  if (!keep_) columns.push_back("text");
+  return columns;
 }
 
 int Nearest::search() {
-  fill({RowShape::Per::none});
-  rows_.stream().output_names =
-      options_.mode == Mode::text
-          ? std::vector<std::string>{"file", "record", "score", "text"}
-          : std::vector<std::string>{"record", "rank", "score", "neighbour", "text"};
-  const Queries queries = read_queries();
+  RowShape shape{RowShape::Per::none};
+  shape.own_line = true;
+  keep_ = fill(shape).keep_line;
+  const Queries queries = read_queries(keep_);
+  rows_.stream().output_names = columns_of(queries);
   VectorSearch::Options how;
   how.similarity = options_.similarity ? *options_.similarity
                    : model_            ? model_->similarity()
@@ -238,7 +193,7 @@ int Nearest::search() {
     // With few queries a search is much quicker than the model, whose threads then take turns.
     constexpr size_t kFew = 256;
     how.threads = queries.numbers.size() > kFew ? threads_ : 1;
-    TextSearch search(queries.matrix(), how);
+    TextSearch search(queries.matrix(), how, keep_);
     status = run_texts(Role::document,
                        [&](auto records, ConstMatrix vectors) { search.add(records, vectors); });
     result = search.result();
@@ -262,7 +217,8 @@ int Nearest::search_vectors(const Queries& queries, const VectorSearch::Options&
   }
   result.expect_texts(file_->path());
   if (!has_lines()) return run_none();
-  const int status = rows_.run([&] { return std::make_unique<PickWorker>(result, file_->rows()); });
+  const int status =
+      rows_.run([&] { return std::make_unique<PickWorker>(result, file_->rows(), keep_); });
   check_lines(status);
   return status;
 }
@@ -272,7 +228,8 @@ void Nearest::write(const Queries& queries, const SearchResult& result) {
     if (options_.mode == Mode::text) {
       result.write_texts(out_, rows_.json());
     } else {
-      result.write_neighbours(q, queries.numbers[q], out_, rows_.json());
+      const std::string* line = keep_ ? &queries.lines.at(queries.numbers[q]) : nullptr;
+      result.write_neighbours(q, queries.numbers[q], out_, rows_.json(), line);
     }
     flush(kFlush);
   }
@@ -357,6 +314,25 @@ int Nearest::group_lines(const TaskOptions& task) {
   return status;
 }
 
+/// What --query-fields and --keep of a search want.
+void check_lines_of_search(const NearestOptions& options, RowOptions& rows) {
+  const bool names = rows.stream().header || rows.reads_json_lines();
+  const std::string& field = options.query_fields;
+  if (!field.empty() && !names && to_number<size_t>(field).value_or(0) == 0) {
+    throw Error(Error::Kind::usage, "--query-fields",
+                fmt::format("found '{}', wants a field number from 1 up (names need --header)",
+                            printable(field)));
+  }
+  using Mode = NearestOptions::Mode;
+  if (!rows.keeps_line() || (options.mode != Mode::text && options.mode != Mode::queries)) return;
+  if (!options.query_vectors.empty()) {
+    throw Error(Error::Kind::usage, "--keep", "wants --query, whose lines are written");
+  }
+  if (!options.vectors.empty() && rows.stream().files.empty()) {
+    throw Error(Error::Kind::usage, "--keep", "wants FILE, whose lines are written");
+  }
+}
+
 }  // namespace
 
 int run_nearest(const NearestOptions& options, RowOptions& rows, const ModelOptions& models) {
@@ -371,6 +347,7 @@ int run_nearest(const NearestOptions& options, RowOptions& rows, const ModelOpti
   if (options.mode == NearestOptions::Mode::pairs && !options.vectors.empty() && !no_lines) {
     throw Error(Error::Kind::usage, "--pairs", "reads no FILE with --vectors");
   }
+  check_lines_of_search(options, rows);
   return Nearest(options, rows, models).run();
 }
 

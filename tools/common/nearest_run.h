@@ -15,6 +15,7 @@ struct NearestOptions {
   Mode mode = Mode::text;
   std::string text;           ///< the query of Mode::text
   std::string queries;        ///< file of query texts
+  std::string query_fields;   ///< the field of a query's text; empty: the whole line
   std::string query_vectors;  ///< or of their vectors
   std::string vectors;        ///< file of the vectors of the records; empty: of their texts
   RawVectors raw;             ///< of vectors that are in no NumPy file

@@ -371,10 +371,11 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
   shape_ = shape;
   json_ |= json_lines_;
   const bool rows = shape.record != RowShape::Per::none;
-  if (!rows || !shape.line) {
+  if ((!rows && !shape.own_line) || !shape.line) {
     if (keep_line_) throw Error(Error::Kind::usage, "--keep", "these rows have no input line");
     drop_line_ = true;
   }
+  if (!rows) drop_line_ = !keep_line_;
   if (!shape.number && number_) {
     throw Error(Error::Kind::usage, "--number", "these rows have no record's number");
   }
@@ -391,7 +392,7 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
   number_ &= rows && shape.number;
   max_length_ = options.encode.max_length;
   precision_ = options.precision;
-  if (kind_ == Kind::transformer && json_ && keep_line_) {
+  if ((kind_ == Kind::transformer || !rows) && json_ && keep_line_) {
     throw Error(Error::Kind::usage, "--keep", "not with --json, whose rows are objects");
   }
   options.encode.count_dropped = json_ || verbose_;

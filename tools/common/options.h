@@ -117,6 +117,7 @@ struct RowShape {
   enum class Per { one, several, optional, none };
   Per record = Per::one;
   bool number = true, line = true;  ///< whether they may have the record's number, the input line
+  bool own_line = false;            ///< rows of no record have an input line if --keep is given
   std::string bad_row = {};  ///< not empty: the rows are binary, and this one is a bad record's
 };
 
@@ -156,6 +157,8 @@ class RowOptions {
   /// The stream's options, to which a tool adds texts, extra fields, output names or chunk size.
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
+  bool reads_json_lines() const { return json_lines_; }
+  bool keeps_line() const { return keep_line_; }  ///< --keep, as it was given
   bool skips_bad() const { return stream_.skip_bad; }
   const std::string& fields() const { return fields_; }  ///< -f, as it was given
   bool fields_given() const { return fields_option_ && fields_option_->count() > 0; }
