@@ -233,7 +233,10 @@ FileHash hash_file(const std::string& path) {
 std::vector<FileHash> hash_model(const std::string& directory) {
   std::vector<FileHash> hashes;
   const auto add = [&](const MappedFile& file) {
-    hashes.push_back({file.path().substr(directory.size() + 1), xxh64(file.text())});
+    const std::string name = file.path().substr(directory.size() + 1);
+    const auto same = [&](const FileHash& hash) { return hash.name == name; };
+    if (std::any_of(hashes.begin(), hashes.end(), same)) return;  // of several lists
+    hashes.push_back({name, xxh64(file.text())});
   };
   const auto add_weights = [&](const std::string& folder) {
     for (const MappedFile& file : open_tensor_files(folder).files) add(file);
