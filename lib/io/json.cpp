@@ -269,8 +269,12 @@ JsonDocument JsonDocument::parse(std::string_view text, const std::string& name)
   return parse(text, name, false, SIZE_MAX);
 }
 
+JsonDocument JsonDocument::parse_any_numbers(std::string_view text, const std::string& name) {
+  return parse(text, name, false, SIZE_MAX, true);
+}
+
 JsonDocument JsonDocument::parse(std::string_view text, const std::string& name, bool padded,
-                                 size_t most_keys) {
+                                 size_t most_keys, bool any_numbers) {
   if (text.empty()) throw Error(Error::Kind::data, name, "empty file, wants JSON");
   JsonDocument result;
   result.document_->name = name;
@@ -279,7 +283,11 @@ JsonDocument JsonDocument::parse(std::string_view text, const std::string& name,
   // simdjson refuses integers of more than 64 bits, but in many tokenizer_config.json
   // model_max_length is 10^30.
   if (error == simdjson::NUMBER_ERROR && !find_json_fault(text)) {
-    error = parse_into(parsed, widen_json_integers(text), false);
+    const std::string widened = widen_json_integers(text);
+    error = parse_into(parsed, widened, false);
+    if (error == simdjson::NUMBER_ERROR && any_numbers) {
+      error = parse_into(parsed, without_huge_numbers(widened), false);
+    }
   }
   if (error) throw_syntax_error(text, name, error);
   if (const auto repeated = DuplicateKeys(most_keys).find(parsed.root())) {

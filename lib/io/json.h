@@ -65,6 +65,9 @@ class BERT_API JsonDocument {
  public:
   /// Messages name the file `name`. Throws Error(data) with the byte offset of a syntax error.
   static JsonDocument parse(std::string_view text, const std::string& name);
+  /// The same, but a number that is too large for a double is no error and reads as 0: for a caller
+  /// that takes the bytes of its numbers from the text.
+  static JsonDocument parse_any_numbers(std::string_view text, const std::string& name);
   /// Reads a regular file of at most `max_bytes`. Objects of more than `most_keys` members are not
   /// checked for repeated keys; the caller does that.
   static JsonDocument open(const std::string& path, uint64_t max_bytes = 16u << 20,
@@ -77,7 +80,7 @@ class BERT_API JsonDocument {
  private:
   JsonDocument();
   static JsonDocument parse(std::string_view text, const std::string& name, bool padded,
-                            size_t most_keys);
+                            size_t most_keys, bool any_numbers = false);
   std::unique_ptr<Json::Document> document_;
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "base/utf8.h"
 
 namespace bert {
@@ -194,22 +195,15 @@ bool fits_64_bits(std::string_view digits) {
          std::from_chars(digits.data(), end, natural).ec == std::errc();
 }
 
-}  // namespace
-
-std::optional<JsonFault> find_json_fault(std::string_view text, size_t max_depth) {
-  return Scanner(text, max_depth).run();
-}
-
-std::string widen_json_integers(std::string_view text) {
+/// `text` with `other(number)` for every number.
+template <typename Other>
+std::string with_numbers(std::string_view text, Other other) {
   std::string out;
   bool in_string = false;
   for (size_t i = 0; i < text.size();) {
     if (!in_string && (text[i] == '-' || is_digit(text[i]))) {
       const size_t end = std::min(text.find_first_not_of("-+.eE0123456789", i), text.size());
-      const std::string_view number = text.substr(i, end - i);
-      out += number;
-      if (number.find_first_of(".eE") == std::string_view::npos && !fits_64_bits(number))
-        out += ".0";
+      out += other(text.substr(i, end - i));
       i = end;
       continue;
     }
@@ -218,6 +212,25 @@ std::string widen_json_integers(std::string_view text) {
     out += text[i++];
   }
   return out;
+}
+
+}  // namespace
+
+std::optional<JsonFault> find_json_fault(std::string_view text, size_t max_depth) {
+  return Scanner(text, max_depth).run();
+}
+
+std::string widen_json_integers(std::string_view text) {
+  return with_numbers(text, [](std::string_view number) {
+    const bool integer = number.find_first_of(".eE") == std::string_view::npos;
+    return std::string(number) + (integer && !fits_64_bits(number) ? ".0" : "");
+  });
+}
+
+std::string without_huge_numbers(std::string_view text) {
+  return with_numbers(text, [](std::string_view number) {
+    return to_number<double>(number) ? std::string(number) : "0";
+  });
 }
 
 }  // namespace bert

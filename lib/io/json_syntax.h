@@ -19,6 +19,9 @@ struct JsonFault {
 /// failed. It does not recurse.
 std::optional<JsonFault> find_json_fault(std::string_view text, size_t max_depth = kJsonDepth);
 
+/// `text`, valid JSON, with "0" for every number that is too large for a double.
+std::string without_huge_numbers(std::string_view text);
+
 /// `text`, valid JSON, with ".0" after every integer that 64 bits cannot hold.
 std::string widen_json_integers(std::string_view text);
 

@@ -17,7 +17,7 @@ std::string place_of(const Record& record) {
 
 JsonDocument parse_object(const Record& record) {
   if (record.body().empty()) record.fail(Error::Kind::data, "is empty, wants a JSON object");
-  JsonDocument document = JsonDocument::parse(record.body(), place_of(record));
+  JsonDocument document = JsonDocument::parse_any_numbers(record.body(), place_of(record));
   if (document.root().is_object()) return document;
   record.fail(Error::Kind::data,
               fmt::format("found {}, wants a JSON object", document.root().describe()));
@@ -70,8 +70,11 @@ void JsonFields::choose(Record& record, std::deque<std::string>& decoded) const 
     if (!value) record.fail(Error::Kind::data, fmt::format("has no key '{}'", printable(key)));
     if (value->is_string()) return decoded.emplace_back(value->as_string());
     if (!text) return bytes_of(record.body(), key);
+    const Json::Type type = value->type();
+    const bool number = type == Json::Type::number || type == Json::Type::integer;
     record.fail(Error::Kind::data,
-                fmt::format("{}: found {}, wants a string", printable(key), value->describe()));
+                fmt::format("{}: found {}, wants a string", printable(key),
+                            number ? printable(bytes_of(record.body(), key)) : value->describe()));
   };
   record.text = value_of(keys_[0], true);
   if (texts_ > 1) record.text_pair = value_of(keys_[1], true);
