@@ -29,6 +29,8 @@ Counts& Counts::operator+=(const Counts& other) {
   first_invalid_utf8 = first(first_invalid_utf8, other.first_invalid_utf8);
   unknown += other.unknown;
   first_unknown = first(first_unknown, other.first_unknown);
+  empty += other.empty;
+  first_empty = first(first_empty, other.first_empty);
   non_finite += other.non_finite;
   return *this;
 }

@@ -23,6 +23,8 @@ struct Counts {
   uint64_t first_invalid_utf8 = 0;
   uint64_t unknown = 0;  ///< records with a text whose tokens are mostly [UNK]
   uint64_t first_unknown = 0;
+  uint64_t empty = 0;  ///< records without a text, whose results are empty
+  uint64_t first_empty = 0;
   uint64_t non_finite = 0;  ///< records whose result is nan or infinite
   // The following are counted by stream():
   uint64_t bad = 0;       ///< records that were left out (StreamOptions::skip_bad)

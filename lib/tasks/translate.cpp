@@ -31,6 +31,15 @@ std::string joined(std::span<const float> values) {
   return text;
 }
 
+/// Whether the text gives no tokens of its own, or only blanks.
+bool is_blank(std::string_view text, const Encoding& encoding) {
+  if (text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos) return true;
+  for (size_t i = 0; i < encoding.size(); ++i) {
+    if (!encoding.is_added(i)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::string> TranslateOptions::columns() const {
@@ -81,16 +90,29 @@ bool TranslateWorker::needs_probabilities() const {
   return translate_.forced || translate_.show == TranslateOptions::Show::best || options_.json;
 }
 
-void TranslateWorker::run(std::span<const Record> records, Rows& rows) {
+void TranslateWorker::encode_texts(std::span<const Record> records) {
   clear_encodings();
   sources_.clear();
-  found_.clear();
-  for (size_t i = 0; i < records.size(); ++i) {
-    encode(records[i], false, i);
-    if (encodings()[i].size() == 0) records[i].fail(Error::Kind::data, "has no tokens");
-    sources_.append(encodings()[i].input_ids, encodings()[i].token_type_ids);
+  texts_.clear();
+  for (const Record& record : records) {
+    encode(record, false, texts_.size());
+    const Encoding& encoding = encodings().back();
+    if (!translate_.forced && is_blank(record.text, encoding)) {
+      once(record, [&] {
+        if (counts_.empty++ == 0) counts_.first_empty = record.number;
+      });
+      continue;
+    }
+    if (encoding.size() == 0) record.fail(Error::Kind::data, "has no tokens");
+    sources_.append(encoding.input_ids, encoding.token_type_ids);
+    texts_.push_back(record);
   }
-  translate_.forced ? read_targets(records) : search(records);
+}
+
+void TranslateWorker::run(std::span<const Record> records, Rows& rows) {
+  encode_texts(records);
+  found_.clear();
+  if (!texts_.empty()) translate_.forced ? read_targets(texts_) : search(texts_);
   if (translate_.looks()) {
     AttentionTrace trace;
     const auto has = [](const std::vector<size_t>& list, size_t number) {
@@ -101,14 +123,18 @@ void TranslateWorker::run(std::span<const Record> records, Rows& rows) {
     };
     trace.show = [&](const AttentionView& view) {
       const Found& found = found_[view.sequence];
-      write_view(records[found.record], found, view, rows);
+      write_view(texts_[found.record], found, view, rows);
     };
     return force(&trace);
   }
   if (needs_probabilities()) force(nullptr);
-  for (size_t i = 0, first = 0; i < records.size(); ++i) {
+  size_t first = 0;
+  for (size_t i = 0, text = 0; i < records.size(); ++i) {
     size_t last = first;
-    while (last < found_.size() && found_[last].record == i) ++last;
+    if (text < texts_.size() && texts_[text].number == records[i].number) {
+      while (last < found_.size() && found_[last].record == text) ++last;
+      ++text;
+    }
     options_.json ? write_json(records[i], first, last, rows)
                   : write(records[i], first, last, rows);
     first = last;
@@ -165,6 +191,7 @@ void TranslateWorker::force(const AttentionTrace* trace) {
                    std::span(sources_.token_type_ids).subspan(begin, count));
     targets.push_back(found.ids);
   }
+  if (targets.empty()) return;
   force_targets(seq2seq_, sources, targets, log_probabilities_, team_, trace);
   for (size_t i = 0; i < found_.size(); ++i) {
     if (!found_[i].finite) log_probabilities_[i] = kNan;
@@ -181,6 +208,11 @@ std::string TranslateWorker::text(const Found& found) const {
 }
 
 void TranslateWorker::write(const Record& record, size_t first, size_t last, Rows& rows) {
+  if (first == last && translate_.show == TranslateOptions::Show::text) {
+    begin_row(rows, record);
+    rows.field("");
+    end_row(rows, record);
+  }
   for (size_t i = first; i < last; ++i) {
     const Found& found = found_[i];
     if (needs_probabilities() && found.finite && !std::isfinite(log_probabilities_[i])) {

@@ -34,7 +34,8 @@ struct TranslateOptions {
 
 /// Translates each record: reads its text, and writes the target that the model finds (Vaswani et
 /// al. 2017; Sutskever et al. 2014), token by token until the end token comes. The record's
-/// log-probability is that of all tokens of the target, with the end token.
+/// log-probability is that of all tokens of the target, with the end token. A record without a text
+/// has no target, unless one is given: models write some sentence for it.
 class BERT_API TranslateWorker : public TaskWorker {
  public:
   /// Borrows the tokenizers and the model. Throws Error(usage) for windows, and for align and trace
@@ -45,12 +46,14 @@ class BERT_API TranslateWorker : public TaskWorker {
   void use_team(Team* team) override;
 
  private:
-  /// A target of a record of the chunk.
+  /// A target of a text.
   struct Found {
-    size_t record = 0, rank = 0;
+    size_t record = 0, rank = 0;  ///< record: in texts_
     std::vector<int32_t> ids;
     bool finite = true;
   };
+  /// Encodes the records that have a text; texts_ are these.
+  void encode_texts(std::span<const Record> records);
   void search(std::span<const Record> records);
   void read_targets(std::span<const Record> records);
   /// Log-probabilities of all targets, and what their tokens looked at.
@@ -74,7 +77,8 @@ class BERT_API TranslateWorker : public TaskWorker {
   std::vector<Found> found_;  ///< record by record, best first
   std::vector<std::vector<Target>> targets_;
   std::vector<double> log_probabilities_;  ///< of found_, if needed
-  PackedBatch sources_;                    ///< of the records
+  std::vector<Record> texts_;              ///< the records of the chunk that have a text
+  PackedBatch sources_;                    ///< of texts_
 };
 
 }  // namespace bert

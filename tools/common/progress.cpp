@@ -190,6 +190,7 @@ void report(const Counts& counts, size_t max_length) {
       "had bytes that are not UTF-8, read as U+FFFD");
   say(counts.unknown, counts.first_unknown,
       "have more unknown tokens than known ones: the vocabulary is not for such text");
+  say(counts.empty, counts.first_empty, "have no text, and so no target");
   say(counts.non_finite, 0, "gave a value that is not a number");
   if (counts.non_finite > 0 && explain) explain();
 }
