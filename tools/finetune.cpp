@@ -28,6 +28,7 @@ void add(tools::Command& app, Options& o) {
   app.add({"--train", "files with examples to learn from", tools::text("FILE")}, f.train.files)
       ->required();
   app.add({"--dev", "files with examples that choose the best epoch", tools::text("FILE")}, f.dev);
+  tools::add_as_text(app, f.train.wanted);
   app.add({"-f,--field", "fields of the text or texts (default: 1, or 1,2)", tools::text("N[,M]")},
           o.fields)
       .of("fields")
@@ -90,6 +91,8 @@ void settle(Options& o) {
   f.train.fields = list_with_commas(o.fields);
   f.labels = list_with_commas(o.labels);
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
+  if (f.task == HeadKind::classify && f.train.wanted == Wanted::text)
+    f.train.wanted = Wanted::text_or_objects;
   if (o.bilstm) f.bilstm = o.net;
   f.set_class_weights(o.class_weights);
 }

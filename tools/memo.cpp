@@ -84,7 +84,7 @@ int run(Options& o, std::vector<std::string> command) {
   tools::Progress progress(o.progress, o.memo.files);
   int skipped = 0;
   o.memo.on_skipped = [&](const Error& error) {
-    tools::complain(error.what());
+    tools::complain(tools::with_input_options(error.what()));
     skipped = static_cast<int>(error.kind());
   };
   if (progress.shown()) o.memo.progress = std::bind_front(&tools::Progress::update, &progress);

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   std::string model;
   app.add({"tasks", "table of the tasks", tools::text("FILE")}, options.tasks)->required();
   tools::add_model(app, model, "model to start from (else $BERT_MODEL, else the default)");
+  tools::add_as_text(app, options.wanted);
   app.add({"--steps", "steps of training (default: 10000)", tools::whole()}, options.steps);
   app.add({"--eval-steps", "steps between output rows (default: 500)", tools::positive()},
           options.eval_every);

@@ -1,5 +1,6 @@
 // nsp-pairs - pairs of sentences for next sentence prediction. See man/nsp-pairs.1.
 #include "base/random.h"
+#include "common/as_text.h"
 #include "common/run.h"
 #include "trainers/nsp_pairs.h"
 
@@ -25,19 +26,22 @@ int main(int argc, char** argv) {
   app.footer("nsp-pairs corpus.txt | shuf -n 5");
   std::vector<std::string> files;
   uint64_t seed = 1;
+  Wanted wanted = Wanted::text;
   app.add({"FILE", "sentences, one per line, with an empty line between documents",
            tools::text("TEXT")},
           files);
   app.add({"--seed", "seed of the random choices (default: 1)", tools::whole()}, seed);
+  tools::add_as_text(app, wanted);
   app.add({"-q,--quiet", "show no notices"}, [] { tools::set_quiet(true); }).same_rows();
 
   return tools::run(app, argc, argv, [&] {
     constexpr size_t kBlockBytes = 8 << 20;  // negative pairs come from documents of the same block
     int status = 0;
-    DocumentReader reader(files, kBlockBytes, [&](const Error& error) {
+    const auto skip = [&](const Error& error) {
       tools::complain(error.what());
       status = static_cast<int>(error.kind());
-    });
+    };
+    DocumentReader reader(files, kBlockBytes, skip, wanted);
     std::vector<DocumentReader::Document> block;
     for (uint64_t number = 0; reader.next(block); ++number) {
       write_block(block, mix(seed, number));

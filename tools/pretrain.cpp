@@ -2,6 +2,7 @@
 #include "trainers/pretrain.h"
 
 #include "checkpoint/model_dir.h"
+#include "common/as_text.h"
 #include "common/run.h"
 #include "common/training_options.h"
 
@@ -29,6 +30,7 @@ void add(tools::Command& app, PretrainOptions& o, std::vector<std::string>& head
           o.freeze_layers);
   app.add({"--no-nsp", "only masked LM, on single segments"},
           [&o] { o.data.next_sentence = false; });
+  tools::add_as_text(app, o.data.wanted);
   app.add({"--dev", "held-out text", tools::text("FILE")}, o.dev);
   app.add({"--dev-sequences", "sequences of the held-out text to use (default: 512)",
            tools::positive()},

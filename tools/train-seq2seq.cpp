@@ -30,7 +30,9 @@ void add(tools::Command& app, Options& o) {
   app.add({"--header", "the first line of each file names the columns"}, t.train.header);
   app.add({"--jsonl", "read JSON objects; fields are keys (default: text,text_pair)"},
           t.train.json_lines)
+      .of("json_lines")
       ->excludes(app.get_option("--header"));
+  tools::add_as_text(app, t.train.wanted);
   app.add({"-m,--model", "model directory or name to start from", tools::model()}, o.model);
   o.any.push_back(app.add<Seq2SeqNet>({"--net", "network of a new model"}, t.net,
                                       {{"transformer", Seq2SeqNet::transformer},

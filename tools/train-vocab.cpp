@@ -1,4 +1,5 @@
 // train-vocab - learn a WordPiece vocabulary from text. See man/train-vocab.1.
+#include "common/as_text.h"
 #include "common/run.h"
 #include "tokenizer/train/train_vocab.h"
 
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   app.add({"--alphabet", "most characters in the alphabet (default: 1000)", tools::positive()},
           options.limit_alphabet);
   app.add({"--cased", "keep case and accents"}, options.cased);
+  tools::add_as_text(app, options.wanted);
   app.add({"-q,--quiet", "show no notices"}, [] { tools::set_quiet(true); }).same_rows();
 
   return tools::run(app, argc, argv, [&] {

@@ -54,6 +54,7 @@ StreamOptions stream_options(const bert_stream_options& given) {
     options.files.emplace_back(&need(given.files[i], "files"));
   }
   options.terminator = given.nul ? '\0' : '\n';
+  options.wanted = Wanted::anything;
   options.jobs = check_threads(given.threads) > 0 ? given.threads : allowed_cpus();
   if (given.output_fd < 0) refuse("output_fd", fmt::format("found {}", given.output_fd));
   options.output_fd = given.output_fd > 0 ? given.output_fd : 1;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/team.h"
+#include "io/input_kind.h"
 #include "io/npy.h"
 #include "ops/dtype.h"
 
@@ -219,6 +220,10 @@ void NumberFile::read_lines(std::string_view text, const NumberLines& lines) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const char terminator =
       text.find('\n') != text.npos || text.find('\0') == text.npos ? '\n' : '\0';
+  if (const std::string fault = refuse_input({text, terminator, true}, Wanted::lines);
+      !fault.empty()) {
+    throw Error(Error::Kind::data, path_, fault);
+  }
   if (lines.header) take_line(text, terminator);
   std::string_view rest = text;
   const size_t cols = count_fields(take_line(rest, terminator));

@@ -127,9 +127,7 @@ bool mapped_with_padding(size_t size) {
 [[noreturn]] void throw_syntax_error(std::string_view text, const std::string& name,
                                      simdjson::error_code error) {
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
-  if (const std::string_view kind = file_kind(text); !kind.empty()) {
-    throw Error(Error::Kind::data, name, fmt::format("this is {}, not JSON", kind));
-  }
+  refuse_other_kind(text, name, "JSON");
   if (const auto fault = find_json_fault(text)) {
     throw Error(Error::Kind::data, name,
                 fmt::format("broken JSON at byte {}: {}", fault->offset, fault->reason));

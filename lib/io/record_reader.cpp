@@ -30,11 +30,13 @@ bool would_block(int fd, int timeout_ms) {
 }  // namespace
 
 RecordReader::RecordReader(std::vector<std::string> files, char terminator,
-                           std::function<void(const Error&)> on_skipped, bool paragraphs)
+                           std::function<void(const Error&)> on_skipped, bool paragraphs,
+                           Wanted wanted)
     : files_(std::move(files)),
       terminator_(terminator),
       on_skipped_(on_skipped ? std::move(on_skipped) : [](const Error& error) { throw error; }),
-      paragraphs_(paragraphs) {
+      paragraphs_(paragraphs),
+      wanted_(wanted) {
   if (files_.empty()) files_.emplace_back("-");
 }
 
@@ -58,7 +60,7 @@ bool RecordReader::open_next() {
     } else {
       records_before_ = records_;
       start_of_file_ = true;
-      end_of_file_ = in_paragraph_ = false;
+      end_of_file_ = in_paragraph_ = start_seen_ = false;
       const off_t at = S_ISREG(status.st_mode) ? ::lseek(fd_, 0, SEEK_CUR) : -1;
       const bool known = at >= 0 && at <= status.st_size;
       unread_of_file_ = known ? static_cast<size_t>(status.st_size - at) : kUnknown;
@@ -68,6 +70,20 @@ bool RecordReader::open_next() {
     }
   }
   return false;
+}
+
+/// Looks at the bytes that were read for the first record. If they are of another kind than is
+/// wanted, goes on with the next file.
+bool RecordReader::refuses_start() {
+  if (start_seen_) return false;
+  start_seen_ = true;
+  const std::string fault =
+      refuse_input({std::string_view(bytes_).substr(begin_), terminator_, end_of_file_}, wanted_);
+  if (fault.empty()) return false;
+  close_file();
+  failure_ = 0;
+  on_skipped_(Error(Error::Kind::data, *name_, fault));
+  return true;
 }
 
 /// Reads from the file once.
@@ -228,6 +244,7 @@ bool RecordReader::next(Chunk& chunk, size_t max_records, size_t max_bytes,
   for (;;) {
     if (fd_ < 0 && !open_next()) return false;
     if (!collect(share(max_bytes, sharers), busy)) return false;
+    if (refuses_start()) continue;
     cut(chunk, max_records, share(max_bytes, sharers));  // collect() may have found the end
     if (chunk.lines.empty() && failure_) fail();
     if (end_of_file_ && unread() == 0) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/export.h"
+#include "io/input_kind.h"
 
 namespace bert {
 
@@ -40,9 +41,11 @@ class BERT_API RecordReader {
 
   /// If a file cannot be opened, calls `on_skipped` with the error and goes on with the next file;
   /// without `on_skipped`, throws it. `paragraphs`: a record is a run of lines that are not empty,
-  /// up to an empty line or the end.
+  /// up to an empty line or the end. A file whose start is not what is `wanted` counts as one that
+  /// cannot be opened.
   RecordReader(std::vector<std::string> files, char terminator,
-               std::function<void(const Error&)> on_skipped = {}, bool paragraphs = false);
+               std::function<void(const Error&)> on_skipped = {}, bool paragraphs = false,
+               Wanted wanted = Wanted::lines);
   ~RecordReader();
   RecordReader(const RecordReader&) = delete;
   RecordReader& operator=(const RecordReader&) = delete;
@@ -65,6 +68,7 @@ class BERT_API RecordReader {
 
   bool open_next();
   void close_file();
+  bool refuses_start();
   size_t left() const;
   size_t share(size_t max_bytes, size_t sharers) const;
   bool collect(size_t max_bytes, const std::function<Busy()>& busy);
@@ -81,11 +85,13 @@ class BERT_API RecordReader {
   char terminator_;
   std::function<void(const Error&)> on_skipped_;
   bool paragraphs_;
+  Wanted wanted_;
   bool in_paragraph_ = false;  ///< the current record has a line that is not empty
   size_t next_file_ = 0;
   int fd_ = -1;
   const std::string* name_ = nullptr;
   bool start_of_file_ = false;  ///< there may be a byte order mark
+  bool start_seen_ = false;     ///< its first record was looked at
   bool end_of_file_ = false;
   size_t unread_of_file_ = 0;  ///< bytes not yet read of a regular file; else kUnknown
   bool paused_ = false;

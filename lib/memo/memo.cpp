@@ -49,7 +49,8 @@ int Memo::run() {
 }
 
 void Memo::read() {
-  RecordReader reader(options_.files, greeting_.terminator, options_.on_skipped);
+  RecordReader reader(options_.files, greeting_.terminator, options_.on_skipped, false,
+                      greeting_.wanted);
   Chunk chunk;
   std::string requests;
   while (reader.next(chunk, kChunkRecords, kChunkBytes, [this] { return how_busy(); })) {

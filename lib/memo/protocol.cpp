@@ -11,7 +11,7 @@
 namespace bert {
 namespace {
 
-constexpr std::string_view kName = "memo 1";
+constexpr std::string_view kName = "memo 2";
 constexpr size_t kLongestLine = 200;                  // of a greeting or reply, up to its LF
 constexpr uint64_t kLargestPart = uint64_t{1} << 40;  // bytes; the sum of two fits
 
@@ -47,9 +47,10 @@ bool take(std::string_view& bytes, size_t count, std::vector<uint64_t>& numbers,
 }  // namespace
 
 std::string Greeting::bytes() const {
-  return fmt::format("{} {} {} {} {} {} {}\n{}{}", kName, static_cast<int>(terminator),
+  return fmt::format("{} {} {} {} {} {} {} {}\n{}{}", kName, static_cast<int>(terminator),
                      static_cast<int>(numbers), static_cast<int>(header),
-                     static_cast<int>(skip_bad), begin.size(), key.size(), begin, key);
+                     static_cast<int>(skip_bad), static_cast<int>(wanted), begin.size(), key.size(),
+                     begin, key);
 }
 
 bool take_greeting(std::string_view& bytes, Greeting& greeting) {
@@ -58,13 +59,15 @@ bool take_greeting(std::string_view& bytes, Greeting& greeting) {
   if (start.size() < kName.size()) return false;
   std::string_view rest = bytes.substr(std::min(bytes.size(), kName.size() + 1));
   std::vector<uint64_t> numbers;
-  if (!take(rest, 6, numbers, greeting.begin, greeting.key)) return false;
+  if (!take(rest, 7, numbers, greeting.begin, greeting.key)) return false;
   const bool ends_records = numbers[0] == 0 || numbers[0] == '\n';
-  if (!ends_records || numbers[1] > 2 || numbers[2] > 1 || numbers[3] > 1) refuse(bytes);
+  if (!ends_records || numbers[1] > 2 || numbers[2] > 1 || numbers[3] > 1 || numbers[4] > 5)
+    refuse(bytes);
   greeting.terminator = static_cast<char>(numbers[0]);
   greeting.numbers = static_cast<Greeting::Numbers>(numbers[1]);
   greeting.header = numbers[2] != 0;
   greeting.skip_bad = numbers[3] != 0;
+  greeting.wanted = static_cast<Wanted>(numbers[4]);
   bytes = rest;
   return true;
 }

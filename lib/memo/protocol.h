@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/export.h"
+#include "io/input_kind.h"
 #include "io/record.h"
 
 namespace bert {
@@ -14,7 +15,7 @@ namespace bert {
 /// answers the requests in their order, each with one reply. The header of a file is a request
 /// with the number 0.
 ///
-///   greeting   memo 1 TERMINATOR NUMBERS HEADER SKIP BYTES BYTES LF begin key
+///   greeting   memo 2 TERMINATOR NUMBERS HEADER SKIP WANTED BYTES BYTES LF begin key
 ///   request    NUMBER TAB NUMBER_IN_FILE TAB FILE TAB line TERMINATOR
 ///   reply      NUMBER BYTES BYTES LF rows message
 
@@ -26,10 +27,11 @@ struct BERT_API Greeting {
 
   char terminator = '\n';
   Numbers numbers = Numbers::none;
-  bool header = false;    ///< the first record of each file is a header
-  bool skip_bad = false;  ///< a bad record has a reply; else it ends the tool
-  std::string begin;      ///< bytes that stand before all rows
-  std::string key;        ///< the same key and record always give the same rows
+  bool header = false;           ///< the first record of each file is a header
+  bool skip_bad = false;         ///< a bad record has a reply; else it ends the tool
+  Wanted wanted = Wanted::text;  ///< memo refuses other input
+  std::string begin;             ///< bytes that stand before all rows
+  std::string key;               ///< the same key and record always give the same rows
 
   /// The greeting as bytes.
   std::string bytes() const;

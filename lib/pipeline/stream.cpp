@@ -69,7 +69,8 @@ class Streamer {
            const std::function<std::unique_ptr<Worker>()>& make_worker)
       : options_(options),
         intake_(options),
-        reader_(options.files, options.terminator, options.on_skipped, options.paragraphs) {
+        reader_(options.files, options.terminator, options.on_skipped, options.paragraphs,
+                options.wanted) {
     for (int i = 0; i < std::max(1, options.jobs); ++i) workers_.push_back(make_worker());
   }
 

@@ -36,6 +36,7 @@ struct StreamOptions {
     want_field(name, field);
     gold |= !field.empty();
   }
+  Wanted wanted = Wanted::text;  ///< other input is refused
   bool json_lines = false;  ///< a record is a JSON object, and `fields` are keys in it, with dots
                             ///< for those of objects inside
   bool adjacent = false;    ///< for tools of one text: text_pair is the record's own text, and text

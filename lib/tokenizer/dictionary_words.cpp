@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "io/file_kind.h"
 #include "io/mapped_file.h"
 #include "text/unicode.h"
 
@@ -90,6 +91,7 @@ void DictionaryWords::run(std::string_view whole, size_t begin, size_t end, Scra
 Vocab read_dictionary(const std::string& path) {
   const MappedFile file = MappedFile::open(path, kMostBytes);
   std::string_view rest = file.text();
+  refuse_other_kind(rest, path, "a list of words");
   if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
   Vocab vocab("", 0);
   size_t entries = 0;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "io/file_kind.h"
 #include "io/mapped_file.h"
 #include "tokenizer/vocab_txt.h"
 
@@ -14,6 +15,7 @@ namespace bert {
 std::vector<std::pair<std::string, std::string>> read_merges_txt(const std::string& path) {
   const MappedFile file = MappedFile::open(path, kLargestVocabulary);
   const std::string_view text = file.text();
+  refuse_other_kind(text, path, "a list of merges");
   std::vector<std::pair<std::string, std::string>> merges;
   size_t number = 0;
   for (size_t begin = 0; begin < text.size();) {

@@ -61,12 +61,7 @@ bool is_listing(std::string_view text, const Vocab& vocab) {
 
 void read_vocab_txt(const std::string& path, Vocab& vocab, std::vector<std::string>& warnings) {
   const MappedFile file = MappedFile::open(path, kLargestVocabulary);
-  if (const std::string_view kind = file_kind(file.text()); !kind.empty()) {
-    bad(path, fmt::format("this is {}, not a vocabulary", kind));
-  }
-  if (file.text().starts_with("\xFF\xFE") || file.text().starts_with("\xFE\xFF")) {
-    bad(path, "this is UTF-16, wants UTF-8");
-  }
+  refuse_other_kind(file.text(), path, "a vocabulary");
   const std::string_view text = without_bom(file.text());
   if (text.size() < file.size())
     warnings.push_back(path + ": the byte order mark is not part of a token");

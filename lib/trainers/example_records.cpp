@@ -19,6 +19,11 @@ bool read(RecordReader& reader, Chunk& chunk) {
   return reader.next(chunk, kChunkRecords, kChunkBytes, [] { return Busy::none; });
 }
 
+Wanted wanted_of(const ExampleOptions& options) {
+  const bool objects = options.json_lines && options.wanted != Wanted::anything;
+  return objects ? Wanted::objects : options.wanted;
+}
+
 /// Calls use(chunk) for each chunk of the files, those that were kept or as they are read.
 void for_each_chunk(const ExampleOptions& options, const KeptRecords* kept,
                     const std::function<void(const Chunk&)>& use) {
@@ -26,7 +31,7 @@ void for_each_chunk(const ExampleOptions& options, const KeptRecords* kept,
     for (const Chunk& chunk : kept->chunks) use(chunk);
     return;
   }
-  RecordReader reader(options.files, '\n');
+  RecordReader reader(options.files, '\n', {}, false, wanted_of(options));
   for (Chunk chunk; read(reader, chunk);) use(chunk);
 }
 
@@ -35,7 +40,7 @@ void for_each_chunk(const ExampleOptions& options, const KeptRecords* kept,
 void keep_records(const ExampleOptions& options, KeptRecords& kept) {
   assert(!options.files.empty());
   kept = {options.files, {}};
-  RecordReader reader(options.files, '\n');
+  RecordReader reader(options.files, '\n', {}, false, wanted_of(options));
   while (read(reader, kept.chunks.emplace_back())) {
     Chunk& chunk = kept.chunks.back();  // its name goes with the reader
     chunk.file = &*std::find(kept.files.begin(), kept.files.end(), *chunk.file);

@@ -81,8 +81,9 @@ struct ExampleOptions {
   LabelKind kind = LabelKind::one;
   EncodeOptions encode;
   size_t stride = 128;
-  bool find_answers = false;  ///< an answer may stand elsewhere than at its start
-  bool scored = false;        ///< keep what a score needs
+  bool find_answers = false;     ///< an answer may stand elsewhere than at its start
+  Wanted wanted = Wanted::text;  ///< other input is refused
+  bool scored = false;           ///< keep what a score needs
 };
 
 /// Calls use(record) for each record of the files, with its texts chosen. Blank records at the end

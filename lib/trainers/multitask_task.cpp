@@ -31,6 +31,7 @@ Task::Task(TaskLine line, const Config& config, const Tokenizer& tokenizer,
                                     : training::DropoutRates::all(line_.dropout);
   const size_t limit = std::min(line_.max_length, config.max_tokens());
   line_.train.encode.max_length = limit;
+  line_.train.wanted = options.wanted;
   line_.train.stride = std::min(line_.train.stride, limit / 2);
   if (line_.kind == HeadKind::pretrain) {
     read_text(tokenizer, options);
@@ -59,6 +60,7 @@ Task::Task(TaskLine line, const Config& config, const Tokenizer& tokenizer,
 void Task::read_text(const Tokenizer& tokenizer, const MultitaskOptions& options) {
   PretrainingStream::Options data;
   data.files = line_.train.files;
+  data.wanted = line_.train.wanted;
   data.max_length = line_.train.encode.max_length;
   data.next_sentence = head_.config.family->next_sentence;
   data.masking.seed = options.learner.seed;

@@ -7,8 +7,9 @@
 namespace bert {
 
 DocumentReader::DocumentReader(std::vector<std::string> files, size_t block_bytes,
-                               std::function<void(const Error&)> on_skipped)
-    : reader_(std::move(files), '\n', std::move(on_skipped)), block_bytes_(block_bytes) {}
+                               std::function<void(const Error&)> on_skipped, Wanted wanted)
+    : reader_(std::move(files), '\n', std::move(on_skipped), false, wanted),
+      block_bytes_(block_bytes) {}
 DocumentReader::~DocumentReader() = default;
 
 bool DocumentReader::next_line(std::string_view& line, bool& new_file) {

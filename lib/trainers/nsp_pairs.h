@@ -18,9 +18,9 @@ class BERT_API DocumentReader {
  public:
   using Document = std::vector<std::string>;  ///< its sentences, none empty
 
-  /// `on_skipped`: see RecordReader.
+  /// `on_skipped`, `wanted`: see RecordReader.
   DocumentReader(std::vector<std::string> files, size_t block_bytes,
-                 std::function<void(const Error&)> on_skipped = {});
+                 std::function<void(const Error&)> on_skipped = {}, Wanted wanted = Wanted::text);
   ~DocumentReader();
   /// The next documents, about block_bytes of them; false at the end. A document that is longer
   /// than a block is cut. Throws Error.

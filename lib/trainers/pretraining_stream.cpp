@@ -92,7 +92,10 @@ bool PretrainingStream::read_block() {
   sequences_.clear();
   at_ = 0;
   while (sequences_.empty()) {
-    if (!reader_) reader_ = std::make_unique<DocumentReader>(options_.files, options_.block_bytes);
+    if (!reader_) {
+      reader_ = std::make_unique<DocumentReader>(options_.files, options_.block_bytes, nullptr,
+                                                 options_.wanted);
+    }
     if (!reader_->next(texts_)) {
       if (!found_) {  // in a whole pass
         throw Error(Error::Kind::data, options_.files.empty() ? "-" : options_.files.front(),

@@ -21,7 +21,8 @@ class PretrainingStream {
  public:
   struct Options {
     std::vector<std::string> files;
-    size_t max_length = 0;  ///< 0: 128, or the model's positions where it has fewer
+    Wanted wanted = Wanted::text;  ///< other input is refused
+    size_t max_length = 0;         ///< 0: 128, or the model's positions where it has fewer
     bool next_sentence = true;
     MaskingOptions masking;        ///< its seed is the seed of everything here
     size_t block_bytes = 8 << 20;  ///< of text held at once; sequences are shuffled within

@@ -149,9 +149,10 @@ class AnswerReader {
 };
 
 /// Returns how many blank records were passed over.
-size_t read_question_lines(const std::string& path, AnswerReader& reader) {
+size_t read_question_lines(const std::string& path, Wanted wanted, AnswerReader& reader) {
   ExampleOptions options;
   options.files = {path};
+  options.wanted = wanted == Wanted::anything ? wanted : Wanted::either;
   return for_each_record(options, nullptr, nullptr, true, [&](const Record& record) {
     if (!is_json_record(record)) return reader.add(record);
     read_flat_question(record, [&](const SquadQuestion& question) { reader.add(question); });
@@ -166,7 +167,7 @@ ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokeni
   const auto use = [&](const SquadQuestion& question) { reader.add(question); };
   for (const std::string& path : options.files) {
     if (path.ends_with(".json") && read_squad(path, use)) continue;
-    set.blank += read_question_lines(path, reader);
+    set.blank += read_question_lines(path, options.wanted, reader);
   }
   finish(set, options);
   return set;

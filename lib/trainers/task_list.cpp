@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "io/file_kind.h"
 #include "io/mapped_file.h"
 #include "model/config.h"
 
@@ -159,6 +160,7 @@ std::string TaskLine::options_text() const {
 
 std::vector<TaskLine> read_task_list(const std::string& path) {
   const MappedFile file = MappedFile::open(path);
+  refuse_other_kind(file.text(), path, "a list of tasks");
   std::vector<TaskLine> tasks;
   size_t number = 0;
   for (std::string_view rest = file.text(); !rest.empty();) {

@@ -18,6 +18,7 @@ std::vector<TextPair> read_pairs(const PairFiles& from) {
   options.header = from.header;
   options.json_lines = from.json_lines;
   options.kind = LabelKind::none;
+  options.wanted = from.wanted;
   std::vector<TextPair> pairs;
   for_each_text_record(options, [&](const Record& record) {
     if (record.text.empty()) record.fail(Error::Kind::data, "has an empty source");

@@ -19,7 +19,8 @@ struct PairFiles {
   std::vector<std::string> files;
   std::vector<std::string> fields;  ///< of source and target; empty: 1 and 2
   bool header = false;
-  bool json_lines = false;  ///< fields are keys; empty: text and text_pair
+  bool json_lines = false;                  ///< fields are keys; empty: text and text_pair
+  Wanted wanted = Wanted::text_or_objects;  ///< other input is refused
 };
 
 /// One source and its target. The file is one of PairFiles::files.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "io/input_kind.h"
 #include "io/json_syntax.h"
 
 namespace {
@@ -51,6 +52,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string what = error.what();
     require(fault || what.find("stands twice") != std::string::npos ||
             what.find("number") != std::string::npos);
+  }
+  try {
+    bert::JsonDocument::parse_any_numbers(text, "fuzz");
+    require(!fault);
+  } catch (const bert::Error& error) {
+    require(fault || std::string(error.what()).find("stands twice") != std::string::npos);
+  }
+  for (const bert::Wanted wanted : {bert::Wanted::text, bert::Wanted::objects}) {
+    for (const char terminator : {'\n', '\0'}) {
+      bert::refuse_input({text, terminator, size % 2 == 0}, wanted);
+    }
   }
   return 0;
 }

@@ -73,7 +73,7 @@ for t in "${tools[@]}"; do
   # The line last, byte for byte, whatever is in it.
   keep=--keep
   case $t in mlm-score | nsp-score | classify | qa | rank | ner) keep=-n ;; esac
-  printf '\xff\xfe bad\tx\xc3\n\e[31m\x01 red\t\\ "q" \xe2\x80\xa8 z\r\n' >"$work/odd"
+  printf '\xff\xff bad\tx\xc3\n\e[31m\x01 red\t\\ "q" \xe2\x80\xa8 z\r\n' >"$work/odd"
   tool "$t" $keep "$work/odd" 2>"$work/err" >"$work/rows"
   expect "$t odd bytes: status" $? 0
   expect "$t odd bytes: told" "$(head -1 "$work/err" | cut -d ' ' -f 1-6)" "$t: 1 of 2 records had"

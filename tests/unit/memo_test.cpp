@@ -132,7 +132,8 @@ TEST_CASE("a file that is no cache, of another program or version, missing or da
 }
 
 TEST_CASE("greetings, requests and replies are read as they were written, in any pieces") {
-  Greeting greeting{'\0', Greeting::Numbers::json, true, false, "# begin\n", "key\twith\nbytes"};
+  Greeting greeting{'\0',        Greeting::Numbers::json, true, false, Wanted::objects,
+                    "# begin\n", "key\twith\nbytes"};
   std::string bytes = greeting.bytes();
   append_reply(bytes, {7, std::string("a\0\n", 3), ""});
   append_reply(bytes, {8, "", "FILE: record 8: bad"});
@@ -158,7 +159,7 @@ TEST_CASE("greetings, requests and replies are read as they were written, in any
   CHECK(replies[0].number == 7);
   CHECK(replies[0].rows == std::string("a\0\n", 3));
   CHECK(replies[1].message == "FILE: record 8: bad");
-  for (const std::string wrong : {"hello\n", "memo 2 10 0 0 0 0 0\n", "memo 1 x\n"}) {
+  for (const std::string wrong : {"hello\n", "memo 1 10 0 0 0 0 0 0\n", "memo 2 x\n"}) {
     std::string_view rest = wrong;
     Greeting read;
     CHECK_THROWS_AS(take_greeting(rest, read), Error);
@@ -210,8 +211,8 @@ TEST_CASE("replies whose sizes are too large, and greetings with wrong numbers a
     CHECK(kind_of([&] { take_reply(rest, reply); }) == Error::Kind::protocol);
   }
   for (const std::string wrong :
-       {"memo 1 300 0 0 0 0 0\n", "memo 1 10 3 0 0 0 0\n", "memo 1 10 0 2 0 0 0\n",
-        "memo 1 10 0 0 0 18446744073709551615 3\nkey"}) {
+       {"memo 2 300 0 0 0 0 0 0\n", "memo 2 10 3 0 0 0 0 0\n", "memo 2 10 0 2 0 0 0 0\n",
+        "memo 2 10 0 0 0 6 0 0\n", "memo 2 10 0 0 0 0 18446744073709551615 3\nkey"}) {
     std::string_view rest = wrong;
     Greeting greeting;
     CHECK(kind_of([&] { take_greeting(rest, greeting); }) == Error::Kind::protocol);

@@ -103,6 +103,7 @@ void write_place(const Record& record, const Error& error, Rows& rows) {
 StreamOptions with_jobs(int jobs) {
   StreamOptions options;
   options.jobs = jobs;
+  options.wanted = Wanted::anything;
   return options;
 }
 

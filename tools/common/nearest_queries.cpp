@@ -30,6 +30,9 @@ Counts read_file(const NearestOptions& options, RowOptions& rows, bool keep,
   StreamOptions stream;
   stream.files = {options.queries};
   stream.terminator = rows.terminator();
+  stream.wanted = rows.as_text()            ? Wanted::anything
+                  : rows.reads_json_lines() ? Wanted::text_or_objects
+                                            : Wanted::text;
   stream.header = rows.stream().header;
   if (!options.query_fields.empty()) {
     stream.fields = {options.query_fields};

@@ -318,6 +318,7 @@ void ModelOptions::check_tail(const TaskOptions& options, size_t added) const {
 RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
     : app_(app), kind_(kind) {
   stream_.texts = std::max<size_t>(texts, 1);
+  if (texts == 0) wanted_ = Wanted::lines;
   app.add({"FILE", "files of records; '-' or none: standard input", text("")}, stream_.files);
   if (texts > 0) {
     fields_option_ =
@@ -343,8 +344,10 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
   if (texts > 0) {
     app.add({"--jsonl", "read JSON objects, -f names the key; write them with the results added"},
             json_lines_)
+        .of("json_lines")
         ->excludes(app.get_option("--header"));
   }
+  if (texts > 0) add_as_text(app, wanted_);
   app.add({"--skip-bad", "write an empty row for a bad record, count it and go on (status 65)"},
           stream_.skip_bad);
   app.add({"-j,--jobs", "threads (default: the CPUs it may use)", whole(1, 1024)}, stream_.jobs)
@@ -535,6 +538,8 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
   split_fields();
   if (!within_memo()) refuse_output(stream_.files);
   stream_.terminator = nul_ ? '\0' : '\n';
+  stream_.wanted = wanted_;
+  if (wanted_ == Wanted::text_or_objects && json_lines_) stream_.wanted = Wanted::objects;
   stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
   name_columns();
   if (shape_.record != RowShape::Per::none) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "checkpoint/model_dir.h"
+#include "common/as_text.h"
 #include "common/command.h"
 #include "encoder/model.h"
 #include "memo/served_rows.h"
@@ -122,7 +123,7 @@ struct RowShape {
 };
 
 /// The common options of all tools that turn records into rows: FILE..., -f, -0, --header, -n, -o,
-/// --keep, --json, --jsonl, --skip-bad, -j, --progress, --meta, -q, -v
+/// --keep, --json, --jsonl, --as-text, --skip-bad, -j, --progress, --meta, -q, -v
 class RowOptions {
  public:
   /// An annotator writes results, then the input line (-o drops it). A transformer writes only its
@@ -159,6 +160,7 @@ class RowOptions {
   bool json() const { return json_; }
   bool reads_json_lines() const { return json_lines_; }
   bool keeps_line() const { return keep_line_; }  ///< --keep, as it was given
+  bool as_text() const { return wanted_ == Wanted::anything; }
   bool skips_bad() const { return stream_.skip_bad; }
   const std::string& fields() const { return fields_; }  ///< -f, as it was given
   bool fields_given() const { return fields_option_ && fields_option_->count() > 0; }
@@ -188,6 +190,7 @@ class RowOptions {
   bool keep_line_ = false;
   bool json_ = false;
   bool json_lines_ = false;
+  Wanted wanted_ = Wanted::text_or_objects;
   RowShape shape_;
   bool progress_ = false;
   bool meta_ = false;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 #include "common/npy_output.h"
 #include "common/options.h"
@@ -57,6 +58,7 @@ void RowOptions::serve() {
                                  : Greeting::Numbers::none;
   greeting.header = stream_.header;
   greeting.skip_bad = stream_.skip_bad;
+  greeting.wanted = std::exchange(stream_.wanted, Wanted::anything);
   greeting.begin =
       meta_ ? "# " + meta() + stream_.terminator : std::string(NpyOutput::within_memo());
   // These change the rows of bad records and the header of an npy file.

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "base/export.h"
+#include "io/input_kind.h"
 
 namespace bert {
 
 struct TrainVocabOptions {
   std::vector<std::string> files;
+  Wanted wanted = Wanted::text;  ///< other input is refused
   size_t vocab_size = 30522;     ///< special tokens included
   uint64_t min_frequency = 2;    ///< a piece must occur as often
   size_t limit_alphabet = 1000;  ///< characters; words with rarer ones are left out
