@@ -30,13 +30,12 @@ Counts read_file(const NearestOptions& options, RowOptions& rows, bool keep,
   StreamOptions stream;
   stream.files = {options.queries};
   stream.terminator = rows.terminator();
-  stream.wanted = rows.as_text()            ? Wanted::anything
-                  : rows.reads_json_lines() ? Wanted::text_or_objects
-                                            : Wanted::text;
+  stream.wanted = rows.as_text() ? Wanted::anything : Wanted::text;
   stream.header = rows.stream().header;
   if (!options.query_fields.empty()) {
     stream.fields = {options.query_fields};
     stream.json_lines = rows.reads_json_lines();
+    stream.wanted = rows.stream().wanted;
   }
   stream.keeps_line = keep;
   std::string header;  // the only row, since the workers write none
