@@ -65,7 +65,7 @@ void add_values(tools::Command& app, Options& o) {
           n.prompt);
 }
 
-[[noreturn]] void refuse(const char* option, const std::string& what) {
+[[noreturn]] void refuse(const char* option, const char* what) {
   throw Error(Error::Kind::usage, option, what);
 }
 
@@ -83,10 +83,9 @@ void choose_mode(tools::Command& app, Options& o) {
                             : Mode::text;
   if (!n.query_fields.empty() && n.queries.empty()) refuse("--query-fields", "wants --query");
   const bool searches = n.mode == Mode::text || n.mode == Mode::queries;
-  if (!searches) {
+  if (!searches)
     tools::refuse_given(app, {"--top-k", "--similarity", "--query-prompt", "--index"},
                         "wants -q or --query");
-  }
   const bool queries_are_vectors = !n.query_vectors.empty();
   if (queries_are_vectors) tools::refuse_given(app, {"--query-prompt"}, "not with --query-vectors");
   if (!n.vectors.empty()) tools::refuse_given(app, {"--prompt"}, "not with --vectors");
@@ -99,9 +98,8 @@ void choose_mode(tools::Command& app, Options& o) {
   if (o.pairs && !n.threshold) refuse("--pairs", "wants --threshold");
   if ((o.groups || o.unique) && n.threshold) refuse("--threshold", "not with --groups or --unique");
   if (!searches) n.threshold = o.groups ? o.groups : o.unique ? o.unique : n.threshold;
-  if (!searches && !(*n.threshold > 0)) {
+  if (!searches && !(*n.threshold > 0))
     refuse(o.pairs ? "--threshold" : o.groups ? "--groups" : "--unique", "wants more than 0");
-  }
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ Counts read_file(const NearestOptions& options, RowOptions& rows, bool keep,
   if (!options.query_fields.empty()) {
     stream.fields = {options.query_fields};
     stream.json_lines = rows.reads_json_lines();
-    stream.wanted = rows.stream().wanted;
+    if (stream.json_lines && !rows.as_text()) stream.wanted = Wanted::objects;
   }
   stream.keeps_line = keep;
   std::string header;  // the only row, since the workers write none
