@@ -16,7 +16,6 @@ struct Options {
   CLI::Option *text = nullptr, *queries = nullptr, *query_vectors = nullptr;
 };
 
-/// Exactly one says what is wanted.
 void add_modes(tools::Command& app, Options& o) {
   const tools::Value cosine = tools::real(0.0, 1.0, "T");
   o.text = app.add({"-q,--query-text", "write the records nearest to this text, best first",
@@ -107,7 +106,6 @@ void choose_mode(tools::Command& app, Options& o) {
 int main(int argc, char** argv) {
   tools::Command app{"Find the lines that mean nearly the same."};
   app.footer("nearest -q 'a cat on a mat' text.txt");
-  // -q is the query, as the pattern is of grep -e.
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 1, "--quiet");
   tools::ModelOptions models(app, Overflow::cut);
   Options options;
