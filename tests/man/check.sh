@@ -121,7 +121,7 @@ for pair in bert-base-uncased=tiny-bert bert-base-cased=tiny-bert my-bert=tiny-b
   all-MiniLM-L6-v2=st-mean; do
   ln -s "$root/tests/golden/${pair#*=}" "$data/${pair%=*}"
 done
-ln -s "$root/tests/golden/tiny-classifier" "$work/example/log-model"
+ln -s "$root/examples" "$work/example/examples"
 ln -s "$root/tests/golden/st-mean" "$work/example/all-MiniLM-L6-v2"
 ln -s "$root/tests/golden/marian" "$work/example/marian"
 # A hub for bert-pull, at this machine's own address.
@@ -176,6 +176,7 @@ for page in README.md man/*.[1357]; do
   while IFS= read -r -d '' command; do
     example "$page" "$(basename "${page%.*}")" "$command"
   done < <(examples "$page")
+  cp -r tests/man/files/. "$work/example/" # in place of the texts that a page writes
 done
 # --help ends with one example and the name of the page.
 for source in tools/*.cpp; do
