@@ -1,6 +1,11 @@
 #include "bert/pages.h"
 
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+
 #include <filesystem>
+#include <string_view>
 
 #include "base/error.h"
 #include "bert/programs.h"
@@ -31,6 +36,18 @@ std::string find_subject(const std::string& name) {
   return "";
 }
 
+/// Without a locale, or with C, man drops each character that is not ASCII, also from commands:
+/// gives it one that has them, if the system has it.
+void let_man_show_all_characters() {
+  const bool known = setlocale(LC_CTYPE, "") != nullptr;
+  const std::string_view ascii = "ANSI_X3.4-1968";
+  if (known && nl_langinfo(CODESET) != ascii) return;
+  constexpr const char* kLocale = "C.UTF-8";
+  if (setlocale(LC_CTYPE, kLocale) == nullptr) return;
+  const char* all = getenv("LC_ALL");
+  setenv(all && *all ? "LC_ALL" : "LC_CTYPE", kLocale, 1);
+}
+
 }  // namespace
 
 void show_page(const std::string& name) {
@@ -46,7 +63,10 @@ void show_page(const std::string& name) {
     page = find_page(path.parent_path(), path.filename(), '1');
   }
   try {
-    if (!page.empty()) execute("man", {"-l", page});
+    if (!page.empty()) {
+      let_man_show_all_characters();
+      execute("man", {"-l", page});
+    }
   } catch (const Error&) {
     if (program.empty()) throw;  // else there is its --help
   }
