@@ -589,6 +589,20 @@ def other_form_cases():
     bad("L49-lfs-bin", ["pytorch_model.bin: this is a git-lfs pointer"], files=pickled(pointer))
 
 
+def encoding_cases():
+    """Text files in UTF-16, as some editors on Windows save them."""
+    plain = model_files()
+    contents = {name: plain[name] for name in ["config.json", "vocab.txt", "tokenizer_config.json"]} | {
+        "tokenizer.json": {"version": "1.0", "model": {"type": "WordPiece"}},
+        "modules.json": [{"path": "", "type": "x.Transformer"}], "sentence_bert_config.json": {"max_seq_length": 12},
+        "adapter_config.json": {"base_model_name_or_path": "org/whole"}}
+    for name, content in contents.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        for label, coded in [("le", text.encode("utf-16")), ("be", b"\xfe\xff" + text.encode("utf-16-be")),
+                             ("unmarked", text.encode("utf-16-le"))]:
+            bad(f"L50-{label}-{name}", [f"{name}: this is UTF-16", "iconv -f UTF-16"], files=plain | {name: coded})
+
+
 def vocabulary_cases():
     def vocab(content, **rest):
         return model_files(vocab_txt=content, **rest)
@@ -877,6 +891,7 @@ def collect():
     adapter_cases()
     wrapped_cases()
     other_form_cases()
+    encoding_cases()
     vocabulary_cases()
     tokenizer_cases()
     pickle_cases()
