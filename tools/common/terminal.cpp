@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/parse.h"
 #include "common/run.h"
 #include "heatmap/shown_text.h"
@@ -83,9 +84,10 @@ bool terminal_is_dark() {
 
 void print_rows(std::string_view rows) {
   if (!isatty(STDOUT_FILENO)) return print(std::string(rows));
+  const std::string shown = printable_lines(rows);
   std::vector<size_t> widths;
   const auto for_each_field = [&](auto use) {
-    for (const std::string_view row : split(rows, '\n', EmptyParts::skip)) {
+    for (const std::string_view row : split(shown, '\n', EmptyParts::skip)) {
       const auto fields = split(row, '\t');
       widths.resize(std::max(widths.size(), fields.size()));
       for (size_t i = 0; i < fields.size(); ++i) use(i, fields[i], i + 1 == fields.size());
