@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "api/handles.h"
 
@@ -33,6 +34,31 @@ void check_strict(const bert_batch& batch, const Encoding& encoding) {
   }
 }
 
+/// A text may be as long as the caller and the model say; 0: no limit.
+size_t length_of(const bert_model& model, size_t given) {
+  const Tokenizer& tokenizer = model.tokenizer.tokenizer;
+  if (model.max_length > 0 && given > model.max_length) {
+    refuse("max_length",
+           fmt::format("found {}, wants at most {}, the model's", given, model.max_length));
+  }
+  const size_t length = given > 0 ? given : model.max_length;
+  const size_t least = tokenizer.added_tokens_pair() + 1;
+  if (!model.fixed && length < least) {
+    refuse("max_length", fmt::format("found {}, wants at least {}", length, least));
+  }
+  return length;
+}
+
+/// Static vectors are of the begin of a text.
+std::string_view cut_for_static(const bert_batch& batch, std::string_view text) {
+  const std::string_view kept = batch.model.fixed->cut(text, batch.encode.max_length);
+  if (batch.strict && kept.size() < text.size()) {
+    throw Error(Error::Kind::data, "text",
+                fmt::format("is too long, wants at most {} tokens", batch.encode.max_length));
+  }
+  return kept;
+}
+
 void add_text(bert_batch& batch, std::string_view text, std::optional<std::string_view> pair) {
   Encoding& encoding = next_sequence(batch);
   const Tokenizer& tokenizer = batch.model.tokenizer.tokenizer;
@@ -41,6 +67,10 @@ void add_text(bert_batch& batch, std::string_view text, std::optional<std::strin
   if (!prompt.empty()) {
     prompted = prompt + std::string(text);
     text = prompted;
+  }
+  if (batch.model.fixed) {
+    if (pair) refuse("pair", "the model has static vectors, wants single texts");
+    text = cut_for_static(batch, text);
   }
   if (pair) {
     tokenizer.encode_pair(text, *pair, batch.encode, encoding, batch.scratch);
@@ -60,17 +90,9 @@ int bert_batch_open(const bert_model* model, const bert_batch_options* options,
     const bert_model& of = need(model, "model");
     need(batch, "batch");
     const bert_batch_options given = read_options(options);
-    if (given.max_length > of.max_length) {
-      refuse("max_length", fmt::format("found {}, wants at most {}, the model's", given.max_length,
-                                       of.max_length));
-    }
-    EncodeOptions encode;
-    encode.max_length = given.max_length > 0 ? given.max_length : of.max_length;
+    EncodeOptions encode = encode_of(of);
+    encode.max_length = length_of(of, given.max_length);
     encode.literal = given.literal != 0;
-    const size_t least = of.tokenizer.tokenizer.added_tokens_pair() + 1;
-    if (encode.max_length < least) {
-      refuse("max_length", fmt::format("found {}, wants at least {}", encode.max_length, least));
-    }
     std::unique_ptr<bert_batch> made(new bert_batch{of, encode, given.strict != 0});
     if (check_threads(given.threads) > 1) {
       made->team = std::make_unique<Team>(given.threads);
@@ -94,21 +116,24 @@ int bert_batch_add_ids(bert_batch* batch, const int32_t* ids, const int32_t* typ
   return guard([&] {
     need(batch, "batch");
     need(ids, "ids");
-    const Config& config = batch->model.model.config();
-    if (count == 0 || count > batch->encode.max_length) {
-      throw Error(Error::Kind::data, "count",
-                  fmt::format("found {}, wants 1 to {}", count, batch->encode.max_length));
+    const size_t most = batch->encode.max_length > 0 ? batch->encode.max_length : SIZE_MAX;
+    if (count == 0 || count > most) {
+      throw Error(Error::Kind::data, "count", fmt::format("found {}, wants 1 to {}", count, most));
     }
+    const bert_model& of = batch->model;
+    const size_t tokens =
+        of.fixed ? of.tokenizer.tokenizer.vocab_size() : of.model().config().vocab_size;
+    const size_t types = of.fixed ? 0 : of.model().config().type_vocab_size;
     Encoding& encoding = next_sequence(*batch);
     for (size_t i = 0; i < count; ++i) {
       const int32_t type = type_ids ? type_ids[i] : 0;
-      if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= config.vocab_size || type < 0 ||
-          (config.type_vocab_size > 0 && static_cast<size_t>(type) >= config.type_vocab_size)) {
+      if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= tokens || type < 0 ||
+          (types > 0 && static_cast<size_t>(type) >= types)) {
         throw Error(
             Error::Kind::data, "ids",
             fmt::format("found the id {} of type {}, which the model does not have", ids[i], type));
       }
-      const bool added = batch->model.tokenizer.tokenizer.is_special(ids[i]);
+      const bool added = of.tokenizer.tokenizer.is_special(ids[i]);
       encoding.push(ids[i], type, {}, added ? kSpecialToken : int8_t{type > 0}, -1);
     }
     keep_sequence(*batch);

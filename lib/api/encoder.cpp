@@ -21,7 +21,8 @@ size_t resolve(const char* name, int index, int first, size_t count) {
 
 /// hidden states [T, H] of a layer, in batch.result
 Matrix hidden_states(bert_batch& batch, size_t layer) {
-  const Matrix states = batch.result.matrix(batch.tokens(), batch.model.model.config().hidden_size);
+  const Matrix states =
+      batch.result.matrix(batch.tokens(), batch.model.model().config().hidden_size);
   ForwardOptions options;
   options.last_layer = layer;
   for_each_pack(
@@ -33,32 +34,43 @@ Matrix hidden_states(bert_batch& batch, size_t layer) {
   return states;
 }
 
+/// The vectors of sequences before the dense modules [S, poolings * H], in batch.result.
+Matrix pooled_vectors(bert_batch& batch) {
+  const bert_model& of = batch.model;
+  const Matrix pooled = batch.result.zeros(batch.count, of.plan.poolings.size() * of.plan.features);
+  if (of.fixed) {
+    for (size_t s = 0; s < batch.count; ++s) {
+      of.fixed->vectors.mean(batch.encoding(s).input_ids, of.fixed->left_out,
+                             {pooled.row(s), pooled.cols}, batch.row);
+    }
+    return pooled;
+  }
+  const Tokenizer& tokenizer = of.tokenizer.tokenizer;
+  const size_t prompt = of.plan.prompt_tokens(tokenizer, batch.encode, batch.scratch);
+  std::vector<float> one(pooled.cols);
+  for_each_pack(batch, [&](size_t first, const PackedBatch& packed, Matrix hidden) {
+    for (size_t s = 0; s < packed.sequences(); ++s) {
+      of.plan.pool_sequence(hidden.slice(packed.begin(s), packed.length(s)), prompt,
+                            tokenizer.frame(), one);
+      // Added to 0, as embed adds windows: -0 becomes 0.
+      for (size_t i = 0; i < one.size(); ++i) pooled.row(first + s)[i] += one[i];
+    }
+  });
+  return pooled;
+}
+
 /// Sentence vectors [S, W], by the steps of `embed`.
 Matrix sentence_vectors(bert_batch& batch) {
   const bert_model& of = batch.model;
-  const size_t H = of.model.config().hidden_size;
-  const Matrix pooled = batch.result.matrix(batch.count, of.plan.poolings.size() * H);
-  std::fill_n(pooled.data, pooled.rows * pooled.cols, 0.0f);
-  size_t prompt_tokens = 0;
-  if (!of.plan.prompt.empty() && !of.plan.prompt_is_pooled) {
-    Encoding prompt;
-    of.tokenizer.tokenizer.encode(of.plan.prompt, batch.encode, prompt, batch.scratch);
-    prompt_tokens = prompt.size() - 1;  // [CLS] counts, [SEP] does not
+  Buffer whitened;  // the plan has none
+  Matrix vectors = of.plan.finish(
+      of.dense->apply(pooled_vectors(batch), batch.first, batch.second, batch.workspace.linear),
+      whitened);
+  // A caller's matrix has no gaps.
+  for (size_t s = 1; vectors.stride > vectors.cols && s < vectors.rows; ++s) {
+    std::copy_n(vectors.row(s), vectors.cols, vectors.data + s * vectors.cols);
   }
-  std::vector<float> one(H);
-  for_each_pack(batch, [&](size_t first, const PackedBatch& packed, Matrix hidden) {
-    for (size_t s = 0; s < packed.sequences(); ++s) {
-      const Matrix tokens = hidden.slice(packed.begin(s), packed.length(s));
-      for (size_t i = 0; i < of.plan.poolings.size(); ++i) {
-        pool(of.plan.poolings[i], tokens, one, prompt_tokens);
-        for (size_t k = 0; k < H; ++k) pooled.row(first + s)[i * H + k] += one[k];
-      }
-    }
-  });
-  const Matrix vectors = of.dense->apply(pooled, batch.first, batch.second, batch.workspace.linear);
-  for (size_t s = 0; of.plan.normalize && s < vectors.rows; ++s) {
-    normalize_l2({vectors.row(s), vectors.cols});
-  }
+  vectors.stride = vectors.cols;
   return vectors;
 }
 
@@ -78,7 +90,7 @@ Matrix attention_weights(bert_batch& batch, size_t sequence, size_t layer, size_
       std::copy_n(view.values.row(i), weights.cols, weights.row(i));
     }
   };
-  batch.model.model.forward(batch.packed, batch.workspace, options);
+  batch.model.model().forward(batch.packed, batch.workspace, options);
   return weights;
 }
 
@@ -98,7 +110,7 @@ int bert_hidden_states(bert_batch* batch, int layer, bert_matrix* states) {
   return guard([&] {
     need(batch, "batch");
     need(states, "states") = view(hidden_states(
-        *batch, resolve("layer", layer, 0, batch->model.model.config().num_hidden_layers)));
+        *batch, resolve("layer", layer, 0, batch->model.model().config().num_hidden_layers)));
   });
 }
 
@@ -116,7 +128,7 @@ int bert_attention_weights(bert_batch* batch, size_t sequence, int layer, int he
   return guard([&] {
     need(batch, "batch");
     need(weights, "weights");
-    const Config& config = batch->model.model.config();
+    const Config& config = batch->model.model().config();
     if (sequence >= batch->count) {
       refuse("sequence", fmt::format("found {}, the batch has {}", sequence, batch->count));
     }

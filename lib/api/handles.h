@@ -12,7 +12,9 @@
 #include "heads/masked_lm.h"
 #include "heads/question_answering.h"
 #include "heads/token_classification.h"
+#include "model/static_config.h"
 #include "tasks/embed.h"
+#include "tasks/static_text.h"
 #include "tokenizer/tokenizer.h"
 
 // What the opaque pointers of bert.h point at.
@@ -26,12 +28,20 @@ struct bert_encoding {
   bert::Tokenizer::Scratch scratch;
 };
 
-/// A model with the head that it was opened for. Heads borrow `model`, so it stays where it is.
+/// A model with the head that it was opened for. Heads borrow `encoder`, so it stays where it is.
 struct bert_model {
   std::string task;  ///< "": the bare encoder
+  std::string directory;
   bert_tokenizer tokenizer;
-  bert::Model model;
-  size_t max_length = 0;  ///< tokens of a sequence, special ones included
+  std::optional<bert::Model> encoder{};     ///< layers, or ...
+  std::optional<bert::StaticText> fixed{};  ///< ... static vectors
+  size_t max_length = 0;  ///< tokens of a sequence, special ones included; 0: no limit
+
+  /// Throws Error(unsupported) if these are static vectors, which have no layers.
+  const bert::Model& model() const {
+    if (!encoder) bert::throw_static_vectors(directory);
+    return *encoder;
+  }
 
   std::optional<bert::MaskedLM> masked_lm{};
   std::optional<bert::Classifier> classifier{};  ///< of texts, or next sentence prediction
@@ -58,6 +68,7 @@ struct bert_batch {
   bert::PackedBatch packed{};
   bert::Workspace workspace{};
   bert::Buffer result{}, first{}, second{};
+  std::vector<float> row{};
   std::vector<bert_filling> fillings{};
   std::vector<bert_answer> answers{};
   std::vector<double> probabilities{};
@@ -72,6 +83,8 @@ namespace bert::api {
 constexpr size_t kMaxBatchTokens = 512;
 
 bert_matrix view(Matrix matrix);
+/// How texts become tokens, as the tools do it.
+EncodeOptions encode_of(const bert_model& model);
 /// Throws Error(usage) if the model was opened for another task.
 void need_task(const bert_model& model, std::string_view task);
 
@@ -86,7 +99,7 @@ void for_each_pack(bert_batch& batch, Use use, const ForwardOptions& options = {
       batch.packed.append(next.input_ids, next.token_type_ids);
     } while (last < batch.count &&
              batch.packed.tokens() + batch.encoding(last).size() <= kMaxBatchTokens);
-    use(first, batch.packed, batch.model.model.forward(batch.packed, batch.workspace, options));
+    use(first, batch.packed, batch.model.model().forward(batch.packed, batch.workspace, options));
   }
 }
 

@@ -17,7 +17,7 @@ void fill_masks(bert_batch& batch, size_t k) {
   std::vector<bert_filling> masks;
   std::vector<ScoredId> best;
   std::vector<WantedRow> wanted;
-  MaskQueries queries(batch.model.model, *batch.model.masked_lm, kMaxBatchTokens);
+  MaskQueries queries(batch.model.model(), *batch.model.masked_lm, kMaxBatchTokens);
   queries.use_team(batch.team.get());
   queries.start([&](size_t mask, std::span<const float> logits) {
     const double normalizer = log_sum_exp(logits);

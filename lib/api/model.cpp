@@ -2,7 +2,7 @@
 
 #include "api/handles.h"
 #include "checkpoint/model_dir.h"
-#include "model/static_config.h"
+#include "checkpoint/static_files.h"
 
 using namespace bert;
 using namespace bert::api;
@@ -26,25 +26,27 @@ std::optional<Precision> precision_of(bert_dtype dtype) {
 void open_head(bert_model& model) {
   const std::string& task = model.task;
   if (task == "fill-mask") {
-    model.masked_lm = MaskedLM::open(model.model);
+    model.masked_lm = MaskedLM::open(model.model());
   } else if (task == "text-classification") {
-    model.classifier = Classifier::open(model.model);
+    model.classifier = Classifier::open(model.model());
   } else if (task == "next-sentence-prediction") {
-    model.classifier = Classifier::open_next_sentence(model.model);
+    model.classifier = Classifier::open_next_sentence(model.model());
   } else if (task == "token-classification") {
-    model.token_classifier = TokenClassifier::open(model.model);
+    model.token_classifier = TokenClassifier::open(model.model());
   } else {
-    model.question_answering = QuestionAnswering::open(model.model);
+    model.question_answering = QuestionAnswering::open(model.model());
   }
 }
 
-/// The steps from hidden states to the vector of a sentence, or the reason why there are none:
-/// hidden states do without. Returns the modules' limit of tokens, if they have one.
-std::optional<size_t> open_sentence_modules(bert_model& model, const std::string& directory,
-                                            bool no_mmap) try {
-  const SentenceModules modules = SentenceModules::open(directory);
-  modules.check_case(model.tokenizer.tokenizer.lowercase());
-  model.plan = EmbedPlan::make(model.model, modules, "", "");
+/// The steps to the vector of a sentence, or the reason why there are none: hidden states do
+/// without. Returns the modules' limit of tokens, if they have one.
+std::optional<size_t> open_sentence_modules(bert_model& model, bool no_mmap) try {
+  const SentenceModules modules = SentenceModules::open(model.directory);
+  const Tokenizer& tokenizer = model.tokenizer.tokenizer;
+  modules.check_case(tokenizer.lowercase());
+  modules.check_length(tokenizer.added_tokens_single());
+  model.plan = model.fixed ? EmbedPlan::make(*model.fixed, modules, "", "")
+                           : EmbedPlan::make(model.model(), modules, "", "");
   model.plan.prompt = modules.prompt();
   model.dense.emplace(model.plan.dense);
   for (const SentenceModules::Dense& module : model.plan.dense) {
@@ -59,9 +61,9 @@ std::optional<size_t> open_sentence_modules(bert_model& model, const std::string
 /// A limit of the modules holds instead of the tokenizer's.
 void set_max_length(bert_model& model, std::optional<size_t> module_limit) {
   const Tokenizer& tokenizer = model.tokenizer.tokenizer;
-  const Config& config = model.model.config();
+  const Config& config = model.model().config();
   if (tokenizer.vocab_size() > config.vocab_size) {
-    throw Error(Error::Kind::data, model.model.directory(),
+    throw Error(Error::Kind::data, model.directory,
                 fmt::format("vocabulary of {} tokens, wants at most {}, the rows of the embeddings",
                             tokenizer.vocab_size(), config.vocab_size));
   }
@@ -69,26 +71,38 @@ void set_max_length(bert_model& model, std::optional<size_t> module_limit) {
   model.max_length = std::min(config.max_tokens(), limit.value_or(SIZE_MAX));
 }
 
+void open_static(bert_model& model, const StaticFiles& files, bool no_mmap) {
+  model.fixed = StaticText::open(files, model.tokenizer.tokenizer);
+  if (no_mmap) model.fixed->vectors.weights().hold();
+  model.max_length = model.fixed->max_length;
+  open_sentence_modules(model, no_mmap);
+}
+
 constexpr size_t kAnswerWindow = 384;  // of run_squad.py and of transformers' pipeline
 
 bert_model* open_model(const char* name, const bert_model_options& options) {
   if (name && !*name) refuse("model", "found an empty name");
   const std::string directory = resolve_model(name ? name : "");
-  refuse_static_vectors(directory);
   const std::string task = options.task ? options.task : "";
   const HeadSpec* spec = head_of_task(task);
   if (!spec && !task.empty()) {
     refuse("task", fmt::format("found '{}', which is none", printable(task)));
   }
+  const auto files = StaticFiles::find(directory);
+  if (files && spec) throw_static_vectors(directory);
+  std::unique_ptr<bert_model> model(
+      new bert_model{task, directory, {open_any_tokenizer(directory)}});
+  const bool no_mmap = options.no_mmap != 0;
+  if (files) {
+    open_static(*model, *files, no_mmap);
+    return model.release();
+  }
   const HeadChoice head{options.head ? options.head : "",
                         spec ? std::optional(spec->kind) : std::nullopt};
-  std::unique_ptr<bert_model> model(
-      new bert_model{task,
-                     {Tokenizer::open(directory)},
-                     Model::open(directory, precision_of(options.dtype), head)});
-  if (options.no_mmap) model->model.weights().hold();
+  model->encoder = Model::open(directory, precision_of(options.dtype), head);
+  if (no_mmap) model->encoder->weights().hold();
   if (task.empty()) {
-    set_max_length(*model, open_sentence_modules(*model, directory, options.no_mmap != 0));
+    set_max_length(*model, open_sentence_modules(*model, no_mmap));
   } else {
     open_head(*model);
     set_max_length(*model, std::nullopt);
@@ -108,6 +122,14 @@ const std::vector<std::string>* labels_of(const bert_model* model) {
 }  // namespace
 
 namespace bert::api {
+
+EncodeOptions encode_of(const bert_model& model) {
+  EncodeOptions encode;
+  encode.add_special_tokens = !model.fixed;
+  encode.max_length = model.max_length;
+  encode.tail = !model.fixed && model.tokenizer.tokenizer.truncates_left() ? SIZE_MAX : 0;
+  return encode;
+}
 
 void need_task(const bert_model& model, std::string_view task) {
   if (model.task == task) return;
@@ -133,15 +155,16 @@ const bert_tokenizer* bert_model_tokenizer(const bert_model* model) {
 }
 
 size_t bert_hidden_size(const bert_model* model) {
-  return model ? model->model.config().hidden_size : 0;
+  if (model && model->fixed) return model->fixed->vectors.width();
+  return model ? model->model().config().hidden_size : 0;
 }
 
 size_t bert_layer_count(const bert_model* model) {
-  return model ? model->model.config().num_hidden_layers : 0;
+  return model && model->encoder ? model->encoder->config().num_hidden_layers : 0;
 }
 
 size_t bert_attention_head_count(const bert_model* model) {
-  return model ? model->model.config().num_attention_heads : 0;
+  return model && model->encoder ? model->encoder->config().num_attention_heads : 0;
 }
 
 size_t bert_max_length(const bert_model* model) { return model ? model->max_length : 0; }

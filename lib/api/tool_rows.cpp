@@ -11,20 +11,27 @@ namespace bert::api {
 
 MakeWorker tool_rows(const bert_model& model, TaskOptions task, StreamOptions& stream) {
   const Tokenizer& tokenizer = model.tokenizer.tokenizer;
-  task.encode.max_length = model.max_length;
+  task.encode = encode_of(model);
   task.stride = std::min<size_t>(128, model.max_length / 2);
-  task.precision = model.model.precision();
+  task.precision = model.fixed ? Precision::f32 : model.model().precision();
   if (model.task.empty()) {
     if (model.no_vectors) throw Error(*model.no_vectors);
+    if (model.fixed) {
+      return [&model, &tokenizer, task] {
+        return std::make_unique<EmbedWorker>(tokenizer, *model.fixed, *model.dense, model.plan,
+                                             task);
+      };
+    }
     return [&model, &tokenizer, task] {
-      return std::make_unique<EmbedWorker>(tokenizer, model.model, *model.dense, model.plan, task);
+      return std::make_unique<EmbedWorker>(tokenizer, model.model(), *model.dense, model.plan,
+                                           task);
     };
   }
   if (model.masked_lm) return fill_rows(model, task);
   if (model.task == "text-classification") {
     const auto plan = std::make_shared<LabelPlan>(LabelPlan::make(*model.classifier, {}));
     return [&model, &tokenizer, task, plan] {
-      return std::make_unique<ClassifyWorker>(tokenizer, model.model, *model.classifier, *plan,
+      return std::make_unique<ClassifyWorker>(tokenizer, model.model(), *model.classifier, *plan,
                                               ClassifyOptions{}, task);
     };
   }
@@ -32,7 +39,7 @@ MakeWorker tool_rows(const bert_model& model, TaskOptions task, StreamOptions& s
     task.overflow = Overflow::window;
     task.number = true;  // a line has several rows, or none
     return [&model, &tokenizer, task] {
-      return std::make_unique<NerWorker>(tokenizer, model.model, *model.token_classifier,
+      return std::make_unique<NerWorker>(tokenizer, model.model(), *model.token_classifier,
                                          NerOptions{}, task);
     };
   }
@@ -41,12 +48,12 @@ MakeWorker tool_rows(const bert_model& model, TaskOptions task, StreamOptions& s
     task.overflow = Overflow::window;
     task.encode.truncation = Truncation::only_second;
     return [&model, &tokenizer, task] {
-      return std::make_unique<QaWorker>(tokenizer, model.model, *model.question_answering,
+      return std::make_unique<QaWorker>(tokenizer, model.model(), *model.question_answering,
                                         QaOptions{}, task);
     };
   }
   return [&model, &tokenizer, task] {
-    return std::make_unique<NspScoreWorker>(tokenizer, model.model, *model.classifier,
+    return std::make_unique<NspScoreWorker>(tokenizer, model.model(), *model.classifier,
                                             NspScoreOptions{}, task);
   };
 }

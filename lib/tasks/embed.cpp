@@ -61,10 +61,7 @@ std::string_view EmbedWorker::cut(const Record& record, std::string_view text) {
 
 void EmbedWorker::run(std::span<const Record> records, Rows& rows) {
   if (!plan_.prompt.empty() && prompt_tokens_ == 0) {
-    Encoding prompt;
-    tokenizer_.encode(plan_.prompt, options_.encode, prompt, scratch_);
-    // [CLS] counts, [SEP] does not.
-    prompt_tokens_ = prompt.size() - tokenizer_.frame().after.size();
+    prompt_tokens_ = plan_.prompt_tokens(tokenizer_, options_.encode, scratch_);
   }
   encode_all(records);
   if (plan_.spans) return compute_spans(records, rows);
@@ -133,20 +130,6 @@ void EmbedWorker::for_each_features(const UseFeatures& use) {
       options);
 }
 
-void EmbedWorker::pool_sequence(ConstMatrix tokens, std::span<float> out) const {
-  size_t skip = plan_.prompt_is_pooled ? 0 : prompt_tokens_;
-  if (plan_.no_special) {
-    const Frame& frame = tokenizer_.frame();
-    const size_t own = tokens.rows - frame.added();
-    if (own == 0) return std::fill(out.begin(), out.end(), 0.0f);
-    tokens = tokens.slice(frame.before.size(), own);
-    skip -= std::min(skip, frame.before.size());
-  }
-  for (size_t i = 0; i < plan_.poolings.size(); ++i) {
-    pool(plan_.poolings[i], tokens, out.subspan(i * tokens.cols, tokens.cols), skip);
-  }
-}
-
 /// vectors_ [count, width] of the encoded texts.
 void EmbedWorker::compute_vectors(size_t count) {
   const size_t width = plan_.pooler      ? plan_.features
@@ -186,7 +169,8 @@ void EmbedWorker::pool_windows(Matrix pooled) {
       if (whole.data != nullptr) {
         std::copy_n(whole.row(s), pooled.cols, one.data());
       } else {
-        pool_sequence(states.slice(batch.begin(s), batch.length(s)), one);
+        plan_.pool_sequence(states.slice(batch.begin(s), batch.length(s)), prompt_tokens_,
+                            tokenizer_.frame(), one);
       }
       // A text in one window has weight 1 and keeps its bits.
       const size_t owner = owners_[first + s];
@@ -204,29 +188,6 @@ void EmbedWorker::pool_static(Matrix pooled) {
     text_->vectors.mean(encodings()[i].input_ids, text_->left_out,
                         {pooled.row(owners_[i]), pooled.cols}, row_);
   }
-}
-
-/// Cuts and scales vectors as asked for, in place.
-Matrix EmbedWorker::finish(Matrix vectors) {
-  const auto normalize = [&] {
-    for (size_t i = 0; i < vectors.rows; ++i) normalize_l2({vectors.row(i), vectors.cols});
-  };
-  if (plan_.whitening) {
-    if (plan_.normalize) normalize();
-    if (plan_.truncate_dim > 0) vectors.cols = std::min(plan_.truncate_dim, vectors.cols);
-    const ConstMatrix own = vectors;
-    vectors = whitened_.matrix(own.rows, plan_.whitening->width());
-    plan_.whitening->apply(own, vectors);
-    if (plan_.dims > 0) vectors.cols = std::min(plan_.dims, vectors.cols);
-    if (plan_.normalize_cut) normalize();
-    return vectors;
-  }
-  const bool own_cut = plan_.dims == 0 && plan_.truncate_dim > 0;
-  if (own_cut && plan_.normalize) normalize();
-  if (own_cut) vectors.cols = std::min(plan_.truncate_dim, vectors.cols);
-  if (plan_.dims > 0) vectors.cols = std::min(plan_.dims, vectors.cols);
-  if (plan_.normalize_cut || (plan_.normalize && !own_cut)) normalize();
-  return vectors;
 }
 
 void EmbedWorker::write_numbers(const Record& record, std::span<const float> vector,

@@ -55,6 +55,16 @@ struct BERT_API EmbedPlan {
   /// Puts the modules of a model of late interaction behind each token's state, where the plan has
   /// a row per token. Throws Error(data) if they do not fit.
   void take_token_modules(const SentenceModules& modules) { take_modules(modules, features); }
+  /// Tokens of the prompt at the begin of a sequence: [CLS] counts, [SEP] does not.
+  size_t prompt_tokens(const Tokenizer& tokenizer, const EncodeOptions& encode,
+                       Tokenizer::Scratch& scratch) const;
+  /// The vector of a sequence from its tokens' features [n, W], by `poolings`. `prompt_tokens` of
+  /// them are the prompt's. out [poolings * W]
+  void pool_sequence(ConstMatrix tokens, size_t prompt_tokens, const Frame& frame,
+                     std::span<float> out) const;
+  /// What follows the dense modules: cuts and scales vectors [S, full_width()] in place, or in
+  /// `whitened`. Rows may be further apart than they are long.
+  Matrix finish(Matrix vectors, Buffer& whitened) const;
   /// Length of a vector before it is cut.
   size_t full_width() const;
   /// Length of the model's own vector, which whitening reads.
@@ -109,8 +119,7 @@ class BERT_API EmbedWorker : public TaskWorker {
   void for_each_features(const UseFeatures& use);
   void for_each_static(const UseFeatures& use);
   bool is_left_out(int32_t id) const { return text_ != nullptr && id == text_->left_out; }
-  void pool_sequence(ConstMatrix tokens, std::span<float> out) const;
-  Matrix finish(Matrix vectors);
+  Matrix finish(Matrix vectors) { return plan_.finish(vectors, whitened_); }
   void compute_spans(std::span<const Record> records, Rows& rows);
   void begin_spans(const Record& record, size_t sequence);
   size_t add_span_tokens(const Record& record, size_t sequence, ConstMatrix tokens);

@@ -111,6 +111,50 @@ void EmbedPlan::take_modules(const SentenceModules& modules, size_t hidden_size)
   truncate_dim = modules.truncate_dim.value_or(0);
 }
 
+size_t EmbedPlan::prompt_tokens(const Tokenizer& tokenizer, const EncodeOptions& encode,
+                                Tokenizer::Scratch& scratch) const {
+  if (prompt.empty()) return 0;
+  Encoding tokens;
+  tokenizer.encode(prompt, encode, tokens, scratch);
+  return tokens.size() - tokenizer.frame().after.size();
+}
+
+void EmbedPlan::pool_sequence(ConstMatrix tokens, size_t prompt_tokens, const Frame& frame,
+                              std::span<float> out) const {
+  size_t skip = prompt_is_pooled ? 0 : prompt_tokens;
+  if (no_special) {
+    const size_t own = tokens.rows - frame.added();
+    if (own == 0) return std::fill(out.begin(), out.end(), 0.0f);
+    tokens = tokens.slice(frame.before.size(), own);
+    skip -= std::min(skip, frame.before.size());
+  }
+  for (size_t i = 0; i < poolings.size(); ++i) {
+    pool(poolings[i], tokens, out.subspan(i * tokens.cols, tokens.cols), skip);
+  }
+}
+
+Matrix EmbedPlan::finish(Matrix vectors, Buffer& whitened) const {
+  const auto to_length_1 = [&] {
+    for (size_t i = 0; i < vectors.rows; ++i) normalize_l2({vectors.row(i), vectors.cols});
+  };
+  if (whitening) {
+    if (normalize) to_length_1();
+    if (truncate_dim > 0) vectors.cols = std::min(truncate_dim, vectors.cols);
+    const ConstMatrix own = vectors;
+    vectors = whitened.matrix(own.rows, whitening->width());
+    whitening->apply(own, vectors);
+    if (dims > 0) vectors.cols = std::min(dims, vectors.cols);
+    if (normalize_cut) to_length_1();
+    return vectors;
+  }
+  const bool own_cut = dims == 0 && truncate_dim > 0;
+  if (own_cut && normalize) to_length_1();
+  if (own_cut) vectors.cols = std::min(truncate_dim, vectors.cols);
+  if (dims > 0) vectors.cols = std::min(dims, vectors.cols);
+  if (normalize_cut || (normalize && !own_cut)) to_length_1();
+  return vectors;
+}
+
 size_t EmbedPlan::own_width() const {
   return truncate_dim > 0 ? std::min(truncate_dim, full_width()) : full_width();
 }

@@ -119,9 +119,33 @@ texts="the cat sat\na dog ran\n\nthe mat\n$long\n"
 masks="the [MASK] sat\n[MASK] dog [MASK]\na [MASK] $long\n"
 pairs="the cat sat\ta dog ran\nthe mat\tthe cat\n$long\tthe mat\n"
 questions="the cat\tthe cat sat on the mat\nmat\t$long\n"
-for model in "$models"/st-* "$models/tiny-bert" "$prefix/share/bert/models/default"; do
-  [ ! -d "$model" ] || same "$model" vectors "$texts" embed --format f32
+# Each directory: what embed refuses is refused with the same status. One more has dense modules, truncate_dim, a prompt
+# and a tokenizer that cuts at the left.
+cp -r "$models/st-dense" "$work/cut"
+cat >"$work/cut/config_sentence_transformers.json" <<'EOF'
+{"prompts": {"query": "the cat: "}, "default_prompt_name": "query", "truncate_dim": 3}
+EOF
+cp -r "$models/st-mean" "$work/left"
+sed -i '1s/{/{"truncation_side": "left", /' "$work/left/tokenizer_config.json"
+vectors=0
+for model in "$models"/*/ "$work/cut" "$work/left" "$prefix/share/bert/models/default"; do
+  [ -f "$model/config.json" ] || [ -f "$model/modules.json" ] || continue
+  status=0
+  printf '%b' "$texts" | "$tools/embed" --quiet -m "$model" --format f32 >/dev/null 2>&1 || status=$?
+  if [ $status -eq 0 ]; then
+    same "$model" vectors "$texts" embed --format f32
+    same "$model" rows "$texts" embed
+    vectors=$((vectors + 1))
+    continue
+  fi
+  for task in vectors rows; do
+    printf '%b' "$texts" | "$work/numbers" "$model" $task 1 >"$work/own" 2>&1 && fail "numbers $task of $model: wants $status"
+    found=0
+    printf '%b' "$texts" | "$work/numbers" "$model" $task 1 >/dev/null 2>&1 || found=$?
+    [ $found -eq $status ] || fail "numbers $task of $model: status $found, wants $status: $(cat "$work/own")"
+  done
 done
+[ $vectors -gt 60 ] || fail "embed reads only $vectors directories of $models"
 for model in "$models/tiny-classifier" "$models/electra-classifier" "$prefix/share/bert/models/default"; do
   [ ! -d "$model" ] || same "$model" text-classification "$texts" classify -o
 done

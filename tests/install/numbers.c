@@ -1,5 +1,6 @@
 /* numbers MODEL TASK THREADS <lines: what the library computes of all lines in one batch, as the
- * tool for that task prints it. TASK vectors: the sentence vectors as raw floats. */
+ * tool for that task prints it. TASK vectors: the sentence vectors as raw floats; rows: what
+ * bert_stream writes of the bare encoder. */
 #include <bert/bert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,10 +80,19 @@ int main(int argc, char** argv) {
   memset(&options, 0, sizeof options);
   memset(&batch_options, 0, sizeof batch_options);
   options.size = sizeof options;
-  options.task = strcmp(argv[2], "vectors") ? argv[2] : NULL;
+  options.task = strcmp(argv[2], "vectors") && strcmp(argv[2], "rows") ? argv[2] : NULL;
   batch_options.size = sizeof batch_options;
   batch_options.threads = atoi(argv[3]);
   check(bert_model_open(argv[1], &options, &model));
+  if (!strcmp(argv[2], "rows")) {
+    bert_stream_options stream;
+    memset(&stream, 0, sizeof stream);
+    stream.size = sizeof stream;
+    stream.threads = batch_options.threads;
+    check(bert_stream(model, &stream, NULL));
+    bert_model_close(model);
+    return 0;
+  }
   check(bert_batch_open(model, &batch_options, &batch));
   while (fgets(line, sizeof line, stdin)) {
     char* tab = strchr(line, '\t');

@@ -76,7 +76,7 @@ class Model(unittest.TestCase):
     @needs_numpy
     def test_embed_as_embed(self):
         import numpy
-        for name in ("tiny-bert", "st-dense", "roberta-pooler"):
+        for name in ("tiny-bert", "st-dense", "roberta-pooler", "static-embedding", "static-model2vec"):
             with bertutils.Model(MODELS / name) as model:
                 vectors = model.embed(iter(TEXTS))
                 self.assertEqual(model.embed([]).shape, (0, vectors.shape[1]))

@@ -120,7 +120,7 @@ class Model:
         if dtype not in _DTYPES:
             raise ValueError(f"dtype: found {dtype!r}, wants one of {', '.join(_DTYPES)}")
         self._name = None if model is None else os.fsencode(model)
-        self._threads = threads or len(os.sched_getaffinity(0))
+        self._threads = threads or min(len(os.sched_getaffinity(0)), 1024)
         self._dtype, self._head = _DTYPES[dtype], None if head is None else head.encode()
         self._opened: dict[str | None, _Handle] | None = {}
         self._lock = threading.Lock()

@@ -182,7 +182,9 @@ typedef struct bert_model_options {
   int no_mmap;      /* copy the weights into memory: their files may change */
 } bert_model_options;
 
-/* Opens a model directory, as Hugging Face has it, with its tokenizer and one head.
+/* Opens a model directory, as Hugging Face has it, with its tokenizer and one head. Static vectors
+ * (model2vec, StaticEmbedding) have no layers and no heads: bert_sentence_vectors and bert_stream
+ * read them, and what needs layers is BERT_UNSUPPORTED.
  * @param model  as of bert_tokenizer_open
  * @param options  or NULL: the bare encoder in the precision of its file
  * @return BERT_OK; BERT_NO_INPUT, BERT_DATA (also if it lacks the head), BERT_UNSUPPORTED .. naming
@@ -193,10 +195,12 @@ BERT_PUBLIC void bert_model_close(bert_model* model);
 
 /* The model's own tokenizer; it lives as long as the model. */
 BERT_PUBLIC const bert_tokenizer* bert_model_tokenizer(const bert_model* model);
-BERT_PUBLIC size_t bert_hidden_size(const bert_model* model);          /* H */
+/* H; of static vectors the width of a token's vector, and L and A are 0. */
+BERT_PUBLIC size_t bert_hidden_size(const bert_model* model);
 BERT_PUBLIC size_t bert_layer_count(const bert_model* model);          /* L */
 BERT_PUBLIC size_t bert_attention_head_count(const bert_model* model); /* A */
-/* Tokens of a sequence at most, special ones included: a longer text is cut. */
+/* Tokens of a sequence at most, special ones included: a longer text is cut. 0: no limit, which
+ * only static vectors have. */
 BERT_PUBLIC size_t bert_max_length(const bert_model* model);
 /* Labels of the head; 0 if it has none. */
 BERT_PUBLIC size_t bert_label_count(const bert_model* model);
@@ -245,8 +249,8 @@ BERT_PUBLIC int bert_embeddings(bert_batch* batch, bert_matrix* vectors);
 /* Hidden states [T, H].
  * @param layer  0 is the embedding layer, then 1 .. L; -1 is the last, -2 the one before */
 BERT_PUBLIC int bert_hidden_states(bert_batch* batch, int layer, bert_matrix* states);
-/* One vector per sequence by the model's own modules (pooling, dense, norm, prompt), as embed
- * writes: [S, W]. */
+/* One vector per sequence by the model's own modules (pooling, dense, norm, truncate_dim, prompt),
+ * as embed writes: [S, W]. */
 BERT_PUBLIC int bert_sentence_vectors(bert_batch* batch, bert_matrix* vectors);
 /* The attention weights of one sequence of n tokens, [n, n]: row i is what token i attends to.
  * @param layer, head  1 .. L and 1 .. A, or -1 for the last */
