@@ -30,12 +30,13 @@ Counts read_file(const NearestOptions& options, RowOptions& rows, bool keep,
   StreamOptions stream;
   stream.files = {options.queries};
   stream.terminator = rows.terminator();
-  stream.wanted = rows.as_text() ? Wanted::anything : Wanted::text;
+  // Without fields, a query is a line.
+  stream.wanted = rows.wanted() == Wanted::anything ? Wanted::anything : Wanted::text;
   stream.header = rows.stream().header;
   if (!options.query_fields.empty()) {
     stream.fields = {options.query_fields};
     stream.json_lines = rows.reads_json_lines();
-    if (stream.json_lines && !rows.as_text()) stream.wanted = Wanted::objects;
+    stream.wanted = rows.wanted();
   }
   stream.keeps_line = keep;
   std::string header;  // the only row, since the workers write none

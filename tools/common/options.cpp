@@ -538,8 +538,7 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
   split_fields();
   if (!within_memo()) refuse_output(stream_.files);
   stream_.terminator = nul_ ? '\0' : '\n';
-  stream_.wanted = wanted_;
-  if (wanted_ == Wanted::text_or_objects && json_lines_) stream_.wanted = Wanted::objects;
+  stream_.wanted = wanted();
   stream_.keeps_line = !json_ && (kind_ == Kind::annotator ? !drop_line_ : keep_line_);
   name_columns();
   if (shape_.record != RowShape::Per::none) {

@@ -160,7 +160,10 @@ class RowOptions {
   bool json() const { return json_; }
   bool reads_json_lines() const { return json_lines_; }
   bool keeps_line() const { return keep_line_; }  ///< --keep, as it was given
-  bool as_text() const { return wanted_ == Wanted::anything; }
+  /// What the input should be, by the options that were given.
+  Wanted wanted() const {
+    return wanted_ == Wanted::text_or_objects && json_lines_ ? Wanted::objects : wanted_;
+  }
   bool skips_bad() const { return stream_.skip_bad; }
   const std::string& fields() const { return fields_; }  ///< -f, as it was given
   bool fields_given() const { return fields_option_ && fields_option_->count() > 0; }
