@@ -19,6 +19,7 @@ and pandas, which mapInArrow wants.
 """
 
 import argparse
+import re
 import subprocess
 import sys
 
@@ -38,7 +39,7 @@ def refusal(command):
         return f"{command[0]}: {error.strerror}"
     if run.returncode != 0:
         return run.stderr.decode(errors="replace").strip()
-    if not run.stdout.startswith(b"memo 1 0 0 0 0 0 "):
+    if not re.match(rb"memo 2 0 0 0 0 [0-9] 0 ", run.stdout):
         return f"{command[0]}: found options that give numbers, headers or several rows, wants a row for each text"
     return None
 

@@ -16,6 +16,7 @@ local[CPUS] does not try again.
 RDD.pipe is not used: it decodes the bytes, and without checkCode it loses rows when the tool dies.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ def refusal(command):
         return f"{command[0]}: {error.strerror}"
     if run.returncode != 0:
         return run.stderr.decode(errors="replace").strip()
-    if not run.stdout.startswith(b"memo 1 10 0 0 0 0 "):
+    if not re.match(rb"memo 2 10 0 0 0 [0-9] 0 ", run.stdout):
         return f"{command[0]}: found options that give numbers, headers, NUL or several rows, wants a row for each line"
     return None
 
