@@ -80,7 +80,8 @@ std::string printable_lines(std::string_view text) {
   return out;
 }
 
-Error::Error(Kind kind, std::string_view where, std::string_view what) : kind_(kind) {
+Error::Error(Kind kind, std::string_view where, std::string_view what)
+    : kind_(kind), has_place_(!where.empty()) {
   if (!where.empty()) message_ = printable(where, 0) + ": ";
   message_ += printable(what, kLongestMessage);
 }

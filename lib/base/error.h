@@ -47,12 +47,14 @@ class BERT_API Error : public std::exception {
 
   Kind kind() const { return kind_; }
   const std::string& field() const { return field_; }  ///< empty: of no field
+  bool has_place() const { return has_place_; }        ///< `where` is not empty
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:
   Kind kind_;
   std::string message_;
   std::string field_;
+  bool has_place_;
 };
 
 /// `text` made safe for one line of a terminal: control characters (C0, C1) and invalid UTF-8

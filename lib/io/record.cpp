@@ -17,12 +17,14 @@ std::string_view Record::field(size_t index) const {
   }
 }
 
-void Record::fail(Error::Kind kind, std::string_view what) const {
+Error Record::error(Error::Kind kind, std::string_view what) const {
   const std::string_view name = file ? std::string_view(*file) : "-";
-  throw Error(kind,
-              number_in_file == 0 ? fmt::format("{}: header", name)
-                                  : fmt::format("{}: record {}", name, number_in_file),
-              what);
+  return {kind,
+          number_in_file == 0 ? fmt::format("{}: header", name)
+                              : fmt::format("{}: record {}", name, number_in_file),
+          what};
 }
+
+void Record::fail(Error::Kind kind, std::string_view what) const { throw error(kind, what); }
 
 }  // namespace bert

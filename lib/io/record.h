@@ -29,7 +29,9 @@ struct BERT_API Record {
   }
   /// Field `index` (0-based) of the body. Throws Error(data) if the record has fewer.
   std::string_view field(size_t index) const;
-  /// Throws Error(kind, "FILE: record N", what); N counts within the file.
+  /// Error(kind, "FILE: record N", what); N counts within the file.
+  Error error(Error::Kind kind, std::string_view what) const;
+  /// Throws it.
   [[noreturn]] void fail(Error::Kind kind, std::string_view what) const;
 };
 

@@ -139,11 +139,14 @@ class Streamer {
     } catch (const Error& error) {
       job.rows.truncate(mark);
       if (records.size() == 1) {
-        if (!options_.skip_bad || error.kind() != Error::Kind::data) {
+        const bool bad = error.kind() == Error::Kind::data;
+        const Error of_record =
+            bad && !error.has_place() ? records[0].error(error.kind(), error.what()) : error;
+        if (!options_.skip_bad || !bad) {
           job.failed = records[0].number;
-          throw;
+          throw Error(of_record);
         }
-        leave_out(records[0], error, false, job);
+        leave_out(records[0], of_record, false, job);
         return;
       }
     }

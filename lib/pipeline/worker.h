@@ -39,7 +39,8 @@ struct Counts {
 class BERT_API Worker {
  public:
   virtual ~Worker() = default;
-  /// Appends the rows of all `records`, in order. Throws Error for a bad record. stream() then runs
+  /// Appends the rows of all `records`, in order. Throws Error for a bad record; to Error(data)
+  /// without a place, stream() adds the record. stream() then runs
   /// the chunk again in smaller and smaller parts, so that the rows of all good records are
   /// written. So a record may come again, and must not be counted again: its number is then not
   /// above that of the last counted record.

@@ -33,17 +33,20 @@ void TaskWorker::encode(const Record& record, bool pair, size_t owner, size_t pr
 
   --encoding_count_;
   owners_.pop_back();
-  try {
-    encode_windows(record, pair, options_.stride, owner);
-  } catch (const Error&) {  // the first text leaves windows no room: it is cut after all
-    if (options_.strict || !pair) throw;
-    ++encoding_count_;
-    owners_.push_back(owner);
-    note_cut(record);
-  }
+  const std::string no_room = add_windows(record, pair, options_.stride, owner);
+  if (no_room.empty()) return;
+  if (options_.strict || !pair) record.fail(Error::Kind::data, no_room);
+  ++encoding_count_;  // the first text leaves windows no room: the record is cut after all
+  owners_.push_back(owner);
+  note_cut(record);
 }
 
 void TaskWorker::encode_windows(const Record& record, bool pair, size_t stride, size_t owner) {
+  const std::string no_room = add_windows(record, pair, stride, owner);
+  if (!no_room.empty()) record.fail(Error::Kind::data, no_room);
+}
+
+std::string TaskWorker::add_windows(const Record& record, bool pair, size_t stride, size_t owner) {
   try {
     if (pair) {
       tokenizer_.encode_pair_windows(record.text, record.text_pair, options_.encode, stride,
@@ -51,12 +54,12 @@ void TaskWorker::encode_windows(const Record& record, bool pair, size_t stride, 
     } else {
       tokenizer_.encode_windows(record.text, options_.encode, stride, windows_, scratch_);
     }
-  } catch (const Error& e) {  // of this record, not of the options
-    record.fail(Error::Kind::data, e.what());
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::usage) throw;
+    return error.what();
   }
-  for (Encoding& window : windows_) {
-    std::swap(next_encoding(owner), window);
-  }
+  for (Encoding& window : windows_) std::swap(next_encoding(owner), window);
+  return "";
 }
 
 size_t TaskWorker::pack(size_t first) {

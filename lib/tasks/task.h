@@ -118,6 +118,9 @@ class TaskWorker : public Worker {
   std::vector<size_t> owners_;  ///< [encodings]: index of the record in the chunk
 
  private:
+  /// Appends the windows; returns why windows have no room for text, "" if they have.
+  std::string add_windows(const Record& record, bool pair, size_t stride, size_t owner);
+
   std::vector<Encoding> encodings_;  // the first encoding_count_ are in use
   size_t encoding_count_ = 0;
   std::vector<Encoding> windows_;

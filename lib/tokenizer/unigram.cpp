@@ -118,7 +118,9 @@ size_t Unigram::advance(std::string_view word, Buffers& b, size_t i, const Walk&
     const double sum = score + before;
     if (target.from != kNowhere && !(sum > target.score)) return;
     if (id == kNoUnknown) {
-      bad("", "a character is no piece of the vocabulary, which has no unknown token");
+      const size_t length = decode_utf8(word, b.places[i].byte).length;
+      bad("", fmt::format("'{}' is no piece of the vocabulary, which has no unknown token",
+                          printable(word.substr(b.places[i].byte, length))));
     }
     target.score = sum;
     target.from = static_cast<uint32_t>(i);
