@@ -85,7 +85,9 @@ bool AddedTokenMatcher::next(std::string_view text, bool literal, size_t& from, 
       if (!(char_class(decode_utf8(text, before).code_point) & kCharWhite)) break;
       begin = before;
     }
-    begin = std::max(begin, taken);
+    // Blanks that the token before has taken stay its own; a token within them keeps its range, as
+    // in the reference.
+    if (token.lstrip) begin = std::min(std::max(begin, taken), end);
     while (token.rstrip && end < text.size()) {
       const DecodedChar c = decode_utf8(text, end);
       if (!(char_class(c.code_point) & kCharWhite)) break;

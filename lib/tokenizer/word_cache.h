@@ -106,7 +106,7 @@ struct alignas(64) Chunk {
   /// word has the number `first_word`.
   void remember(const Key& text_key, size_t bytes, uint32_t base, int32_t first_word,
                 int32_t next_word, std::span<const Piece> found) {
-    if (found.size() > kMostPieces) return;
+    if (found.size() > kMostPieces || next_word - first_word > UINT8_MAX) return;
     key = text_key;
     length = static_cast<uint8_t>(bytes);
     pieces = static_cast<uint8_t>(found.size());

@@ -103,6 +103,33 @@ std::string composed(std::string_view rest, std::string_view model = kModel) {
 
 }  // namespace
 
+TEST_CASE("an added token within blanks that the one before has taken keeps its range") {
+  const std::string added =
+      R"(,"pre_tokenizer":{"type":"Whitespace"},"added_tokens":[
+      {"id":3,"content":"<r>","single_word":false,"lstrip":false,"rstrip":true,"normalized":false,"special":false},
+      {"id":4,"content":"\n","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false},
+      {"id":5,"content":"<l>","single_word":false,"lstrip":true,"rstrip":false,"normalized":false,"special":false}])";
+  test::TemporaryDirectory directory;
+  directory.add(
+      "tokenizer.json",
+      composed(added, R"({"type":"BPE","unk_token":"u","vocab":{"u":0,"a":1,"y":2},"merges":[]})"));
+  const Tokenizer tokenizer = Tokenizer::open(directory.path());
+  const auto check = [&](std::string_view text, const std::vector<int64_t>& ids,
+                         const std::vector<int64_t>& offsets) {
+    CAPTURE(text);
+    Tokenizer::Scratch scratch;
+    Encoding found;
+    tokenizer.encode(text, {}, found, scratch);
+    CHECK(wide(found.input_ids) == ids);
+    CHECK(flat(found.offsets) == offsets);
+  };
+  check("a<r> \n y", {1, 3, 4, 2}, {0, 1, 1, 7, 5, 6, 7, 8});
+  check("a<r> \ny", {1, 3, 4, 2}, {0, 1, 1, 6, 5, 6, 6, 7});
+  check("a<r>  <l>y", {1, 3, 5, 2}, {0, 1, 1, 6, 6, 9, 9, 10});
+  check("a <r> \n \n y <r>\n <l> a", {1, 3, 4, 4, 2, 3, 4, 5, 1},
+        {0, 1, 2, 10, 6, 7, 8, 9, 10, 11, 12, 17, 15, 16, 16, 20, 21, 22});
+}
+
 TEST_CASE("composed tokenizers give the reference's ids, offsets, words and decoded texts") {
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kComposed)) {
