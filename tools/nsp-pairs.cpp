@@ -1,6 +1,7 @@
 // nsp-pairs - pairs of sentences for next sentence prediction. See man/nsp-pairs.1.
 #include "base/random.h"
 #include "common/as_text.h"
+#include "common/options.h"
 #include "common/run.h"
 #include "trainers/nsp_pairs.h"
 
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     constexpr size_t kBlockBytes = 8 << 20;  // negative pairs come from documents of the same block
+    tools::refuse_output(files);
     int status = 0;
     const auto skip = [&](const Error& error) {
       tools::complain(error.what());

@@ -1,5 +1,6 @@
 // train-vocab - learn a WordPiece vocabulary from text. See man/train-vocab.1.
 #include "common/as_text.h"
+#include "common/options.h"
 #include "common/run.h"
 #include "tokenizer/train/train_vocab.h"
 
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
   app.add({"-q,--quiet", "show no notices"}, [] { tools::set_quiet(true); }).same_rows();
 
   return tools::run(app, argc, argv, [&] {
+    tools::refuse_output(options.files);
     options.on_notice = tools::notice;
     const std::vector<std::string> tokens = train_vocab(options);
     std::string text;
