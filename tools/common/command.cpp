@@ -111,6 +111,7 @@ double read_real(const Declaration& declaration, const std::string& text) {
 Declared Command::declared(CLI::Option* option, const Declaration& declaration) {
   using Kind = Value::Kind;
   const Kind kind = declaration.value.kind;
+  if (!option->get_positional() && heading_ != kOwnOptions) option->group(heading_);
   if (kind != Kind::flag) option->type_name(declaration.value.name);
   if (kind == Kind::whole || kind == Kind::real || kind == Kind::column) {
     option->transform(without_zeros);

@@ -72,6 +72,7 @@ class Declared {
 class Command : public CLI::App {
  public:
   using CLI::App::App;
+  static constexpr const char* kOwnOptions = "Options";
 
   /// Declares an option whose value is stored in `variable`: a bool (a flag), a number, a string,
   /// an optional of these, several strings. `group`: a group of this command, or itself.
@@ -87,6 +88,10 @@ class Command : public CLI::App {
                const std::string& other_name = "",
                const std::function<bool(const std::string&)>& other = {});
 
+  /// The heading of --help under which the options stand that are declared from now on; "Options"
+  /// are the tool's own, and stand first.
+  void heading(const char* name) { heading_ = name; }
+
   /// nullptr for --help and --version, which CLI11 adds.
   const Declaration* declaration(const CLI::Option* option) const;
   /// `text` with the name of each option for that of its field: "`learning_rate`" becomes "--lr".
@@ -95,6 +100,7 @@ class Command : public CLI::App {
  private:
   Declared declared(CLI::Option* option, const Declaration& declaration);
   std::map<const CLI::Option*, Declaration> declarations_;
+  std::string heading_ = kOwnOptions;
 };
 
 /// The number that `text` is. Throws Error or CLI::ParseError of kind usage that say what is

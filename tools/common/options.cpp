@@ -64,6 +64,12 @@ void add_model(Command& app, std::string& name, const std::string& description) 
 
 ModelOptions::ModelOptions(Command& app, Overflow default_overflow, Use use)
     : overflow_(default_overflow) {
+  app.heading("Model");
+  add_options(app, use);
+  app.heading(Command::kOwnOptions);
+}
+
+void ModelOptions::add_options(Command& app, Use use) {
   add_model(app, model_);
   app.add({"--strict", use == Use::whole_texts
                            ? "fail on invalid UTF-8 and on texts of mostly unknown tokens"
@@ -319,6 +325,15 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
     : app_(app), kind_(kind) {
   stream_.texts = std::max<size_t>(texts, 1);
   if (texts == 0) wanted_ = Wanted::lines;
+  stream_.jobs = allowed_cpus();
+  app.heading("Input and rows");
+  add_row_options(app, texts);
+  app.heading("Running");
+  add_running_options(app, quiet);
+  app.heading(Command::kOwnOptions);
+}
+
+void RowOptions::add_row_options(Command& app, size_t texts) {
   app.add({"FILE", "files of records; '-' or none: standard input", text("")}, stream_.files);
   if (texts > 0) {
     fields_option_ =
@@ -332,7 +347,7 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
   app.add({"-0,--null", "records end with NUL, in input and output"}, nul_);
   app.add({"--header", "the first line of each file names the fields"}, stream_.header);
   app.add({"-n,--number", "write the record number first"}, number_);
-  const bool annotator = kind == Kind::annotator;
+  const bool annotator = kind_ == Kind::annotator;
   auto only = app.add({"-o,--only", annotator ? "write the results only, without the input line"
                                               : "write the results only (the default)"},
                       drop_line_);
@@ -350,11 +365,14 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
   if (texts > 0) add_as_text(app, wanted_);
   app.add({"--skip-bad", "write an empty row for a bad record, count it and go on (status 65)"},
           stream_.skip_bad);
+  app.add({"--meta", "begin with a '#' line: version, hashes of the model, options"}, meta_)
+      .same_rows();
+}
+
+void RowOptions::add_running_options(Command& app, const char* quiet) {
   app.add({"-j,--jobs", "threads (default: the CPUs it may use)", whole(1, 1024)}, stream_.jobs)
       .same_rows();
   app.add({"--progress", "show progress on stderr, also if it is not a terminal"}, progress_)
-      .same_rows();
-  app.add({"--meta", "begin with a '#' line: version, hashes of the model, options"}, meta_)
       .same_rows();
   app.add({"--memo", "talk to memo over standard input and output"}, [] { set_within_memo(); })
       .same_rows()
@@ -362,7 +380,6 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
   app.add({quiet, "write only errors to stderr"}, [] { set_quiet(true); }).same_rows();
   app.add({"-v,--verbose", "report the speed, and each text that is cut, on stderr"}, verbose_)
       .same_rows();
-  stream_.jobs = allowed_cpus();
 }
 
 void RowOptions::annotate(const std::string& field, bool keeps_line) {

@@ -88,6 +88,7 @@ class ModelOptions {
   void fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special, bool pair) const;
 
  private:
+  void add_options(Command& app, Use use);
   bool read_head_tail(const std::string& text);
   void check_tail(const TaskOptions& options, size_t added) const;
   void fill_text_options(TaskOptions& options, bool tokenizer_truncates_left) const;
@@ -170,6 +171,8 @@ class RowOptions {
   const Counts& counts() const { return counts_; }
 
  private:
+  void add_row_options(Command& app, size_t texts);
+  void add_running_options(Command& app, const char* quiet);
   bool number_given() const { return app_.get_option("--number")->count() > 0; }
   void split_fields();
   void name_columns();

@@ -30,6 +30,15 @@ size_t resident_bytes() {
 }  // namespace
 
 TrainingOptions::TrainingOptions(Command& app, bool batches, const TrainingDefaults& defaults) {
+  app.heading("Training");
+  add_recipe(app, batches, defaults);
+  app.heading("Running");
+  add_running(app);
+  app.heading(Command::kOwnOptions);
+}
+
+/// What decides the model.
+void TrainingOptions::add_recipe(Command& app, bool batches, const TrainingDefaults& defaults) {
   app.add({"--output", "directory to write the model to", directory()}, output_)->required();
   if (batches) {
     batch_option_ =
@@ -62,6 +71,9 @@ TrainingOptions::TrainingOptions(Command& app, bool batches, const TrainingDefau
   app.add<bool>({"--dtype", "precision of the matrix products"}, bf16_,
                 {{"f32", false}, {"bf16", true}})
       .same_rows();
+}
+
+void TrainingOptions::add_running(Command& app) {
   app.add({"--save-steps", "steps between checkpoints", whole()}, save_every_);
   app.add({"--keep-checkpoints", "newest checkpoints that stay after the run (default: 0)",
            whole(0, 1 << 20)},

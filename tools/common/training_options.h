@@ -37,6 +37,8 @@ class TrainingOptions {
   }
 
  private:
+  void add_recipe(Command& app, bool batches, const TrainingDefaults& defaults);
+  void add_running(Command& app);
   void fill(TrainingJob& job);
   void end(bool done);
   training::LearnerOptions learner() const;
