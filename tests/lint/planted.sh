@@ -1,0 +1,56 @@
+#!/bin/bash
+# Each rule of rules.py finds a fault that is planted, in a small tree of its own, and nothing in the tree without it.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+clean() { # a tree without faults
+  rm -rf "$work/tree" && mkdir -p "$work"/tree/{lib/a,lib/b,lib/io,tools,tests/lint} && cd "$work/tree" || exit 1
+  printf '#pragma once\nint f(int a,\n      int b);\nstruct S {\n  int size = 0;  ///< number of rows\n};\n' >lib/a/a.h
+  { printf '#include "a/a.h"\n\nint f(int a,\n      int b) {\n'; yes '  ++a;' | head -n 37; printf '  return a + b;\n}\n'; } >lib/a/a.cpp
+  echo '# nothing' >tests/lint/exceptions.txt
+}
+
+found() { # NAME MESSAGE: what stands in the tree now is found
+  local out
+  out=$(python3 "$here/rules.py" "$work/tree")
+  if [ $? -ne 1 ] || [ "$out" != "$2" ]; then
+    echo "FAIL $1: found '$out', wants '$2'"
+    failures=$((failures + 1))
+  fi
+  clean
+}
+
+clean
+out=$(python3 "$here/rules.py" "$work/tree")
+[ "$out" = "rules: ok, 0 exceptions" ] || { echo "FAIL without faults: $out"; failures=1; }
+
+sed -i 's/^  return/  ++a;\n  ++a;\n  return/' lib/a/a.cpp
+found "long function" "function lib/a/a.cpp:f: 42, wants at most 40"
+yes '// a' | head -n 400 >>lib/a/a.cpp
+found "long file" "file lib/a/a.cpp: 443, wants at most 400"
+echo 'int g() { return 1; }' >lib/b/b.cpp
+found "no header" "no-header lib/b/b.cpp"
+echo '#pragma once' >lib/b/a.h
+found "one name twice" "same-name lib/b/a.h"
+sed -i 's/number of rows/of the rows/' lib/a/a.h
+found "comment" "comments lib/a/a.h: 1, wants at most 0"
+echo 'const float* x = reinterpret_cast<const float*>(rows.bytes().data());' >>lib/a/a.cpp
+found "cast of rows" "cast lib/a/a.cpp"
+echo 'cast lib/a/a.cpp' >>tests/lint/exceptions.txt
+found "exception that is none" "cast lib/a/a.cpp: is no exception any more; take it out of tests/lint/exceptions.txt"
+sed -i 's/^  return/  ++a;\n  ++a;\n  return/' lib/a/a.cpp
+echo 'function lib/a/a.cpp:f 41' >>tests/lint/exceptions.txt
+found "exception that grew" "function lib/a/a.cpp:f: 42, was 41: an exception may only shrink"
+sed -i 's/^  return/  ++a;\n  ++a;\n  return/' lib/a/a.cpp
+echo 'function lib/a/a.cpp:f 45' >>tests/lint/exceptions.txt
+found "exception that shrank" "function lib/a/a.cpp:f: 42; tests/lint/exceptions.txt says 45"
+if command -v git >/dev/null; then
+  git init -q . && git add . && GIT_COMMITTER_DATE=2030-01-01T00:00:00 git -c user.name=a -c user.email=a@example.org \
+    commit -q --no-verify -m "$(printf 'x%.0s' {1..73})"
+  found "long subject" "commit $(git log -1 --format=%h): its subject has 73 characters, wants at most 72"
+fi
+[ $failures -eq 0 ] && echo "planted faults: found"
+[ $failures -eq 0 ]
