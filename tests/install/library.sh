@@ -156,7 +156,7 @@ same "$models/tiny-bert" next-sentence-prediction "$pairs" nsp-score -o
 for model in tiny-qa distilbert-qa electra-qa; do same "$models/$model" question-answering "$questions" qa -k 3 -o; done
 if command -v jq >/dev/null; then
   short="the cat sat\na dog ran\n\nthe mat\n"
-  printf '%b' "$short" | "$tools/ner" -m "$models/tiny-ner" --json --aggregation none |
+  printf '%b' "$short" | "$tools/ner" -m "$models/tiny-ner" --json --scores --aggregation none |
     jq -r '.tokens[] | [.label, .score] | @tsv' >"$work/tool"
   printf '%b' "$short" | "$work/numbers" "$models/tiny-ner" token-classification 1 >"$work/own"
   [ -s "$work/tool" ] && cmp "$work/tool" "$work/own" || fail "numbers of tiny-ner"
