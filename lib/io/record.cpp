@@ -17,14 +17,21 @@ std::string_view Record::field(size_t index) const {
   }
 }
 
-Error Record::error(Error::Kind kind, std::string_view what) const {
-  const std::string_view name = file ? std::string_view(*file) : "-";
-  return {kind,
-          number_in_file == 0 ? fmt::format("{}: header", name)
-                              : fmt::format("{}: record {}", name, number_in_file),
-          what};
+Error Record::placed(const Error& error) const {
+  if (error.has_place() || error.kind() != Error::Kind::data) return error;
+  try {
+    fail(error.kind(), error.what());
+  } catch (const Error& of_record) {
+    return of_record;
+  }
 }
 
-void Record::fail(Error::Kind kind, std::string_view what) const { throw error(kind, what); }
+void Record::fail(Error::Kind kind, std::string_view what) const {
+  const std::string_view name = file ? std::string_view(*file) : "-";
+  throw Error(kind,
+              number_in_file == 0 ? fmt::format("{}: header", name)
+                                  : fmt::format("{}: record {}", name, number_in_file),
+              what);
+}
 
 }  // namespace bert

@@ -29,9 +29,9 @@ struct BERT_API Record {
   }
   /// Field `index` (0-based) of the body. Throws Error(data) if the record has fewer.
   std::string_view field(size_t index) const;
-  /// Error(kind, "FILE: record N", what); N counts within the file.
-  Error error(Error::Kind kind, std::string_view what) const;
-  /// Throws it.
+  /// The same error, with this record for its place if it is of data and has none.
+  Error placed(const Error& error) const;
+  /// Throws Error(kind, "FILE: record N", what); N counts within the file.
   [[noreturn]] void fail(Error::Kind kind, std::string_view what) const;
 };
 

@@ -139,10 +139,8 @@ class Streamer {
     } catch (const Error& error) {
       job.rows.truncate(mark);
       if (records.size() == 1) {
-        const bool bad = error.kind() == Error::Kind::data;
-        const Error of_record =
-            bad && !error.has_place() ? records[0].error(error.kind(), error.what()) : error;
-        if (!options_.skip_bad || !bad) {
+        const Error of_record = records[0].placed(error);
+        if (!options_.skip_bad || error.kind() != Error::Kind::data) {
           job.failed = records[0].number;
           throw Error(of_record);
         }

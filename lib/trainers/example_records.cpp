@@ -56,7 +56,11 @@ size_t for_each_record(const ExampleOptions& options, const KeptRecords* kept,
   size_t passed_over = 0;
   const auto take = [&](Record record) {
     if (fields) fields->choose(record);
-    use(record);
+    try {
+      use(record);
+    } catch (const Error& error) {
+      throw Error(record.placed(error));
+    }
   };
   for_each_chunk(options, kept, [&](const Chunk& chunk) {
     for (size_t i = 0; i < chunk.lines.size(); ++i) {
