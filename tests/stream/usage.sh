@@ -13,6 +13,14 @@ refused() {
   expect "$name $*: stdout" "$(wc -c <"$work/out")" 0
 }
 
+# loud TOOL ARGUMENT...: with its notices
+loud() {
+  local name=$1
+  shift
+  # shellcheck disable=SC2086
+  "$name" ${arguments[$name]#-q } "$@"
+}
+
 for t in "${tools[@]}"; do
   see="(see $t --help)"
   refused "$t" 64 "unknown option '--jbos'; did you mean '--jobs'? $see" --jbos 3
@@ -74,7 +82,7 @@ for t in "${tools[@]}"; do
   keep=--keep
   case $t in mlm-score | nsp-score | classify | qa | rank | ner) keep=-n ;; esac
   printf '\xff\xff bad\tx\xc3\n\e[31m\x01 red\t\\ "q" \xe2\x80\xa8 z\r\n' >"$work/odd"
-  tool "$t" $keep "$work/odd" 2>"$work/err" >"$work/rows"
+  loud "$t" $keep "$work/odd" 2>"$work/err" >"$work/rows"
   expect "$t odd bytes: status" $? 0
   expect "$t odd bytes: told" "$(head -1 "$work/err" | cut -d ' ' -f 1-6)" "$t: 1 of 2 records had"
   awk -F '\t' -v OFS='\t' '{ print $(NF - 1), $NF }' "$work/rows" >"$work/out"
@@ -98,7 +106,7 @@ print(len(rows), [r["record"] for r in rows] == list(range(1, len(rows) + 1)))' 
   tool "$t" --meta <"$work/in" 2>/dev/null >"$work/out"
   expect "$t --meta: first line" "$(head -1 "$work/out" | cut -c 1-2)" "# "
   equal "$t --meta: the rest" <(tail -n +2 "$work/out") "$work/want"
-  tool "$t" -v <"$work/in" 2>"$work/err" >"$work/out"
+  loud "$t" -v <"$work/in" 2>"$work/err" >"$work/out"
   expect "$t -v" "$(grep -c "$t: 30 records in .* s, .* records/s" "$work/err")" 1
 done
 
