@@ -171,8 +171,9 @@ TEST_CASE("scores that tie: the first way that was found stays") {
       ++words;
       if (pair[1].is_null()) {
         ++errors;
-        CHECK(data_error([&] { model.split(pair[0].as_string()); })
-                  .ends_with("' is no piece of the vocabulary, which has no unknown token"));
+        CHECK(data_error([&] {
+                model.split(pair[0].as_string());
+              }).ends_with("' is no piece of the vocabulary, which has no unknown token"));
       } else {
         CHECK(model.split(pair[0].as_string()) == read_spans(pair[1]));
       }
