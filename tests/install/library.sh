@@ -106,8 +106,8 @@ same() { # MODEL TASK LINES TOOL...: the numbers, on one thread and on two, are 
   local model=$1 task=$2 lines=$3 threads
   shift 3
   printf '%b' "$lines" | "$tools/$1" --quiet -m "$model" "${@:2}" >"$work/tool" || fail "$1: status $?"
-  if [ "$task" = fill-mask ]; then cut -f 1,4,5 "$work/tool" | sort -s -n >"$work/cut" && mv "$work/cut" "$work/tool"; fi
-  if [ "$task" = question-answering ]; then cut -f 2- "$work/tool" >"$work/cut" && mv "$work/cut" "$work/tool"; fi
+  if [ "$task" = fill-mask ]; then cut -f 1,4,5 "$work/tool" | sort -s -n >"$work/chosen" && mv "$work/chosen" "$work/tool"; fi
+  if [ "$task" = question-answering ]; then cut -f 2- "$work/tool" >"$work/chosen" && mv "$work/chosen" "$work/tool"; fi
   [ -s "$work/tool" ] || fail "$1 wrote nothing"
   for threads in 1 2; do
     printf '%b' "$lines" | "$work/numbers" "$model" "$task" "$threads" >"$work/own" || fail "numbers $task: status $?"
