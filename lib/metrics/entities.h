@@ -76,8 +76,8 @@ class BERT_API EntityMetrics {
   Columns columns() const;
   double accuracy() const;
 
-  const TagScheme scheme_;
-  const std::vector<std::string> labels_;
+  const TagScheme scheme_{};
+  const std::vector<std::string> labels_{};
   mutable std::mutex mutex_;
   std::map<std::string, LabelCounts, std::less<>> types_;
   uint64_t sentences_ = 0;
