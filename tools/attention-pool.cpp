@@ -1,5 +1,5 @@
 // attention-pool - attention of any queries over any keys and values. See man/attention-pool.1.
-#include "attention/pool_task.h"
+#include "attention_pool/pool_task.h"
 #include "common/npy_output.h"
 #include "common/options.h"
 #include "common/run.h"

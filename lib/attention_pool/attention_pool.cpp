@@ -1,4 +1,4 @@
-#include "attention/attention_pool.h"
+#include "attention_pool/attention_pool.h"
 
 #include <fmt/format.h>
 

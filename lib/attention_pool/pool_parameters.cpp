@@ -1,4 +1,4 @@
-#include "attention/pool_parameters.h"
+#include "attention_pool/pool_parameters.h"
 
 #include <fmt/format.h>
 

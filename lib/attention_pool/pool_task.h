@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "attention/attention_pool.h"
-#include "attention/learn.h"
-#include "attention/number_file.h"
-#include "attention/pool_worker.h"
+#include "attention_pool/attention_pool.h"
+#include "attention_pool/learn.h"
+#include "attention_pool/number_file.h"
+#include "attention_pool/pool_worker.h"
 #include "base/export.h"
 
 namespace bert {

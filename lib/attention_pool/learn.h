@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attention/pool_parameters.h"
+#include "attention_pool/pool_parameters.h"
 #include "base/export.h"
 #include "ops/matrix.h"
 

@@ -1,4 +1,4 @@
-#include "attention/number_file.h"
+#include "attention_pool/number_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

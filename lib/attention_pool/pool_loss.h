@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "attention/learn.h"
+#include "attention_pool/learn.h"
 
 namespace bert {
 

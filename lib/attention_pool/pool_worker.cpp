@@ -1,4 +1,4 @@
-#include "attention/pool_worker.h"
+#include "attention_pool/pool_worker.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <exception>
 #include <memory>
 
-#include "attention/number_file.h"
+#include "attention_pool/number_file.h"
 #include "io/json_row.h"
 
 namespace bert {

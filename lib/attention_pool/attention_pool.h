@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "attention/pool_parameters.h"
+#include "attention_pool/pool_parameters.h"
 #include "base/export.h"
 #include "base/team.h"
 #include "nn/positions.h"

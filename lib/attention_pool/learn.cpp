@@ -1,4 +1,4 @@
-#include "attention/learn.h"
+#include "attention_pool/learn.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <deque>
 #include <numeric>
 
-#include "attention/pool_loss.h"
+#include "attention_pool/pool_loss.h"
 #include "base/error.h"
 #include "base/random.h"
 

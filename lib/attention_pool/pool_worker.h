@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attention/attention_pool.h"
+#include "attention_pool/attention_pool.h"
 #include "base/export.h"
 #include "pipeline/worker.h"
 

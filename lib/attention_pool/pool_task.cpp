@@ -1,4 +1,4 @@
-#include "attention/pool_task.h"
+#include "attention_pool/pool_task.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

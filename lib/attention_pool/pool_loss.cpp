@@ -1,4 +1,4 @@
-#include "attention/pool_loss.h"
+#include "attention_pool/pool_loss.h"
 
 #include <algorithm>
 #include <cmath>
