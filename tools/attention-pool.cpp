@@ -22,14 +22,14 @@ void add_inputs(tools::Command& app, PoolOptions& o) {
   };
   file("-K,--keys", "the keys, one row of numbers each: TSV or npy", o.keys)->required();
   file("-V,--values", "the values, one for each key (default: the keys)", o.values);
-  app.add<std::optional<Score>>({"--score", "how well query and key fit (default: scaled-dot)"},
-                                o.score,
-                                {{"dot", Score::dot},
-                                 {"scaled-dot", Score::scaled_dot},
-                                 {"additive", Score::additive},
-                                 {"concat", Score::concat},
-                                 {"perceptron", Score::perceptron},
-                                 {"gauss", Score::gauss}});
+  app.add<std::optional<nn::Score>>({"--score", "how well query and key fit (default: scaled-dot)"},
+                                    o.score,
+                                    {{"dot", nn::Score::dot},
+                                     {"scaled-dot", nn::Score::scaled_dot},
+                                     {"additive", nn::Score::additive},
+                                     {"concat", nn::Score::concat},
+                                     {"perceptron", nn::Score::perceptron},
+                                     {"gauss", nn::Score::gauss}});
   app.add({"--width", "width of gauss (default: 1)", tools::real()}, o.width);
   file("--params", "parameters: a safetensors file; with --learn, the file to write", o.params);
   app.add({"--heads", "heads, which share the columns (default: 1)", tools::positive("H")},

@@ -68,14 +68,13 @@ int bert_recurrent(bert_cell kind, bert_matrix inputs, bert_matrix weight_ih, be
     }
     need(out, "out");
     inner({x.data, x.rows, hh.rows}, "gates");  // refuses what overflows
-    const training::CellLinears linears{linear_of(ih, bias_ih), linear_of(hh, bias_hh)};
+    const nn::CellLinears linears{linear_of(ih, bias_ih), linear_of(hh, bias_hh)};
     LinearScratch scratch;
     const size_t cu[] = {0, x.rows};
-    const training::RecurrentState state{
-        hidden ? Matrix(hidden, 1, h) : Matrix(),
-        memory && cell == Cell::lstm ? Matrix(memory, 1, h) : Matrix()};
-    training::RecurrentWalk().forward(cell, linears.products(scratch), cu, false, x, state,
-                                      {out, x.rows, h}, state);
+    const nn::RecurrentState state{hidden ? Matrix(hidden, 1, h) : Matrix(),
+                                   memory && cell == Cell::lstm ? Matrix(memory, 1, h) : Matrix()};
+    nn::RecurrentWalk().forward(cell, linears.products(scratch), cu, false, x, state,
+                                {out, x.rows, h}, state);
   });
 }
 

@@ -45,8 +45,8 @@ Linear linear_of(const std::vector<float>& weight, size_t in, std::vector<float>
 }
 
 /// rows = x, with the rows of their positions added, then projected. Without both it is x itself.
-ConstMatrix prepare(ConstMatrix x, const Sinusoids* positions, size_t first, const Linear* linear,
-                    Buffer& sum, Buffer& projected, LinearScratch& scratch) {
+ConstMatrix prepare(ConstMatrix x, const nn::Sinusoids* positions, size_t first,
+                    const Linear* linear, Buffer& sum, Buffer& projected, LinearScratch& scratch) {
   if (positions) {
     const Matrix own = sum.matrix(x.rows, x.cols);
     copy(x, own);
@@ -85,9 +85,9 @@ AttentionPool::AttentionPool(const PoolForm& form, PoolParameters parameters, Co
 
   constexpr size_t kSmall = size_t{1} << 18;  // numbers; below it threads cost more than they save
   Team team(keys.rows * (keys.cols + values.cols) < kSmall ? 1 : threads);
-  if (form.positions) query_positions_.emplace_back(sizes_.queries, SinusoidOrder::interleaved);
+  if (form.positions) query_positions_.emplace_back(sizes_.queries, nn::SinusoidOrder::interleaved);
   prepare_rows(keys, values, weights, team);
-  if (!training::has_hidden_layer(form.score) && form.score != Score::gauss) pack_keys(team);
+  if (!nn::has_hidden_layer(form.score) && form.score != nn::Score::gauss) pack_keys(team);
   pack_values(team);
 }
 
@@ -97,8 +97,8 @@ void AttentionPool::prepare_rows(ConstMatrix keys, ConstMatrix values, const Poo
   LinearScratch scratch;
   scratch.team = &team;
   const bool shared = keys.data == values.data;
-  const Sinusoids positions(keys.cols, SinusoidOrder::interleaved);
-  const Sinusoids* added = form_.positions ? &positions : nullptr;
+  const nn::Sinusoids positions(keys.cols, nn::SinusoidOrder::interleaved);
+  const nn::Sinusoids* added = form_.positions ? &positions : nullptr;
   const auto project = [&](ConstMatrix x, const Matrix& weight, Buffer& own) {
     const std::vector<float> values_of = dense(weight);
     if (values_of.empty()) return x;
@@ -154,7 +154,7 @@ std::string AttentionPool::queries_fit() const { return bert::queries_fit(parame
 ConstMatrix AttentionPool::project_queries(ConstMatrix queries, size_t first,
                                            Scratch& scratch) const {
   scratch.linear.team = scratch.team;
-  const Sinusoids* positions = query_positions_.empty() ? nullptr : &query_positions_[0];
+  const nn::Sinusoids* positions = query_positions_.empty() ? nullptr : &query_positions_[0];
   const ConstMatrix x = prepare(queries, positions, first, query_ ? &query_ : nullptr,
                                 scratch.input, scratch.queries, scratch.linear);
   if (query_ || bias_.empty()) return x;
@@ -167,19 +167,19 @@ ConstMatrix AttentionPool::project_queries(ConstMatrix queries, size_t first,
 
 /// scores [n, kChunk] of one chunk of keys
 void AttentionPool::score_chunk(size_t head, size_t chunk, ConstMatrix queries, Matrix scores,
-                                training::ScoreBuffers& buffers) const {
+                                nn::ScoreBuffers& buffers) const {
   const size_t size = sizes_.hidden / form_.heads, first = chunk * kChunk;
   const size_t count = std::min(kChunk, rows_ - first);
   const ConstMatrix q = columns(queries, head * size, size);
   const ConstMatrix k = columns(keys_.slice(first, count), head * size, size);
   scores.cols = count;
-  if (training::has_hidden_layer(form_.score)) {
-    training::hidden_scores_forward(v_.data() + head * size, q, k, scores, buffers.scratch);
-  } else if (form_.score == Score::gauss) {
-    training::ScoreWeights weights;
+  if (nn::has_hidden_layer(form_.score)) {
+    nn::hidden_scores_forward(v_.data() + head * size, q, k, scores, buffers.scratch);
+  } else if (form_.score == nn::Score::gauss) {
+    nn::ScoreWeights weights;
     float width = width_;
     weights.width = &width;
-    training::score_forward(Score::gauss, weights, q, k, scores, buffers);
+    nn::score_forward(nn::Score::gauss, weights, q, k, scores, buffers);
   } else {
     const size_t panels = parts_of(rows_, kVectorsOfPanel);
     const float* panel = key_panels_.data() + (head * panels * kVectorsOfPanel + first) * size;
@@ -274,7 +274,7 @@ void AttentionPool::run(ConstMatrix queries, size_t first, Matrix out, Scratch& 
   for (size_t head = 0; head < form_.heads; ++head) {
     score(head, q, most, scores, scratch);
     if (show) show(PoolStage::score, head, {scores.data, n, most, scores.stride});
-    if (form_.score == Score::scaled_dot) {
+    if (form_.score == nn::Score::scaled_dot) {
       const float scale = 1.f / std::sqrt(static_cast<float>(sizes_.hidden / form_.heads));
       for (size_t i = 0; i < n; ++i) {
         for (size_t j = 0; j < most; ++j) scores.row(i)[j] *= scale;

@@ -31,7 +31,7 @@ class BERT_API AttentionPool {
   struct Scratch {
     Team* team = nullptr;  ///< the threads that share a block; nullptr: this thread alone
     Buffer input, queries, scores, sums, mixed, weighted;
-    std::vector<training::ScoreBuffers> score;  ///< of each thread
+    std::vector<nn::ScoreBuffers> score;  ///< of each thread
     LinearScratch linear;
   };
   /// Gets the numbers of a stage: of `weighted` [m, Dv / heads] and only if the block is one query,
@@ -70,7 +70,7 @@ class BERT_API AttentionPool {
   ConstMatrix project_queries(ConstMatrix queries, size_t first, Scratch& scratch) const;
   void score(size_t head, ConstMatrix queries, size_t seen, Matrix scores, Scratch& scratch) const;
   void score_chunk(size_t head, size_t chunk, ConstMatrix queries, Matrix scores,
-                   training::ScoreBuffers& buffers) const;
+                   nn::ScoreBuffers& buffers) const;
   void normalise(size_t first, Matrix scores) const;
   void sum(size_t head, ConstMatrix weights, size_t seen, Matrix mixed, Scratch& scratch) const;
   void finish(ConstMatrix mixed, Matrix out, Scratch& scratch) const;
@@ -85,7 +85,7 @@ class BERT_API AttentionPool {
   Linear query_, output_;  ///< empty: as they are
   std::vector<float> v_;   ///< [A] of a hidden layer
   float width_ = 1;
-  std::vector<Sinusoids> query_positions_;      ///< one, or none
+  std::vector<nn::Sinusoids> query_positions_;  ///< one, or none
   Buffer placed_keys_, own_keys_, own_values_;  ///< with positions; projected
   ConstMatrix keys_;                            ///< [m, A]
   ConstMatrix values_;                          ///< [m, B]

@@ -259,7 +259,7 @@ std::vector<std::string> default_fit(const LearnData& data, const PoolForm& form
   for (const std::string& name : PoolParameters::names_of(form.score)) {
     const bool projection = name == "W_q" || name == "W_k", output = name == "W_v" || name == "W_o";
     const bool wanted = output       ? form.heads > 1 || data.values.cols != data.targets.cols
-                        : projection ? form.score != Score::gauss
+                        : projection ? form.score != nn::Score::gauss
                                      : true;
     if (wanted || start.has(name)) fit.push_back(name);
   }

@@ -12,25 +12,23 @@
 namespace bert {
 namespace {
 
-using training::LinearWeights;
-
 /// Queries that are computed together; their weights, of each head, are kept for the gradient.
 constexpr size_t kBlock = 64;
 
 ConstMatrix with_positions(ConstMatrix x, Buffer& own) {
   const Matrix placed = own.matrix(x.rows, x.cols);
   copy(x, placed);
-  Sinusoids(x.cols, SinusoidOrder::interleaved).add(0, placed);
+  nn::Sinusoids(x.cols, nn::SinusoidOrder::interleaved).add(0, placed);
   return placed;
 }
 
 /// x W^T + b, or x without W.
-ConstMatrix project(const LinearWeights& weights, ConstMatrix x, Buffer& out) {
+ConstMatrix project(const nn::LinearWeights& weights, ConstMatrix x, Buffer& out) {
   if (!weights.weight.data && !weights.bias) return x;
   const size_t size = weights.weight.data ? weights.weight.rows : x.cols;
   const Matrix y = out.matrix(x.rows, size);
   if (weights.weight.data) {
-    linear_forward(weights, x, y);
+    nn::linear_forward(weights, x, y);
     return y;
   }
   for (size_t i = 0; i < x.rows; ++i) {
@@ -40,9 +38,9 @@ ConstMatrix project(const LinearWeights& weights, ConstMatrix x, Buffer& out) {
 }
 
 /// Adds the gradients of a projection.
-void unproject(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy,
-               const LinearWeights& gradient) {
-  if (weights.weight.data) return linear_backward(weights, x, dy, gradient, {});
+void unproject(const nn::LinearWeights& weights, ConstMatrix x, ConstMatrix dy,
+               const nn::LinearWeights& gradient) {
+  if (weights.weight.data) return nn::linear_backward(weights, x, dy, gradient, {});
   if (!gradient.bias) return;
   for (size_t i = 0; i < dy.rows; ++i) {
     for (size_t c = 0; c < dy.cols; ++c) gradient.bias[c] += dy.row(i)[c];
@@ -88,11 +86,11 @@ ConstMatrix PoolLoss::distances(const Pass& pass, size_t head, size_t first, Con
   const bool stays = !pass.weights.query.weight.data && !pass.weights.key.weight.data;
   if (!stays || m > kMost / form_.heads / all) {
     const Matrix some = squares_[head].matrix(q.rows, m);
-    if (!known) training::squared_distances(q, k, some);
+    if (!known) nn::squared_distances(q, k, some);
     return some;
   }
   const Matrix kept = squares_[head].matrix(all, m).slice(first, q.rows);
-  if (!known && !distances_known_) training::squared_distances(q, k, kept);
+  if (!known && !distances_known_) nn::squared_distances(q, k, kept);
   return kept;
 }
 
@@ -103,10 +101,10 @@ ConstMatrix PoolLoss::forward_head(const Pass& pass, size_t head, size_t first,
   const Matrix weights = weights_[head].matrix(queries.rows, pass.keys.rows);
   const ConstMatrix q = columns(queries, head * size, size);
   const ConstMatrix k = columns(pass.keys, head * size, size);
-  if (training::has_hidden_layer(form_.score)) {
+  if (nn::has_hidden_layer(form_.score)) {
     const float* v = pass.weights.v ? pass.weights.v : ones_.data();
-    training::hidden_scores_forward(v + head * size, q, k, weights, scores_.scratch);
-  } else if (form_.score == Score::gauss) {
+    nn::hidden_scores_forward(v + head * size, q, k, weights, scores_.scratch);
+  } else if (form_.score == nn::Score::gauss) {
     const ConstMatrix squares = distances(pass, head, first, q, k, false);
     const float width = pass.weights.width ? *pass.weights.width : 1.f;
     for (size_t i = 0; i < weights.rows; ++i) {
@@ -115,10 +113,10 @@ ConstMatrix PoolLoss::forward_head(const Pass& pass, size_t head, size_t first,
       }
     }
   } else {
-    score_forward(form_.score, {}, q, k, weights, scores_);
+    nn::score_forward(form_.score, {}, q, k, weights, scores_);
   }
   mask(first, weights);
-  training::softmax_rows(weights);
+  nn::softmax_rows(weights);
   return weights;
 }
 
@@ -134,21 +132,21 @@ void PoolLoss::backward_head(const Pass& pass, size_t head, size_t first, ConstM
     const Matrix dv = columns(pass.d_values, head * width, width);
     blas_gemm_tn(weights.data, m, d_mixed.data, d_mixed.stride, dv.data, dv.stride, m, width, n, 1);
   }
-  training::softmax_rows_backward(weights, d_weights);
+  nn::softmax_rows_backward(weights, d_weights);
   const ConstMatrix q = columns(queries, head * size, size);
   const ConstMatrix k = columns(pass.keys, head * size, size);
   const Matrix dq = columns(d_queries, head * size, size);
   const Matrix dk = columns(pass.d_keys, head * size, size);
-  if (training::has_hidden_layer(form_.score)) {
+  if (nn::has_hidden_layer(form_.score)) {
     const float* of_scores = pass.weights.v ? pass.weights.v : ones_.data();
     float* const d_v = pass.gradient.v ? pass.gradient.v + head * size : nullptr;
-    training::hidden_scores_backward(of_scores + head * size, q, k, d_weights, d_v, dq, dk,
-                                     scores_.scratch);
+    nn::hidden_scores_backward(of_scores + head * size, q, k, d_weights, d_v, dq, dk,
+                               scores_.scratch);
     return;
   }
-  training::ScoreWeights score;
+  nn::ScoreWeights score;
   score.width = pass.weights.width;
-  if (form_.score == Score::gauss && pass.gradient.width) {
+  if (form_.score == nn::Score::gauss && pass.gradient.width) {
     // d score / d width = -width |q - k|^2
     const ConstMatrix squares = distances(pass, head, first, q, k, true);
     double sum = 0;
@@ -160,8 +158,8 @@ void PoolLoss::backward_head(const Pass& pass, size_t head, size_t first, ConstM
   // Nothing comes before queries and keys that are as they came.
   const bool query = pass.weights.query.weight.data, key = pass.weights.key.weight.data;
   if (query || key) {
-    score_backward(form_.score, score, q, k, d_weights, {}, query ? dq : Matrix(),
-                   key ? dk : Matrix(), scores_);
+    nn::score_backward(form_.score, score, q, k, d_weights, {}, query ? dq : Matrix(),
+                       key ? dk : Matrix(), scores_);
   }
 }
 
@@ -179,15 +177,16 @@ double PoolLoss::block(const Pass& pass, size_t first, size_t count) {
     blas_gemm_nn(weights.data, weights.stride, v.data, v.stride, to.data, to.stride, count, width,
                  weights.cols);
   }
-  const LinearWeights output{pass.weights.output, nullptr}, d_output{pass.gradient.output, nullptr};
+  const nn::LinearWeights output{pass.weights.output, nullptr},
+      d_output{pass.gradient.output, nullptr};
   const Matrix error = output_.matrix(count, targets.cols);
   const ConstMatrix outputs = project(output, mixed, output_);
   if (outputs.data != error.data) std::copy_n(mixed.data, count * pass.mixed, error.data);
-  const double loss = training::squared_error(error, targets, pass.scale);
+  const double loss = nn::squared_error(error, targets, pass.scale);
   ConstMatrix d_mixed = error;
   if (output.weight.data) {
     const Matrix back = d_mixed_.matrix(count, pass.mixed);
-    linear_backward(output, mixed, error, d_output, back);
+    nn::linear_backward(output, mixed, error, d_output, back);
     d_mixed = back;
   }
   const Matrix d_queries = d_queries_.zeros(count, pass.hidden);
@@ -201,8 +200,8 @@ double PoolLoss::block(const Pass& pass, size_t first, size_t count) {
 double PoolLoss::operator()(PoolParameters& parameters, PoolParameters& gradient) {
   const size_t query_size = data_.queries.cols;
   Pass pass{{parameters, query_size}, {gradient, query_size}, {}, {}, {}, {}, 0, 0, 0};
-  const LinearWeights value{pass.weights.value, nullptr}, d_value{pass.gradient.value, nullptr};
-  const LinearWeights key{pass.weights.key.weight, nullptr};
+  const nn::LinearWeights value{pass.weights.value, nullptr}, d_value{pass.gradient.value, nullptr};
+  const nn::LinearWeights key{pass.weights.key.weight, nullptr};
   pass.keys = project(key, data_.keys, keys_);
   pass.values = project(value, data_.values, values_);
   pass.hidden = pass.keys.cols;

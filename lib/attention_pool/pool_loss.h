@@ -36,7 +36,7 @@ class BERT_API PoolLoss {
   std::vector<Buffer> squares_;   ///< of each head: distances [n, m] of a block, or of all queries
   bool distances_known_ = false;  ///< all are in squares_, if they stay the same
   std::vector<float> ones_;
-  training::ScoreBuffers scores_;
+  nn::ScoreBuffers scores_;
 };
 
 }  // namespace bert

@@ -26,7 +26,7 @@ constexpr Known kKnown[] = {
     {"w_v", 1, "acp"}, {"width", 1, "g"}, {"W_v", 2, "dacpg"}, {"W_o", 2, "dacpg"},
 };
 
-char letter_of(Score score) { return "ddacpg"[static_cast<size_t>(score)]; }
+char letter_of(nn::Score score) { return "ddacpg"[static_cast<size_t>(score)]; }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
   throw Error(Error::Kind::data, where, what);
@@ -73,7 +73,7 @@ PoolTensor read(const std::string& path, const SafetensorsEntry& entry) {
 
 }  // namespace
 
-std::string_view score_name(Score score) {
+std::string_view score_name(nn::Score score) {
   constexpr std::string_view kNames[] = {"dot",    "scaled-dot", "additive",
                                          "concat", "perceptron", "gauss"};
   return kNames[static_cast<size_t>(score)];
@@ -122,7 +122,7 @@ size_t PoolParameters::count() const {
   return count;
 }
 
-std::vector<std::string> PoolParameters::names_of(Score score) {
+std::vector<std::string> PoolParameters::names_of(nn::Score score) {
   std::vector<std::string> names;
   for (const Known& known : kKnown) {
     if (known.scores.find(letter_of(score)) != known.scores.npos) names.emplace_back(known.name);
@@ -209,7 +209,7 @@ PoolSizes PoolSizes::of(const PoolForm& form, const PoolParameters& parameters, 
   PoolSizes sizes;
   sizes.keys = key_size;
   sizes.values = value_size;
-  const PoolTensor* joint = parameters.find(form.score == Score::concat ? "W" : "W1");
+  const PoolTensor* joint = parameters.find(form.score == nn::Score::concat ? "W" : "W1");
   if (joint) {
     if (joint->cols <= key_size) {
       refuse(names.keys, fmt::format("{}, wants fewer than the {} of {}, which are "

@@ -13,11 +13,9 @@ namespace bert {
 
 class OutputFile;
 
-using training::Score;
-
 /// How attention over rows of one's own is computed.
 struct PoolForm {
-  Score score = Score::scaled_dot;
+  nn::Score score = nn::Score::scaled_dot;
   size_t heads = 1;
   bool causal = false;         ///< query i sees keys 1 .. i
   bool leave_one_out = false;  ///< query i does not see key i
@@ -25,7 +23,7 @@ struct PoolForm {
 };
 
 /// The name of a score: "scaled-dot".
-BERT_API std::string_view score_name(Score score);
+BERT_API std::string_view score_name(nn::Score score);
 
 /// A parameter of attention by its name; a vector has one row.
 struct PoolTensor {
@@ -68,7 +66,7 @@ class BERT_API PoolParameters {
   size_t count() const;  ///< numbers in all tensors
 
   /// The names of the parameters that a score has, in the order of the table.
-  static std::vector<std::string> names_of(Score score);
+  static std::vector<std::string> names_of(nn::Score score);
 
  private:
   std::vector<PoolTensor> tensors_;
@@ -78,7 +76,7 @@ class BERT_API PoolParameters {
 
 /// Views of parameters, or of their gradients, by what they do.
 struct PoolWeights {
-  training::LinearWeights query, key;  ///< the projections; concat's and perceptron's W in two
+  nn::LinearWeights query, key;  ///< the projections; concat's and perceptron's W in two
   Matrix value, output;
   float* v = nullptr;
   float* width = nullptr;

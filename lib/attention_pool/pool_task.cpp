@@ -11,8 +11,8 @@
 namespace bert {
 namespace {
 
-constexpr Score kScores[] = {Score::dot,    Score::scaled_dot, Score::additive,
-                             Score::concat, Score::perceptron, Score::gauss};
+constexpr nn::Score kScores[] = {nn::Score::dot,    nn::Score::scaled_dot, nn::Score::additive,
+                                 nn::Score::concat, nn::Score::perceptron, nn::Score::gauss};
 
 const char* plural(size_t count) { return count == 1 ? "" : "s"; }
 
@@ -96,7 +96,7 @@ PoolTask::PoolTask(PoolOptions options) : options_(std::move(options)) {
 /// The file may also say the score and the heads that it was learned for.
 PoolParameters PoolTask::open_parameters(const std::string& path) {
   PoolParameters parameters = PoolParameters::open(path);
-  for (const Score score : kScores) {
+  for (const nn::Score score : kScores) {
     if (parameters.score() != score_name(score)) continue;
     if (options_.score.value_or(score) == score) {
       form_.score = score;
@@ -119,7 +119,7 @@ PoolParameters PoolTask::open_parameters(const std::string& path) {
 
 void PoolTask::check() const {
   refuse_second_reading(inputs_of(options_));
-  if (options_.width && form_.score != Score::gauss) {
+  if (options_.width && form_.score != nn::Score::gauss) {
     throw Error::of_field("width", "wants the score 'gauss'");
   }
   if (!options_.learn.empty()) {

@@ -23,7 +23,7 @@ struct PoolOptions {
   std::string learn;                 ///< targets to learn from
   std::string fit;                   ///< names of parameters, with commas
   std::string start;                 ///< parameters to start learning from
-  std::optional<Score> score;        ///< none: as the parameters say, else scaled_dot
+  std::optional<nn::Score> score;    ///< none: as the parameters say, else scaled_dot
   std::optional<size_t> heads;       ///< none: as the parameters say, else 1
   std::optional<double> width;       ///< of gauss
   bool causal = false, leave_one_out = false, positions = false;

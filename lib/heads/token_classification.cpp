@@ -52,8 +52,8 @@ Matrix TokenScorer::logits(const PackedBatch& batch, ConstMatrix hidden, Workspa
                   Activation::none, workspace.linear);
     return logits;
   }
-  std::vector<training::CellProducts> products;
-  for (const training::CellLinears& cell : head_.cells_) {
+  std::vector<nn::CellProducts> products;
+  for (const nn::CellLinears& cell : head_.cells_) {
     products.push_back(cell.products(workspace.linear));
   }
   const Matrix outputs = outputs_.matrix(batch.tokens(), head_.shape_.output_size());  // [T, 2 N]

@@ -31,8 +31,8 @@ class BERT_API TokenClassifier {
   std::vector<std::string> labels_;
   std::optional<LayerExpression> layers_;  ///< that the BiLSTM reads
   size_t features_ = 0;                    ///< length of the vectors that it reads
-  training::RecurrentShape shape_;
-  std::vector<training::CellLinears> cells_;
+  nn::RecurrentShape shape_;
+  std::vector<nn::CellLinears> cells_;
 };
 
 /// The memory of one thread for a TokenClassifier, which it borrows.
@@ -54,7 +54,7 @@ class BERT_API TokenScorer {
  private:
   const TokenClassifier& head_;
   ForwardOptions options_;
-  training::RecurrentStack stack_;
+  nn::RecurrentStack stack_;
   Buffer features_, outputs_;
 };
 

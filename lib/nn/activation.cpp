@@ -5,7 +5,7 @@
 #include "ops/gradient_kernels.h"
 #include "ops/kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 void activation_forward(Activation act, ConstMatrix x, Matrix y) {
   for (size_t t = 0; t < x.rows; ++t) {
@@ -21,4 +21,4 @@ void activation_backward(Activation act, ConstMatrix x, Matrix dy) {
   }
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

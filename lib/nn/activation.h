@@ -3,7 +3,7 @@
 #include "ops/linear.h"
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// y = act(x).   x, y [T, N]   The backward pass needs x again.
 void activation_forward(Activation act, ConstMatrix x, Matrix y);
@@ -12,4 +12,4 @@ void activation_forward(Activation act, ConstMatrix x, Matrix y);
 /// slope 0 at 0, as in PyTorch.
 void activation_backward(Activation act, ConstMatrix x, Matrix dy);
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -7,7 +7,7 @@
 #include "ops/gradient_kernels.h"
 #include "ops/kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 namespace {
 
 /// One head of one sequence: its place in the matrices and its size.
@@ -134,4 +134,4 @@ void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
   });
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -6,7 +6,7 @@
 #include "nn/dropout.h"
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// Which queries attend to which keys: rows [cu_queries[s], cu_queries[s + 1]) attend to rows
 /// [cu_keys[s], cu_keys[s + 1]) of keys and values. In self-attention both lists are the same; in
@@ -41,4 +41,4 @@ void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
                         ConstMatrix context, ConstMatrix log_sums, ConstMatrix d_context, Matrix dq,
                         Matrix dk, Matrix dv, AttentionBuffers& buffers, Matrix d_bias = {});
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -10,7 +10,7 @@
 #include "ops/kernels.h"
 #include "ops/panels.h"
 
-namespace bert::training {
+namespace bert::nn {
 namespace {
 
 /// Keys that are multiplied at once.
@@ -215,4 +215,4 @@ void softmax_rows_backward(ConstMatrix p, Matrix dp) {
   }
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -5,7 +5,7 @@
 #include "nn/linear_gradient.h"
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// Attention in three parts: scores of queries and keys, softmax, sum of the values. These are the
 /// scores and their gradients, for queries q [n, Dq] and keys k [m, Dk]. Rows are vectors, so the
@@ -84,4 +84,4 @@ void squared_distances(ConstMatrix q, ConstMatrix k, Matrix out);
 /// From p = softmax(scores) and dp = dL/dp, both [n, m]: dp becomes dL/dscores.
 void softmax_rows_backward(ConstMatrix p, Matrix dp);
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -7,7 +7,7 @@
 #include "ops/gradient_kernels.h"
 #include "ops/kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 namespace {
 
 struct Sequence {
@@ -119,4 +119,4 @@ double hop_overlap(const PoolingWeights& weights, std::span<const size_t> begins
   return sum;
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -6,7 +6,7 @@
 #include "nn/linear_gradient.h"
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// The parameters of attentive pooling (Lin et al. 2017, "A structured self-attentive sentence
 /// embedding"), or their gradients. Not owned.
@@ -41,4 +41,4 @@ void pooling_backward(const PoolingWeights& weights, std::span<const size_t> beg
 double hop_overlap(const PoolingWeights& weights, std::span<const size_t> begins,
                    PoolingBuffers& buffers);
 
-}  // namespace bert::training
+}  // namespace bert::nn

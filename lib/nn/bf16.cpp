@@ -5,7 +5,7 @@
 
 #include "ops/kernels/kernel_table.h"
 
-namespace bert::training {
+namespace bert::nn {
 namespace {
 
 constexpr size_t kCachedBytes = 384 * 1024;  // bytes of a that stay in the second-level cache
@@ -118,4 +118,4 @@ void Bf16Products::tn(ConstMatrix a, ConstMatrix b, Matrix c, bool add) {
   multiply(a.cols, a.rows, nullptr, c, add);
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

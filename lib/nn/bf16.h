@@ -2,7 +2,7 @@
 
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// Matrix products of floats rounded to bfloat16 (8 bits of precision) and summed in float: about
 /// twice as fast as float products, on CPUs that have such kernels (AMX, AVX512-BF16 of AMD). Each
@@ -31,4 +31,4 @@ class Bf16Products {
   Buffer a_, b_;
 };
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -2,7 +2,7 @@
 
 #include "ops/gradient_kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 void dropout_row(const Dropout& dropout, uint64_t row, float* x, size_t n) {
   const auto dropped = static_cast<uint32_t>(static_cast<double>(dropout.rate) * 0x1p32);
@@ -15,4 +15,4 @@ void dropout(const Dropout& dropout, Matrix x) {
   for (size_t t = 0; t < x.rows; ++t) dropout_row(dropout, dropout.row_0 + t, x.row(t), x.cols);
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

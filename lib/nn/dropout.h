@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// Dropout (Srivastava et al. 2014). The mask depends only on the key and the place of an element.
 /// So the backward pass recomputes the mask instead of keeping it, and the mask is the same for any
@@ -24,4 +24,4 @@ void dropout(const Dropout& dropout, Matrix x);
 /// The same for one row; `row` is its number in the step.
 void dropout_row(const Dropout& dropout, uint64_t row, float* x, size_t n);
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -2,7 +2,7 @@
 
 #include "ops/gradient_kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 void embedding_forward(ConstMatrix table, std::span<const int32_t> ids, Matrix output) {
   for (size_t t = 0; t < ids.size(); ++t) {
@@ -19,4 +19,4 @@ void embedding_backward(std::span<const int32_t> ids, ConstMatrix d_output, Matr
   }
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

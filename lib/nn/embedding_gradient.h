@@ -5,7 +5,7 @@
 
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// output[t] += table[ids[t]].   table [V, E]   ids [T], each in [0, V)   output [T, E]
 void embedding_forward(ConstMatrix table, std::span<const int32_t> ids, Matrix output);
@@ -15,4 +15,4 @@ void embedding_forward(ConstMatrix table, std::span<const int32_t> ids, Matrix o
 void embedding_backward(std::span<const int32_t> ids, ConstMatrix d_output, Matrix d_table,
                         int32_t padding_id = -1);
 
-}  // namespace bert::training
+}  // namespace bert::nn

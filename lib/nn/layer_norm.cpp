@@ -2,7 +2,7 @@
 
 #include "ops/gradient_kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 void layer_norm_forward(const NormWeights& weights, float eps, ConstMatrix x, Matrix y,
                         Matrix statistics) {
@@ -22,4 +22,4 @@ void layer_norm_backward(const NormWeights& weights, ConstMatrix x, ConstMatrix 
   }
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

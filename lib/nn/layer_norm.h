@@ -2,7 +2,7 @@
 
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// The gain and shift of a layer norm, or their gradients; [H] each.
 struct NormWeights {
@@ -20,4 +20,4 @@ void layer_norm_forward(const NormWeights& weights, float eps, ConstMatrix x, Ma
 void layer_norm_backward(const NormWeights& weights, ConstMatrix x, ConstMatrix statistics,
                          ConstMatrix dy, const NormWeights& gradient, Matrix dx);
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -5,7 +5,7 @@
 #include "ops/blas.h"
 #include "ops/gradient_kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 void linear_forward(const LinearWeights& weights, ConstMatrix x, Matrix y, Bf16Products* bf16) {
   const Matrix& w = weights.weight;
@@ -40,4 +40,4 @@ void linear_backward(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy
   }
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -3,7 +3,7 @@
 #include "nn/bf16.h"
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// The parameters of a fully connected layer, or their gradients (same shapes). Not owned.
 struct LinearWeights {
@@ -22,4 +22,4 @@ void linear_backward(const LinearWeights& weights, ConstMatrix x, ConstMatrix dy
                      const LinearWeights& gradient, Matrix dx, bool add_to_dx = false,
                      Bf16Products* bf16 = nullptr);
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -5,7 +5,7 @@
 
 #include "ops/gradient_kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 double cross_entropy(Matrix logits, std::span<const int32_t> labels,
                      std::span<const float> class_weights, float scale, size_t* right) {
@@ -78,4 +78,4 @@ double squared_error(Matrix values, ConstMatrix targets, float scale) {
   return loss;
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

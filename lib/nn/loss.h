@@ -5,7 +5,7 @@
 
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// A row with this label has no loss and no gradient, as in PyTorch.
 constexpr int32_t kIgnored = -100;
@@ -31,4 +31,4 @@ double binary_cross_entropy(Matrix logits, ConstMatrix targets, float scale);
 /// The sum over elements of (value - target)^2. Replaces `values` by their gradient times `scale`.
 double squared_error(Matrix values, ConstMatrix targets, float scale);
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace bert {
+namespace bert::nn {
 
 Sinusoids::Sinusoids(size_t size, SinusoidOrder order) : size_(size), order_(order) {
   for (size_t i = 0; i < size; i += 2) {
@@ -33,4 +33,4 @@ void Sinusoids::add(size_t first, Matrix x) const {
   }
 }
 
-}  // namespace bert
+}  // namespace bert::nn

@@ -6,7 +6,7 @@
 #include "base/export.h"
 #include "ops/matrix.h"
 
-namespace bert {
+namespace bert::nn {
 
 /// Where the sines and cosines of a position stand in its row.
 ///   interleaved  sin, cos, sin, cos ..                    Vaswani et al. 2017, 3.5
@@ -35,4 +35,4 @@ class BERT_API Sinusoids {
   std::vector<double> scales_;  ///< 10000^(2 i / D) of each pair
 };
 
-}  // namespace bert
+}  // namespace bert::nn

@@ -7,7 +7,7 @@
 #include "ops/gradient_kernels.h"
 #include "ops/kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 namespace {
 
 void add_row(const float* x, size_t n, float* y) {
@@ -305,7 +305,7 @@ void RecurrentStack::forward(std::span<const CellProducts> products,
                         columns(out, d * shape_.hidden_size, shape_.hidden_size),
                         last.empty() ? RecurrentState() : last[i]);
     }
-    if (!is_last) training::dropout({dropout.rate, mix(dropout.key, layer), dropout.row_0}, out);
+    if (!is_last) nn::dropout({dropout.rate, mix(dropout.key, layer), dropout.row_0}, out);
     x = out;
   }
 }
@@ -325,10 +325,10 @@ void RecurrentStack::backward(std::span<const CellWeights> weights, ConstMatrix 
                          d_first.empty() ? RecurrentState() : d_first[i]);
     }
     if (layer > 0) {
-      training::dropout({dropout_.rate, mix(dropout_.key, layer - 1), dropout_.row_0}, below);
+      nn::dropout({dropout_.rate, mix(dropout_.key, layer - 1), dropout_.row_0}, below);
       d_y = below;
     }
   }
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -11,7 +11,7 @@
 #include "ops/linear.h"
 #include "ops/matrix.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// Recurrent cells with the equations, the order of the gates and the two biases of PyTorch's
 /// torch.nn.RNN, GRU and LSTM. With a = W_ih x + b_ih, b = W_hh h + b_hh, and s the sigmoid:
@@ -180,4 +180,4 @@ class RecurrentStack {
   Buffer d_outputs_[2];
 };
 
-}  // namespace bert::training
+}  // namespace bert::nn

@@ -5,7 +5,7 @@
 #include "ops/gradient_kernels.h"
 #include "ops/kernels.h"
 
-namespace bert::training {
+namespace bert::nn {
 namespace {}  // namespace
 
 void attend_to_source(Score score, const float* v, const float* query, ConstMatrix keys,
@@ -237,4 +237,4 @@ void RecurrentDecoder::backward(ConstMatrix d_hidden, const RecurrentDecoderWeig
   }
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

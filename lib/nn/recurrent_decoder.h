@@ -7,7 +7,7 @@
 #include "nn/attention_scores.h"
 #include "nn/recurrent.h"
 
-namespace bert::training {
+namespace bert::nn {
 
 /// One query attends to the m keys of its source, which are the values, too.
 ///
@@ -103,4 +103,4 @@ class RecurrentDecoder {
   Buffer scratch_, d_weights_, d_input_, previous_;
 };
 
-}  // namespace bert::training
+}  // namespace bert::nn

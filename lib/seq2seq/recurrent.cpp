@@ -20,12 +20,6 @@ namespace bert {
 namespace {
 
 using namespace recurrent_names;
-using training::CellLinears;
-using training::CellProducts;
-using training::RecurrentStack;
-using training::RecurrentState;
-using training::Score;
-using training::TimeMajor;
 
 /// The tensors of a pair, by name and shape.
 class Tensors {
@@ -51,7 +45,8 @@ class Tensors {
     const TensorView& tensor = at(name);
     return {tensor.data, tensor.dtype, tensor.shape[0], tensor.shape[1]};
   }
-  CellLinears cell(std::string_view module, size_t layer, bool reverse, Precision precision) const {
+  nn::CellLinears cell(std::string_view module, size_t layer, bool reverse,
+                       Precision precision) const {
     const CellNames names = CellNames::of(module, layer, reverse);
     return {Linear(weight(names.weight_ih), at(names.bias_ih).floats(), precision),
             Linear(weight(names.weight_hh), at(names.bias_hh).floats(), precision)};
@@ -75,16 +70,16 @@ struct RecurrentPair::State {
   Precision precision = Precision::f32;
   const TensorView* source_words = nullptr;  ///< [V, E]
   const TensorView* target_words = nullptr;  ///< [V, E]
-  std::vector<CellLinears> encoder, decoder;
+  std::vector<nn::CellLinears> encoder, decoder;
   Linear query, key;         ///< of additive attention
   std::vector<float> score;  ///< [A]
   OutputLayer output;
   bool ablated = false;  ///< its attention
 
   bool has_memory() const { return config.cell == Cell::lstm; }
-  std::optional<Score> kind_of_score() const {
+  std::optional<nn::Score> kind_of_score() const {
     if (config.attention == RecurrentAttention::none) return std::nullopt;
-    return config.attention == RecurrentAttention::dot ? Score::dot : Score::additive;
+    return config.attention == RecurrentAttention::dot ? nn::Score::dot : nn::Score::additive;
   }
   void embed(const TensorView& words, const char* half, std::span<const int32_t> ids,
              Matrix rows) const {
@@ -125,8 +120,8 @@ std::shared_ptr<const RecurrentPair::Sources> RecurrentPair::Sources::make(const
   Buffer word_buffer;
   const Matrix words = word_buffer.matrix(batch.tokens(), config.embedding_size);  // [T, E]
   state.embed(*state.source_words, "encoder", batch.input_ids, words);
-  std::vector<CellProducts> products;
-  std::vector<RecurrentState> last;
+  std::vector<nn::CellProducts> products;
+  std::vector<nn::RecurrentState> last;
   made->hidden.resize(config.num_layers);
   made->memory.resize(config.num_layers);
   for (size_t i = 0; i < state.encoder.size(); ++i) {
@@ -140,7 +135,7 @@ std::shared_ptr<const RecurrentPair::Sources> RecurrentPair::Sources::make(const
     last.push_back(
         {part(made->hidden[layer]), state.has_memory() ? part(made->memory[layer]) : Matrix()});
   }
-  RecurrentStack stack(
+  nn::RecurrentStack stack(
       {config.cell, config.embedding_size, width, config.num_layers, config.bidirectional});
   stack.forward(products, batch.cu_seq_lens, words, {}, made->keys, last);
   if (state.key) {
@@ -226,7 +221,7 @@ void RecurrentPair::Live::select(std::span<const size_t> rows) {
 }
 
 void RecurrentPair::Live::attend(Matrix context, const Show& show) {
-  const Score score = *state_.kind_of_score();
+  const nn::Score score = *state_.kind_of_score();
   Matrix queries = view(layers_.back().hidden);  // before the step
   if (state_.query) {
     const Matrix hidden = query_.matrix(rows(), state_.config.attention_size);
@@ -237,9 +232,9 @@ void RecurrentPair::Live::attend(Matrix context, const Show& show) {
     const auto& [sources, source] = owners_[row];
     const ConstMatrix keys = sources->of(source, sources->keys);
     const Matrix seen = attention_.matrix(2, keys.rows);  // scores, weights
-    training::attend_to_source(score, state_.score.data(), queries.row(row), keys,
-                               sources->of(source, sources->key_hidden), seen.row(1),
-                               context.row(row), attention_scratch_, seen.row(0));
+    nn::attend_to_source(score, state_.score.data(), queries.row(row), keys,
+                         sources->of(source, sources->key_hidden), seen.row(1), context.row(row),
+                         attention_scratch_, seen.row(0));
     if (state_.ablated) std::fill_n(context.row(row), context.cols, 0.f);
     if (show) show(row, seen.slice(0, 1), seen.slice(1, 1), context.slice(row, 1));
   }
@@ -255,8 +250,8 @@ Matrix RecurrentPair::Live::advance(size_t l, ConstMatrix x) {
   const Matrix hidden = view(layer.hidden), next = view(layer.next_hidden);
   state_.decoder[l].input(x, gates, Activation::none, scratch_);
   state_.decoder[l].hidden(hidden, recurrent, Activation::none, scratch_);
-  training::cell_forward(cell, gates, recurrent, hidden, view(layer.memory), next,
-                         view(layer.next_memory));
+  nn::cell_forward(cell, gates, recurrent, hidden, view(layer.memory), next,
+                   view(layer.next_memory));
   layer.hidden.swap(layer.next_hidden);
   layer.memory.swap(layer.next_memory);
   return view(layer.hidden);
@@ -326,7 +321,7 @@ void RecurrentPair::hold() const {
 /// before.
 void RecurrentPair::teach(const PackedBatch& sources, const PackedBatch& targets, Matrix hidden,
                           Team* team, const AttentionTrace* trace) const {
-  const TimeMajor time(targets.cu_seq_lens, false);
+  const nn::TimeMajor time(targets.cu_seq_lens, false);
   Live live(*state_);
   live.use_team(team);
   live.add(sources);

@@ -12,8 +12,6 @@
 namespace bert {
 namespace {
 
-using training::kIgnored;
-
 /// Reads sentences of CoNLL columns, and passes comments and -DOCSTART- over. All sentences of a
 /// file have words of as many columns.
 class SentenceReader {
@@ -110,7 +108,7 @@ class SentenceBuilder {
     set_.counts.add(encoding_, tokenizer_.unk_id());
     for (size_t i = 0; i < encoding_.size(); ++i) {
       ids_.push_back(encoding_.input_ids[i]);
-      firsts_.push_back(i == 0 ? static_cast<int32_t>(labels_.size()) : kIgnored);
+      firsts_.push_back(i == 0 ? static_cast<int32_t>(labels_.size()) : nn::kIgnored);
     }
     labels_.push_back(label);
   }
@@ -131,15 +129,15 @@ class SentenceBuilder {
     Example e;
     encoding_.clear();
     FramedText framed(tokenizer_.frame(), encoding_);
-    e.token_labels.resize(tokenizer_.frame().before.size(), kIgnored);
+    e.token_labels.resize(tokenizer_.frame().before.size(), nn::kIgnored);
     for (size_t t = windows_[w].first; t < windows_[w].end(); ++t) {
-      const bool learned = firsts_[t] != kIgnored && owns_token(windows_, w, t);
+      const bool learned = firsts_[t] != nn::kIgnored && owns_token(windows_, w, t);
       framed.push(ids_[t], {}, -1);
-      e.token_labels.push_back(learned ? labels_[static_cast<size_t>(firsts_[t])] : kIgnored);
+      e.token_labels.push_back(learned ? labels_[static_cast<size_t>(firsts_[t])] : nn::kIgnored);
       if (learned && scored_) e.words.push_back(firsts_[t]);
     }
     framed.finish();
-    e.token_labels.resize(encoding_.size(), kIgnored);
+    e.token_labels.resize(encoding_.size(), nn::kIgnored);
     e.input_ids = encoding_.input_ids;
     e.token_type_ids = encoding_.token_type_ids;
     e.origin = set_.origins;

@@ -97,7 +97,7 @@ class SentenceTags {
     while (sentence_ < example.origin) close();
     predicted_.resize(set_.sentences[sentence_].size(), "O");  // a word may have no token
     for (size_t t = 0, labelled = 0; t < logits.rows; ++t) {
-      if (example.token_labels[t] == training::kIgnored) continue;
+      if (example.token_labels[t] == nn::kIgnored) continue;
       scores_.assign(logits.row(t), logits.row(t) + logits.cols);
       softmax(scores_);
       finite_ &= std::isfinite(scores_[0]);

@@ -40,7 +40,7 @@ std::vector<size_t> label_counts(const ExampleSet& set, size_t labels, LabelKind
   std::vector<size_t> counts(labels, 0);
   for (const Example& e : set.examples) {
     for (const int32_t label : e.token_labels) {
-      if (label != training::kIgnored) ++counts[static_cast<size_t>(label)];
+      if (label != nn::kIgnored) ++counts[static_cast<size_t>(label)];
     }
     for (size_t i = 0; i < e.values.size(); ++i) counts[i] += e.values[i] > 0;
     if (!words && kind == LabelKind::one) ++counts[static_cast<size_t>(e.label)];

@@ -158,7 +158,7 @@ void PretrainingStream::append(const Sequence& s, uint64_t number, TrainingBatch
   masking_.choose(encoding_, mix(options_.masking.seed, number), chosen_);
   Masking::corrupt(chosen_, encoding_.input_ids);
   const size_t begin = batch.token_labels.size();
-  batch.token_labels.resize(begin + encoding_.size(), training::kIgnored);
+  batch.token_labels.resize(begin + encoding_.size(), nn::kIgnored);
   for (const MaskedToken& token : chosen_) {
     batch.token_labels[begin + token.position] = token.original;
   }

@@ -24,19 +24,20 @@ Matrix Encoder::embed() {
     const auto id = static_cast<size_t>(batch_->input_ids[t]);
     std::copy_n(weights_.word.row(id), width, sum.row(t));
   }
-  if (weights_.token_type.data) embedding_forward(weights_.token_type, batch_->token_type_ids, sum);
-  embedding_forward(weights_.position, position_rows_, sum);
+  if (weights_.token_type.data)
+    nn::embedding_forward(weights_.token_type, batch_->token_type_ids, sum);
+  nn::embedding_forward(weights_.position, position_rows_, sum);
   const Matrix embedded = embedded_.matrix(tokens, width);  // [T, E]
-  layer_norm_forward(weights_.embedding_norm, config_.layer_norm_eps, sum, embedded,
-                     embedding_statistics_.matrix(tokens, 2));
+  nn::layer_norm_forward(weights_.embedding_norm, config_.layer_norm_eps, sum, embedded,
+                         embedding_statistics_.matrix(tokens, 2));
   dropout(dropout_.at(dropout_.hidden, 0, kOutput, dropout_.token_0), embedded);
   if (!weights_.projection.weight.data) return embedded;
   const Matrix hidden = projected_.matrix(tokens, config_.hidden_size);  // [T, H]
-  linear_forward(weights_.projection, embedded, hidden, bf16_);
+  nn::linear_forward(weights_.projection, embedded, hidden, bf16_);
   return hidden;
 }
 
-AttentionPlan Encoder::attention_plan(size_t layer) const {
+nn::AttentionPlan Encoder::attention_plan(size_t layer) const {
   return {batch_->cu_seq_lens,
           batch_->cu_seq_lens,
           config_.num_attention_heads,
@@ -46,11 +47,11 @@ AttentionPlan Encoder::attention_plan(size_t layer) const {
           position_bias_.rows()};
 }
 
-Dropout Encoder::attention_dropout(size_t layer) const {
+nn::Dropout Encoder::attention_dropout(size_t layer) const {
   const float rate = config_.family->drops_attention_output ? dropout_.hidden : 0;
   return dropout_.at(rate, layer, kAttentionOutput, dropout_.token_0);
 }
-Dropout Encoder::output_dropout(size_t layer) const {
+nn::Dropout Encoder::output_dropout(size_t layer) const {
   return dropout_.at(dropout_.hidden, layer, kOutput, dropout_.token_0);
 }
 
@@ -96,20 +97,20 @@ void Encoder::embed_backward(Matrix d, const ModelWeights& gradient) {
   const ConstMatrix embedded = view(embedded_, width);
   if (weights_.projection.weight.data) {
     const Matrix d_embedded = d_embedded_.matrix(d.rows, width);  // [T, E]
-    linear_backward(weights_.projection, embedded, d, gradient.projection, d_embedded, false,
-                    bf16_);
+    nn::linear_backward(weights_.projection, embedded, d, gradient.projection, d_embedded, false,
+                        bf16_);
     d = d_embedded;
   }
   dropout(dropout_.at(dropout_.hidden, 0, kOutput, dropout_.token_0), d);
-  layer_norm_backward(weights_.embedding_norm, view(embedding_sum_, width),
-                      view(embedding_statistics_, 2), d, gradient.embedding_norm, d);
+  nn::layer_norm_backward(weights_.embedding_norm, view(embedding_sum_, width),
+                          view(embedding_statistics_, 2), d, gradient.embedding_norm, d);
   // Positions that begin behind the padding token's have torch's padding_idx, too.
   const auto before_first = static_cast<int32_t>(config_.first_position()) - 1;
   const int32_t padding = before_first < 0 ? config_.pad_token_id : before_first;
-  embedding_backward(batch_->input_ids, d, gradient.word, padding);
-  embedding_backward(position_rows_, d, gradient.position, before_first);
+  nn::embedding_backward(batch_->input_ids, d, gradient.word, padding);
+  nn::embedding_backward(position_rows_, d, gradient.position, before_first);
   if (gradient.token_type.data) {
-    embedding_backward(batch_->token_type_ids, d, gradient.token_type);
+    nn::embedding_backward(batch_->token_type_ids, d, gradient.token_type);
   }
 }
 

@@ -21,7 +21,7 @@ struct DropoutPlan {
   size_t sequence_0 = 0;  ///< number of its first sequence
 
   /// The dropout at one site (0 .. 15) of one layer.
-  Dropout at(float rate, size_t layer, uint64_t site, size_t row_0) const {
+  nn::Dropout at(float rate, size_t layer, uint64_t site, size_t row_0) const {
     return {rate, mix(key, layer * 16 + site), row_0};
   }
 };
@@ -64,9 +64,9 @@ class Encoder {
   Matrix block(size_t index, Matrix hidden);
   void block_backward(size_t index, ConstMatrix hidden, Matrix d, const LayerWeights& gradient);
   void embed_backward(Matrix d, const ModelWeights& gradient);
-  AttentionPlan attention_plan(size_t layer) const;
-  Dropout attention_dropout(size_t layer) const;
-  Dropout output_dropout(size_t layer) const;
+  nn::AttentionPlan attention_plan(size_t layer) const;
+  nn::Dropout attention_dropout(size_t layer) const;
+  nn::Dropout output_dropout(size_t layer) const;
   Matrix view(const Buffer& buffer, size_t columns) const {
     return {buffer.data(), batch_->tokens(), columns};
   }
@@ -81,8 +81,8 @@ class Encoder {
   std::vector<EncoderLayer> layers_;
   SublayerScratch scratch_;
   Buffer d_embedded_;
-  Bf16Products products_;
-  Bf16Products* const bf16_;
+  nn::Bf16Products products_;
+  nn::Bf16Products* const bf16_;
 };
 
 }  // namespace bert::training

@@ -60,20 +60,20 @@ class Head {
   const ModelWeights& weights_;
   const std::vector<float>& class_weights_;
   TextLoss text_loss_ = TextLoss::cross_entropy;
-  const LinearWeights* dense_;       // before the classifier of texts
-  const LinearWeights* classifier_;  // of texts
+  const nn::LinearWeights* dense_;       // before the classifier of texts
+  const nn::LinearWeights* classifier_;  // of texts
   Activation dense_act_;
   const bool attentive_;  ///< attentive pooling stands before the classifier, and no dense layer
   const float hop_penalty_;
-  PoolingBuffers pooling_;
+  nn::PoolingBuffers pooling_;
   Buffer rows_, dense_out_, features_, logits_, d_features_, d_rows_, masked_;
   Buffer transformed_, transform_act_, transform_norm_, transform_statistics_, d_transform_;
   std::vector<int32_t> labels_;
   std::vector<size_t> positions_;
-  RecurrentStack bilstm_;
+  nn::RecurrentStack bilstm_;
   Buffer bilstm_out_, d_bilstm_;
-  Bf16Products products_;
-  Bf16Products* const bf16_;  ///< for the large products of masked LM
+  nn::Bf16Products products_;
+  nn::Bf16Products* const bf16_;  ///< for the large products of masked LM
 };
 
 }  // namespace bert::training

@@ -81,7 +81,7 @@ struct Learner::State {
       throw Error(Error::Kind::no_input, "",
                   "training needs OpenBLAS, which cannot be loaded (package libopenblas0)");
     }
-    if (options.bf16 && !Bf16Products::available()) {
+    if (options.bf16 && !nn::Bf16Products::available()) {
       throw Error(Error::Kind::unsupported, "",
                   "this CPU has no products in bf16 that are faster than floats: train in f32");
     }

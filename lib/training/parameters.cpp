@@ -62,13 +62,14 @@ std::vector<TensorSpec> trunk_tensors(const Config& config) {
 namespace {
 
 /// The cells of a BiLSTM: its tensors stand one behind the other, four of each cell.
-std::vector<CellWeights> bilstm_cells(const Layout& layout, float* base, const std::string& own) {
+std::vector<nn::CellWeights> bilstm_cells(const Layout& layout, float* base,
+                                          const std::string& own) {
   std::vector<const Parameter*> tensors;
   for (const Parameter& p : layout.parameters()) {
     const bool is_own = own.empty() ? head_prefix(p.name).empty() : p.name.starts_with(own);
     if (p.role == Role::bilstm && is_own) tensors.push_back(&p);
   }
-  std::vector<CellWeights> cells;
+  std::vector<nn::CellWeights> cells;
   for (size_t i = 0; i + 4 <= tensors.size(); i += 4) {
     const auto matrix = [&](size_t n) {
       const Parameter& p = *tensors[i + n];
@@ -102,15 +103,15 @@ float* RoleView::vector(Role role, Part part, size_t layer) const {
   const Parameter* p = find_(tensor_name(role, part, layer));
   return p ? base_ + p->offset : nullptr;
 }
-LinearWeights RoleView::linear(Role role, size_t layer) const {
+nn::LinearWeights RoleView::linear(Role role, size_t layer) const {
   return {matrix(role, layer), vector(role, Part::bias, layer)};
 }
-LinearWeights RoleView::joined(std::span<const Role> roles, size_t layer) const {
-  LinearWeights all = linear(roles[0], layer);
+nn::LinearWeights RoleView::joined(std::span<const Role> roles, size_t layer) const {
+  nn::LinearWeights all = linear(roles[0], layer);
   all.weight.rows *= roles.size();
   return all;
 }
-NormWeights RoleView::norm(Role role, size_t layer) const {
+nn::NormWeights RoleView::norm(Role role, size_t layer) const {
   return {vector(role, Part::weight, layer), vector(role, Part::bias, layer)};
 }
 LayerWeights RoleView::layer(size_t l) const {

@@ -78,10 +78,10 @@ class RoleView {
 
   Matrix matrix(Role role, size_t layer = 0) const;
   float* vector(Role role, Part part, size_t layer = 0) const;
-  LinearWeights linear(Role role, size_t layer = 0) const;
+  nn::LinearWeights linear(Role role, size_t layer = 0) const;
   /// Several modules whose tensors lie one behind the other, as one.
-  LinearWeights joined(std::span<const Role> roles, size_t layer) const;
-  NormWeights norm(Role role, size_t layer = 0) const;
+  nn::LinearWeights joined(std::span<const Role> roles, size_t layer) const;
+  nn::NormWeights norm(Role role, size_t layer = 0) const;
   LayerWeights layer(size_t layer) const;
 
  private:
@@ -93,20 +93,21 @@ class RoleView {
 struct ModelWeights {
   Matrix word, position, token_type;  ///< [V, E] [P, E] [types, E]
   Matrix position_bias;               ///< [buckets, A], in MPNet
-  NormWeights embedding_norm;
-  LinearWeights projection;  ///< [H, E], in ELECTRA
+  nn::NormWeights embedding_norm;
+  nn::LinearWeights projection;  ///< [H, E], in ELECTRA
   std::vector<LayerWeights> layers;
-  LinearWeights pooler;     ///< [H, H]
-  LinearWeights transform;  ///< [E, H], in the masked LM head
-  NormWeights transform_norm;
-  LinearWeights decoder;            ///< [V, E]; the word table if tied
-  LinearWeights next_sentence;      ///< [2, H]
-  LinearWeights classifier_dense;   ///< [H, H], in ELECTRA and DistilBERT
-  LinearWeights classifier;         ///< [labels, H], or [labels, hops H] of attentive pooling
-  LinearWeights spans;              ///< [2, H]
-  LinearWeights pooling_hidden;     ///< [size, H], of attentive pooling
-  LinearWeights pooling_hops;       ///< [hops, size]
-  std::vector<CellWeights> bilstm;  ///< before the classifier of tokens: of each layer, both ways
+  nn::LinearWeights pooler;     ///< [H, H]
+  nn::LinearWeights transform;  ///< [E, H], in the masked LM head
+  nn::NormWeights transform_norm;
+  nn::LinearWeights decoder;           ///< [V, E]; the word table if tied
+  nn::LinearWeights next_sentence;     ///< [2, H]
+  nn::LinearWeights classifier_dense;  ///< [H, H], in ELECTRA and DistilBERT
+  nn::LinearWeights classifier;        ///< [labels, H], or [labels, hops H] of attentive pooling
+  nn::LinearWeights spans;             ///< [2, H]
+  nn::LinearWeights pooling_hidden;    ///< [size, H], of attentive pooling
+  nn::LinearWeights pooling_hops;      ///< [hops, size]
+  std::vector<nn::CellWeights>
+      bilstm;  ///< before the classifier of tokens: of each layer, both ways
 
   /// `base` has layout.floats() floats. A tensor with this prefix is preferred to the one without.
   static ModelWeights view(const Layout& layout, const Config& config, float* base,

@@ -17,9 +17,9 @@ enum Site : uint64_t { kSourceEmbedding, kTargetEmbedding, kOutputs };
 /// All tensors of a pair in one of its arrays.
 struct PairWeights {
   Matrix source_words, target_words;
-  std::vector<CellWeights> encoder, decoder;
-  ScoreWeights score;
-  LinearWeights output;
+  std::vector<nn::CellWeights> encoder, decoder;
+  nn::ScoreWeights score;
+  nn::LinearWeights output;
 
   PairWeights(const RecurrentConfig& config, const Layout& layout, float* base)
       : source_words(layout.matrix(kSourceWords, base)),
@@ -27,8 +27,8 @@ struct PairWeights {
     const auto cell = [&](std::string_view module, size_t layer, bool reverse) {
       const CellNames names = CellNames::of(module, layer, reverse);
       const auto at = [&](const std::string& name) { return layout.matrix(name, base); };
-      return CellWeights{{at(names.weight_ih), at(names.bias_ih).data},
-                         {at(names.weight_hh), at(names.bias_hh).data}};
+      return nn::CellWeights{{at(names.weight_ih), at(names.bias_ih).data},
+                             {at(names.weight_hh), at(names.bias_hh).data}};
     };
     for (size_t l = 0; l < config.num_layers; ++l) {
       for (size_t d = 0; d < config.directions(); ++d) encoder.push_back(cell(kEncoder, l, d == 1));
@@ -39,18 +39,18 @@ struct PairWeights {
     score.v = layout.matrix(kScore, base).data;
     output = {layout.matrix(kOutput, base), layout.matrix(kOutputBias, base).data};
   }
-  RecurrentDecoderWeights decoder_weights() const { return {decoder, score}; }
+  nn::RecurrentDecoderWeights decoder_weights() const { return {decoder, score}; }
 };
 
-std::optional<Score> score_of(RecurrentAttention attention) {
+std::optional<nn::Score> score_of(RecurrentAttention attention) {
   if (attention == RecurrentAttention::none) return std::nullopt;
-  return attention == RecurrentAttention::dot ? Score::dot : Score::additive;
+  return attention == RecurrentAttention::dot ? nn::Score::dot : nn::Score::additive;
 }
 
 /// A state [S, H] for each layer of the decoder; the encoder's directions write their columns.
 struct States {
   std::vector<Buffer> buffers;
-  std::vector<RecurrentState> decoder, encoder;
+  std::vector<nn::RecurrentState> decoder, encoder;
 
   void begin(const RecurrentConfig& config, size_t sequences) {
     const bool has_memory = config.cell == Cell::lstm;
@@ -88,23 +88,23 @@ class RecurrentLane : public Lane {
         decoder_({config.cell, config.embedding_size + config.context_size(), config.hidden_size,
                   config.num_layers},
                  score_of(config.attention)) {
-    for (const CellWeights& w : weights_.encoder) products_.push_back(CellProducts::of(w));
+    for (const nn::CellWeights& w : weights_.encoder) products_.push_back(nn::CellProducts::of(w));
   }
 
   Tally learn(const TrainingBatch& part, const Pass& pass) override;
 
  private:
-  Dropout dropout(const Pass& pass, Site site) const {
+  nn::Dropout dropout(const Pass& pass, Site site) const {
     return {pass.learns ? static_cast<float>(training_.dropout) : 0, mix(pass.key, site),
             site == kSourceEmbedding ? pass.token_0 : pass.target_0};
   }
   /// Dropout of rows in time-major order, the first of which is row `first`.
   void drop_targets(const Pass& pass, Site site, size_t first, Matrix rows) const {
-    const Dropout drop = dropout(pass, site);
+    const nn::Dropout drop = dropout(pass, site);
     if (!drop.active()) return;
     const auto tokens = decoder_.time().token_of().subspan(first);
     for (size_t r = 0; r < rows.rows; ++r) {
-      dropout_row(drop, drop.row_0 + tokens[r], rows.row(r), rows.cols);
+      nn::dropout_row(drop, drop.row_0 + tokens[r], rows.row(r), rows.cols);
     }
   }
   ConstMatrix keys(const PackedBatch& source) const {
@@ -121,9 +121,9 @@ class RecurrentLane : public Lane {
   const RecurrentTraining& training_;
   const TargetPlan plan_;
   const PairWeights weights_, gradient_;
-  RecurrentStack encoder_;
-  RecurrentDecoder decoder_;
-  std::vector<CellProducts> products_;
+  nn::RecurrentStack encoder_;
+  nn::RecurrentDecoder decoder_;
+  std::vector<nn::CellProducts> products_;
   States states_, d_states_;
   Buffer source_rows_, keys_, d_keys_, d_source_rows_, outputs_, d_outputs_, d_hidden_,
       d_target_rows_;
@@ -135,8 +135,8 @@ class RecurrentLane : public Lane {
 void RecurrentLane::encode(const PackedBatch& source, const Pass& pass) {
   const Matrix x = source_rows_.matrix(source.tokens(), config_.embedding_size);  // [Ts, E]
   std::fill_n(x.data, x.rows * x.cols, 0.f);
-  embedding_forward(weights_.source_words, source.input_ids, x);
-  training::dropout(dropout(pass, kSourceEmbedding), x);
+  nn::embedding_forward(weights_.source_words, source.input_ids, x);
+  nn::dropout(dropout(pass, kSourceEmbedding), x);
   const Matrix keys = keys_.matrix(source.tokens(), config_.hidden_size);  // [Ts, H]
   states_.begin(config_, source.sequences());
   encoder_.forward(products_, source.cu_seq_lens, x, {}, keys, states_.encoder);
@@ -154,7 +154,7 @@ int32_t RecurrentLane::input_of(const PackedBatch& target, const Pass& pass, siz
 void RecurrentLane::decode(const TrainingBatch& part, const Pass& pass) {
   decoder_.begin(weights_.decoder_weights(), part.target.cu_seq_lens, keys(part.batch),
                  part.batch.cu_seq_lens, states_.decoder);
-  const TimeMajor& time = decoder_.time();
+  const nn::TimeMajor& time = decoder_.time();
   inputs_.clear();
   for (size_t step = 0; step < time.steps(); ++step) {
     const Matrix input = decoder_.input(step);  // [B, E]
@@ -171,16 +171,16 @@ void RecurrentLane::decode(const TrainingBatch& part, const Pass& pass) {
 
 /// The losses of all target tokens; d_hidden [T, H] receives the gradient of the outputs.
 Tally RecurrentLane::losses(const PackedBatch& target, const Pass& pass, Matrix d_hidden) {
-  const TimeMajor& time = decoder_.time();
+  const nn::TimeMajor& time = decoder_.time();
   const size_t tokens = d_hidden.rows, h = d_hidden.cols;
   const Matrix outputs = outputs_.matrix(tokens, h);      // [T, H] in the order of the tokens
   const Matrix d_outputs = d_outputs_.matrix(tokens, h);  // [T, H]
   time.scatter(decoder_.hidden(), outputs);
-  training::dropout(dropout(pass, kOutputs), outputs);
+  nn::dropout(dropout(pass, kOutputs), outputs);
   const Tally tally =
       loss_.learn(weights_.output, outputs, target, plan_, pass, gradient_.output, d_outputs);
   if (!pass.learns) return tally;
-  training::dropout(dropout(pass, kOutputs), d_outputs);
+  nn::dropout(dropout(pass, kOutputs), d_outputs);
   time.gather(d_outputs, d_hidden);
   return tally;
 }
@@ -202,10 +202,10 @@ Tally RecurrentLane::learn(const TrainingBatch& part, const Pass& pass) {
   d_states_.begin(config_, part.sequences());
   decoder_.backward(d_hidden, gradient_.decoder_weights(), d_target, d_keys, d_states_.decoder);
   drop_targets(pass, kTargetEmbedding, 0, d_target);
-  embedding_backward(inputs_, d_target, gradient_.target_words);
+  nn::embedding_backward(inputs_, d_target, gradient_.target_words);
   encoder_.backward(weights_.encoder, d_keys, d_states_.encoder, gradient_.encoder, d_source, {});
-  training::dropout(dropout(pass, kSourceEmbedding), d_source);
-  embedding_backward(part.batch.input_ids, d_source, gradient_.source_words);
+  nn::dropout(dropout(pass, kSourceEmbedding), d_source);
+  nn::embedding_backward(part.batch.input_ids, d_source, gradient_.source_words);
   return tally;
 }
 

@@ -7,28 +7,28 @@
 
 namespace bert::training {
 
-Matrix SublayerExit::forward(const Weights& w, float norm_eps, const Dropout& drop, ConstMatrix y,
-                             ConstMatrix x, SublayerScratch& scratch) {
+Matrix SublayerExit::forward(const Weights& w, float norm_eps, const nn::Dropout& drop,
+                             ConstMatrix y, ConstMatrix x, SublayerScratch& scratch) {
   const size_t tokens = x.rows, h = x.cols;
   const Matrix sum = sum_.matrix(tokens, h);  // [T, H]
-  linear_forward(w.output, y, sum, scratch.bf16);
+  nn::linear_forward(w.output, y, sum, scratch.bf16);
   dropout(drop, sum);
   add(x, sum);
   const Matrix output = output_.matrix(tokens, h);  // [T, H]
-  layer_norm_forward(w.norm, norm_eps, sum, output, statistics_.matrix(tokens, 2));
+  nn::layer_norm_forward(w.norm, norm_eps, sum, output, statistics_.matrix(tokens, 2));
   return output;
 }
 
-void SublayerExit::backward(const Weights& w, const Dropout& drop, ConstMatrix y, Matrix d,
+void SublayerExit::backward(const Weights& w, const nn::Dropout& drop, ConstMatrix y, Matrix d,
                             Matrix dy, const Weights& gradient, SublayerScratch& scratch) {
   const size_t tokens = d.rows, h = d.cols;
   // d becomes the gradient of the sum before the norm, which is also that of the residual.
-  layer_norm_backward(w.norm, sum_.matrix(tokens, h), statistics_.matrix(tokens, 2), d,
-                      gradient.norm, d);
+  nn::layer_norm_backward(w.norm, sum_.matrix(tokens, h), statistics_.matrix(tokens, 2), d,
+                          gradient.norm, d);
   const Matrix d_dense = scratch.d_dense.matrix(tokens, h);  // [T, H]
   copy(d, d_dense);
   dropout(drop, d_dense);
-  linear_backward(w.output, y, d_dense, gradient.output, dy, false, scratch.bf16);
+  nn::linear_backward(w.output, y, d_dense, gradient.output, dy, false, scratch.bf16);
 }
 
 /// Query, key and value, or their gradients, in one matrix of self-attention or in two.
@@ -43,26 +43,26 @@ AttentionSublayer::Views AttentionSublayer::views(const AttentionWeights& weight
   return {query.matrix(tokens, width), columns(kv, 0, width), columns(kv, width, width)};
 }
 
-Matrix AttentionSublayer::forward(const AttentionWeights& w, const AttentionPlan& plan,
-                                  float norm_eps, const Dropout& drop, ConstMatrix x,
+Matrix AttentionSublayer::forward(const AttentionWeights& w, const nn::AttentionPlan& plan,
+                                  float norm_eps, const nn::Dropout& drop, ConstMatrix x,
                                   ConstMatrix states, SublayerScratch& scratch) {
   const size_t tokens = x.rows, h = x.cols;
   const auto [q, k, v] = views(w, query_, pairs_, tokens, states.rows, h);
   if (w.qkv.weight.data) {
-    linear_forward(w.qkv, x, query_.matrix(tokens, 3 * h), scratch.bf16);
+    nn::linear_forward(w.qkv, x, query_.matrix(tokens, 3 * h), scratch.bf16);
   } else {
-    linear_forward(w.query, x, q, scratch.bf16);
-    linear_forward(w.pairs, states, pairs_.matrix(states.rows, 2 * h), scratch.bf16);
+    nn::linear_forward(w.query, x, q, scratch.bf16);
+    nn::linear_forward(w.pairs, states, pairs_.matrix(states.rows, 2 * h), scratch.bf16);
   }
   const Matrix context = context_.matrix(tokens, h);  // [T, H]
-  attention_forward(plan, q, k, v, context, log_sums_.matrix(plan.num_attention_heads, tokens),
-                    scratch.attention);
+  nn::attention_forward(plan, q, k, v, context, log_sums_.matrix(plan.num_attention_heads, tokens),
+                        scratch.attention);
   return exit_.forward({w.output, w.norm}, norm_eps, drop, context, x, scratch);
 }
 
-void AttentionSublayer::backward(const AttentionWeights& w, const AttentionPlan& plan,
-                                 const Dropout& drop, ConstMatrix x, ConstMatrix states, Matrix d,
-                                 Matrix d_states, const AttentionWeights& gradient,
+void AttentionSublayer::backward(const AttentionWeights& w, const nn::AttentionPlan& plan,
+                                 const nn::Dropout& drop, ConstMatrix x, ConstMatrix states,
+                                 Matrix d, Matrix d_states, const AttentionWeights& gradient,
                                  SublayerScratch& scratch, Matrix d_bias) {
   const size_t tokens = d.rows, h = d.cols;
   const ConstMatrix context = context_.matrix(tokens, h);
@@ -72,37 +72,38 @@ void AttentionSublayer::backward(const AttentionWeights& w, const AttentionPlan&
 
   const auto [q, k, v] = views(w, query_, pairs_, tokens, states.rows, h);
   const auto [dq, dk, dv] = views(w, scratch.d_query, scratch.d_pairs, tokens, states.rows, h);
-  attention_backward(plan, q, k, v, context, log_sums_.matrix(plan.num_attention_heads, tokens),
-                     d_context, dq, dk, dv, scratch.attention, d_bias);
+  nn::attention_backward(plan, q, k, v, context, log_sums_.matrix(plan.num_attention_heads, tokens),
+                         d_context, dq, dk, dv, scratch.attention, d_bias);
   if (w.qkv.weight.data) {
-    linear_backward(w.qkv, x, scratch.d_query.matrix(tokens, 3 * h), gradient.qkv, d, true,
-                    scratch.bf16);
+    nn::linear_backward(w.qkv, x, scratch.d_query.matrix(tokens, 3 * h), gradient.qkv, d, true,
+                        scratch.bf16);
     return;
   }
-  linear_backward(w.query, x, dq, gradient.query, d, true, scratch.bf16);
-  linear_backward(w.pairs, states, scratch.d_pairs.matrix(states.rows, 2 * h), gradient.pairs,
-                  d_states, true, scratch.bf16);
+  nn::linear_backward(w.query, x, dq, gradient.query, d, true, scratch.bf16);
+  nn::linear_backward(w.pairs, states, scratch.d_pairs.matrix(states.rows, 2 * h), gradient.pairs,
+                      d_states, true, scratch.bf16);
 }
 
 Matrix FeedForwardSublayer::forward(const FeedForwardWeights& w, Activation act, float norm_eps,
-                                    const Dropout& drop, ConstMatrix x, SublayerScratch& scratch) {
+                                    const nn::Dropout& drop, ConstMatrix x,
+                                    SublayerScratch& scratch) {
   const size_t tokens = x.rows, i = w.intermediate.weight.rows;
   const Matrix intermediate = intermediate_.matrix(tokens, i);  // [T, I]
-  linear_forward(w.intermediate, x, intermediate, scratch.bf16);
+  nn::linear_forward(w.intermediate, x, intermediate, scratch.bf16);
   const Matrix activated = activated_.matrix(tokens, i);  // [T, I]
-  activation_forward(act, intermediate, activated);
+  nn::activation_forward(act, intermediate, activated);
   return exit_.forward({w.output, w.norm}, norm_eps, drop, activated, x, scratch);
 }
 
-void FeedForwardSublayer::backward(const FeedForwardWeights& w, Activation act, const Dropout& drop,
-                                   ConstMatrix x, Matrix d, const FeedForwardWeights& gradient,
-                                   SublayerScratch& scratch) {
+void FeedForwardSublayer::backward(const FeedForwardWeights& w, Activation act,
+                                   const nn::Dropout& drop, ConstMatrix x, Matrix d,
+                                   const FeedForwardWeights& gradient, SublayerScratch& scratch) {
   const size_t tokens = d.rows, i = w.intermediate.weight.rows;
   const Matrix d_wide = scratch.d_wide.matrix(tokens, i);  // [T, I]
   exit_.backward({w.output, w.norm}, drop, activated_.matrix(tokens, i), d, d_wide,
                  {gradient.output, gradient.norm}, scratch);
-  activation_backward(act, intermediate_.matrix(tokens, i), d_wide);
-  linear_backward(w.intermediate, x, d_wide, gradient.intermediate, d, true, scratch.bf16);
+  nn::activation_backward(act, intermediate_.matrix(tokens, i), d_wide);
+  nn::linear_backward(w.intermediate, x, d_wide, gradient.intermediate, d, true, scratch.bf16);
 }
 
 }  // namespace bert::training

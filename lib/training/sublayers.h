@@ -12,25 +12,25 @@ namespace bert::training {
 /// The parameters of an attention sublayer, or their gradients. Self-attention has `qkv`;
 /// attention to other states has `query` and `pairs`.
 struct AttentionWeights {
-  LinearWeights qkv;     ///< [3H, H]: query, key, value
-  LinearWeights query;   ///< [H, H]
-  LinearWeights pairs;   ///< [2H, H]: key, value
-  LinearWeights output;  ///< [H, H]
-  NormWeights norm;
+  nn::LinearWeights qkv;     ///< [3H, H]: query, key, value
+  nn::LinearWeights query;   ///< [H, H]
+  nn::LinearWeights pairs;   ///< [2H, H]: key, value
+  nn::LinearWeights output;  ///< [H, H]
+  nn::NormWeights norm;
 };
 
 /// The parameters of a feed-forward sublayer, or their gradients.
 struct FeedForwardWeights {
-  LinearWeights intermediate;  ///< [I, H]
-  LinearWeights output;        ///< [H, I]
-  NormWeights norm;
+  nn::LinearWeights intermediate;  ///< [I, H]
+  nn::LinearWeights output;        ///< [H, I]
+  nn::NormWeights norm;
 };
 
 /// What all sublayers of a thread share, one after the other.
 struct SublayerScratch {
   Buffer d_dense, d_wide, d_context, d_query, d_pairs;
-  AttentionBuffers attention;
-  Bf16Products* bf16 = nullptr;  ///< computes the products; nullptr: in float
+  nn::AttentionBuffers attention;
+  nn::Bf16Products* bf16 = nullptr;  ///< computes the products; nullptr: in float
 };
 
 /// How each sublayer ends: norm(x + dropout(W_o y)), where y [T, K] is what the sublayer computed
@@ -41,17 +41,17 @@ class SublayerExit {
  public:
   /// The parameters, or their gradients.
   struct Weights {
-    const LinearWeights& output;  ///< [H, K]
-    const NormWeights& norm;
+    const nn::LinearWeights& output;  ///< [H, K]
+    const nn::NormWeights& norm;
   };
 
   /// [T, H], valid until the next call.
-  Matrix forward(const Weights& weights, float norm_eps, const Dropout& dropout, ConstMatrix y,
+  Matrix forward(const Weights& weights, float norm_eps, const nn::Dropout& dropout, ConstMatrix y,
                  ConstMatrix x, SublayerScratch& scratch);
   /// d [T, H] is the gradient of the output, and becomes that of the residual x. Writes the
   /// gradient of y to dy, and adds to `gradient`.
-  void backward(const Weights& weights, const Dropout& dropout, ConstMatrix y, Matrix d, Matrix dy,
-                const Weights& gradient, SublayerScratch& scratch);
+  void backward(const Weights& weights, const nn::Dropout& dropout, ConstMatrix y, Matrix d,
+                Matrix dy, const Weights& gradient, SublayerScratch& scratch);
   /// The output of the last forward() [T, H].
   ConstMatrix output(size_t tokens, size_t width) const { return {output_.data(), tokens, width}; }
 
@@ -69,15 +69,16 @@ class SublayerExit {
 class AttentionSublayer {
  public:
   /// [T, H], valid until the next call. `dropout` is that of the output.
-  Matrix forward(const AttentionWeights& weights, const AttentionPlan& plan, float norm_eps,
-                 const Dropout& dropout, ConstMatrix x, ConstMatrix states,
+  Matrix forward(const AttentionWeights& weights, const nn::AttentionPlan& plan, float norm_eps,
+                 const nn::Dropout& dropout, ConstMatrix x, ConstMatrix states,
                  SublayerScratch& scratch);
   /// The way back of the last forward(), with the same arguments. d [T, H] is the gradient of the
   /// output, and becomes that of x. Adds to `gradient`; to `d_states` where s is not x; and to
   /// d_bias, if it has data.
-  void backward(const AttentionWeights& weights, const AttentionPlan& plan, const Dropout& dropout,
-                ConstMatrix x, ConstMatrix states, Matrix d, Matrix d_states,
-                const AttentionWeights& gradient, SublayerScratch& scratch, Matrix d_bias = {});
+  void backward(const AttentionWeights& weights, const nn::AttentionPlan& plan,
+                const nn::Dropout& dropout, ConstMatrix x, ConstMatrix states, Matrix d,
+                Matrix d_states, const AttentionWeights& gradient, SublayerScratch& scratch,
+                Matrix d_bias = {});
 
  private:
   struct Views {
@@ -100,8 +101,8 @@ class FeedForwardSublayer {
  public:
   /// As AttentionSublayer::forward.
   Matrix forward(const FeedForwardWeights& weights, Activation act, float norm_eps,
-                 const Dropout& dropout, ConstMatrix x, SublayerScratch& scratch);
-  void backward(const FeedForwardWeights& weights, Activation act, const Dropout& dropout,
+                 const nn::Dropout& dropout, ConstMatrix x, SublayerScratch& scratch);
+  void backward(const FeedForwardWeights& weights, Activation act, const nn::Dropout& dropout,
                 ConstMatrix x, Matrix d, const FeedForwardWeights& gradient,
                 SublayerScratch& scratch);
   /// The output of the last forward() [T, H].

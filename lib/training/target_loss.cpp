@@ -34,22 +34,22 @@ bool reads_own_word(const TargetPlan& plan, const Pass& pass, size_t token) {
   return static_cast<double>(drawn >> 11) * 0x1p-53 >= plan.teacher_forcing;
 }
 
-Tally TargetLoss::learn(const LinearWeights& output, ConstMatrix hidden, const PackedBatch& target,
-                        const TargetPlan& plan, const Pass& pass, const LinearWeights& gradient,
-                        Matrix d_hidden) {
+Tally TargetLoss::learn(const nn::LinearWeights& output, ConstMatrix hidden,
+                        const PackedBatch& target, const TargetPlan& plan, const Pass& pass,
+                        const nn::LinearWeights& gradient, Matrix d_hidden) {
   Tally tally;
   const float smoothing = pass.learns ? plan.label_smoothing : 0;
   rights_.resize(hidden.rows);
   for (size_t begin = 0; begin < hidden.rows; begin += kRows) {
     const size_t rows = std::min(kRows, hidden.rows - begin);
     const Matrix logits = logits_.matrix(rows, output.weight.rows);  // [M, V]
-    linear_forward(output, hidden.slice(begin, rows), logits);
-    tally.token_loss +=
-        smoothed_cross_entropy(logits, std::span(target.input_ids).subspan(begin, rows), smoothing,
-                               pass.scale.token, std::span(rights_).subspan(begin, rows));
+    nn::linear_forward(output, hidden.slice(begin, rows), logits);
+    tally.token_loss += nn::smoothed_cross_entropy(
+        logits, std::span(target.input_ids).subspan(begin, rows), smoothing, pass.scale.token,
+        std::span(rights_).subspan(begin, rows));
     if (!pass.learns) continue;
-    linear_backward(output, hidden.slice(begin, rows), logits, gradient,
-                    d_hidden.slice(begin, rows));
+    nn::linear_backward(output, hidden.slice(begin, rows), logits, gradient,
+                        d_hidden.slice(begin, rows));
   }
   for (size_t s = 0; s < target.sequences(); ++s) {
     const auto first = rights_.begin() + static_cast<std::ptrdiff_t>(target.begin(s));
@@ -64,13 +64,13 @@ Tally TargetLoss::learn(const LinearWeights& output, ConstMatrix hidden, const P
   return tally;
 }
 
-void TargetLoss::own_words(const LinearWeights& output, ConstMatrix hidden,
+void TargetLoss::own_words(const nn::LinearWeights& output, ConstMatrix hidden,
                            std::vector<int32_t>& words) {
   words.resize(hidden.rows);
   for (size_t begin = 0; begin < hidden.rows; begin += kRows) {
     const size_t rows = std::min(kRows, hidden.rows - begin);
     const Matrix logits = logits_.matrix(rows, output.weight.rows);  // [M, V]
-    linear_forward(output, hidden.slice(begin, rows), logits);
+    nn::linear_forward(output, hidden.slice(begin, rows), logits);
     for (size_t r = 0; r < rows; ++r) {
       const float* row = logits.row(r);
       words[begin + r] = static_cast<int32_t>(std::max_element(row, row + logits.cols) - row);

@@ -40,12 +40,12 @@ class TargetLoss {
   /// In the tally, tokens are those of targets; sequences_right counts targets of which each token
   /// is the most probable one, and none is the unknown one: exactly those that greedy decoding
   /// writes as they are.
-  Tally learn(const LinearWeights& output, ConstMatrix hidden, const PackedBatch& target,
-              const TargetPlan& plan, const Pass& pass, const LinearWeights& gradient,
+  Tally learn(const nn::LinearWeights& output, ConstMatrix hidden, const PackedBatch& target,
+              const TargetPlan& plan, const Pass& pass, const nn::LinearWeights& gradient,
               Matrix d_hidden);
 
   /// The most probable token of each row.
-  void own_words(const LinearWeights& output, ConstMatrix hidden, std::vector<int32_t>& words);
+  void own_words(const nn::LinearWeights& output, ConstMatrix hidden, std::vector<int32_t>& words);
 
  private:
   Buffer logits_;

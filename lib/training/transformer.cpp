@@ -52,7 +52,7 @@ class Half {
         weights_(std::move(weights)),
         gradient_(std::move(gradient)),
         scratch_(scratch),
-        positions_(config_.hidden_size, SinusoidOrder::halves),
+        positions_(config_.hidden_size, nn::SinusoidOrder::halves),
         layers_(weights_.layers.size()) {}
 
   /// The last layer's states [T, H] of tokens `ids`. A decoder has the states of its sources; their
@@ -70,17 +70,17 @@ class Half {
   };
 
   bool decodes() const { return states_.data != nullptr; }
-  Dropout dropout_at(float rate, size_t layer, Site site) const {
+  nn::Dropout dropout_at(float rate, size_t layer, Site site) const {
     const uint64_t key = mix(pass_.key, (first_site_ + layer) * 16 + site);
     return {pass_.learns ? rate : 0, key, decodes() ? pass_.target_0 : pass_.token_0};
   }
   /// The plans of layer `l`, from 1.
-  AttentionPlan self_plan(size_t l) const {
+  nn::AttentionPlan self_plan(size_t l) const {
     return {
         cu_,          cu_, config_.num_attention_heads, decodes(), probabilities(l, kProbabilities),
         scratch_.bf16};
   }
-  AttentionPlan cross_plan(size_t l) const {
+  nn::AttentionPlan cross_plan(size_t l) const {
     return {cu_,
             source_,
             config_.num_attention_heads,
@@ -88,10 +88,12 @@ class Half {
             probabilities(l, kCrossProbabilities),
             scratch_.bf16};
   }
-  Dropout probabilities(size_t l, Site site) const {
+  nn::Dropout probabilities(size_t l, Site site) const {
     return dropout_at(plan_.dropout.attention, l, site);
   }
-  Dropout hidden(size_t l, Site site) const { return dropout_at(plan_.dropout.hidden, l, site); }
+  nn::Dropout hidden(size_t l, Site site) const {
+    return dropout_at(plan_.dropout.hidden, l, site);
+  }
   Matrix embed();
   void embed_backward(Matrix d);
 
@@ -100,7 +102,7 @@ class Half {
   const size_t first_site_;
   const HalfWeights weights_, gradient_;
   SublayerScratch& scratch_;
-  const Sinusoids positions_;
+  const nn::Sinusoids positions_;
   std::vector<LayerKept> layers_;
   Buffer embedded_;
   std::span<const int32_t> ids_;
@@ -169,7 +171,7 @@ void Half::embed_backward(Matrix d) {
   for (size_t t = 0; t < d.rows; ++t) {
     for (size_t i = 0; i < d.cols; ++i) d.row(t)[i] *= config_.embedding_scale;
   }
-  embedding_backward(ids_, d, gradient_.words, config_.pad_token_id);
+  nn::embedding_backward(ids_, d, gradient_.words, config_.pad_token_id);
 }
 
 class TransformerLane : public Lane {
@@ -230,11 +232,11 @@ class TransformerLane : public Lane {
   const TransformerPlan& plan_;
   SublayerScratch scratch_;
   Half encoder_, decoder_;
-  LinearWeights output_, d_output_;
+  nn::LinearWeights output_, d_output_;
   TargetLoss loss_;
   std::vector<int32_t> inputs_, words_;
   Buffer d_hidden_, d_states_;
-  Bf16Products products_;
+  nn::Bf16Products products_;
 };
 
 }  // namespace

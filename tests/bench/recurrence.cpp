@@ -22,7 +22,6 @@
 namespace {
 
 using namespace bert;
-using namespace bert::training;
 
 /// Seconds of one call: the best of many runs of about a millisecond, so that others on the machine
 /// disturb little.
@@ -70,11 +69,11 @@ void print(const char* net, int threads, size_t tokens, double seconds) {
 void time_recurrent(const char* net, Cell cell, ConstMatrix x, Team& team) {
   const size_t width = x.cols, cu[] = {0, x.rows};
   const Weights input(gates_of(cell) * width, width), hidden(gates_of(cell) * width, width);
-  const CellLinears linears{input.linear(), hidden.linear()};
+  const nn::CellLinears linears{input.linear(), hidden.linear()};
   LinearScratch scratch;
   scratch.team = &team;
-  const CellProducts products = linears.products(scratch);
-  RecurrentWalk walk;
+  const nn::CellProducts products = linears.products(scratch);
+  nn::RecurrentWalk walk;
   Buffer out;
   const Matrix y = out.matrix(x.rows, width);
   print(net, team.size(), x.rows,
@@ -88,7 +87,7 @@ void time_attention(ConstMatrix x, Team& team) {
   LinearScratch scratch;
   scratch.team = &team;
   Buffer all, context, out;
-  AttentionBuffers buffers;
+  nn::AttentionBuffers buffers;
   AttentionForm form;
   form.heads = heads;
   form.scale = 1 / std::sqrt(static_cast<float>(width / heads));

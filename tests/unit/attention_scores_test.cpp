@@ -11,7 +11,7 @@
 #include "nn/positions.h"
 #include "training_fixture.h"
 
-namespace bert::training {
+namespace bert::nn {
 namespace {
 
 using test::Data;
@@ -160,4 +160,4 @@ TEST_CASE("sinusoids are those of transformers, in pairs or in halves") {
   }
 }
 
-}  // namespace bert::training
+}  // namespace bert::nn

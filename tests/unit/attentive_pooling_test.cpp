@@ -16,7 +16,6 @@
 #include "training_fixture.h"
 
 using namespace bert;
-using namespace bert::training;
 using bert::test::Fixture;
 using bert::test::TemporaryDirectory;
 
@@ -41,7 +40,9 @@ constexpr size_t kHops = 3, kSize = 5, kTokens = 29;
 /// W and V of the fixture, or gradients of their size.
 struct Parameters {
   std::vector<float> w, v;
-  PoolingWeights weights() { return {{matrix(w, kSize), nullptr}, {matrix(v, kHops), nullptr}}; }
+  nn::PoolingWeights weights() {
+    return {{matrix(w, kSize), nullptr}, {matrix(v, kHops), nullptr}};
+  }
 };
 
 }  // namespace
@@ -52,18 +53,18 @@ TEST_CASE("Attentive pooling: forward and backward equal autograd, with the pena
   std::vector<float> hidden = f.floats("hidden"), dy = f.floats("dy");
   for (const auto& [name, penalty] : {std::pair("plain", 0.f), {"penalty", 0.75f}}) {
     CAPTURE(name);
-    PoolingBuffers buffers;
+    nn::PoolingBuffers buffers;
     std::vector<float> pooled(dy.size());
-    pooling_forward(parameters.weights(), kBegins, matrix(hidden, kTokens), matrix(pooled, 3),
-                    buffers);
+    nn::pooling_forward(parameters.weights(), kBegins, matrix(hidden, kTokens), matrix(pooled, 3),
+                        buffers);
     CHECK(error(pooled, f.floats("y")) < 1e-6);
-    CHECK(hop_overlap(parameters.weights(), kBegins, buffers) ==
+    CHECK(nn::hop_overlap(parameters.weights(), kBegins, buffers) ==
           doctest::Approx(f.floats("overlap")[0]).epsilon(1e-6));
     Parameters gradient{std::vector<float>(parameters.w.size(), 1),
                         std::vector<float>(parameters.v.size(), 1)};
     std::vector<float> d_hidden(hidden.size(), 1);
-    pooling_backward(parameters.weights(), kBegins, matrix(hidden, kTokens), matrix(dy, 3), penalty,
-                     gradient.weights(), matrix(d_hidden, kTokens), buffers);
+    nn::pooling_backward(parameters.weights(), kBegins, matrix(hidden, kTokens), matrix(dy, 3),
+                         penalty, gradient.weights(), matrix(d_hidden, kTokens), buffers);
     for (std::vector<float>* sum : {&gradient.w, &gradient.v, &d_hidden}) {
       for (float& value : *sum) value -= 1;  // gradients are added
     }
@@ -77,10 +78,10 @@ TEST_CASE("Attentive pooling: forward and backward equal autograd, with the pena
 TEST_CASE("Attentive pooling: the lecture notes' example, one hop and several") {
   std::vector<float> hidden = {1, 0, 0, 1, 1, 1}, pooled(2);
   Parameters one{{1, 0, 0, 1}, {1, 1}};
-  PoolingBuffers buffers;
+  nn::PoolingBuffers buffers;
   const std::vector<size_t> begins = {0, 3};
-  pooling_forward({{matrix(one.w, 2), nullptr}, {matrix(one.v, 1), nullptr}}, begins,
-                  matrix(hidden, 3), matrix(pooled, 1), buffers);
+  nn::pooling_forward({{matrix(one.w, 2), nullptr}, {matrix(one.v, 1), nullptr}}, begins,
+                      matrix(hidden, 3), matrix(pooled, 1), buffers);
   const std::vector<float> scores(buffers.scores.data(), buffers.scores.data() + 3);
   CHECK(error(scores, {.761594f, .761594f, 1.523188f}) < 1e-6);
   const std::vector<float> weights(buffers.weights.data(), buffers.weights.data() + 3);
@@ -89,8 +90,8 @@ TEST_CASE("Attentive pooling: the lecture notes' example, one hop and several") 
 
   // The rows of A are separate: those of hops that are alike are alike.
   std::vector<float> v = {1, 1, 0, 0, 1, 1}, three(6);
-  pooling_forward({{matrix(one.w, 2), nullptr}, {matrix(v, 3), nullptr}}, begins, matrix(hidden, 3),
-                  matrix(three, 1), buffers);
+  nn::pooling_forward({{matrix(one.w, 2), nullptr}, {matrix(v, 3), nullptr}}, begins,
+                      matrix(hidden, 3), matrix(three, 1), buffers);
   CHECK(std::vector<float>(three.begin(), three.begin() + 2) == pooled);
   CHECK(std::vector<float>(three.begin() + 4, three.end()) == pooled);
   CHECK(error({three[2], three[3]}, {2 / 3.f, 2 / 3.f}) < 1e-6);

@@ -24,7 +24,7 @@ using test::Fixture;
 
 struct Case {
   const char* name;
-  RecurrentShape shape;
+  nn::RecurrentShape shape;
 };
 
 const Case kCases[] = {
@@ -40,7 +40,7 @@ const Case kCases[] = {
 /// The parameters of a case under torch's names, or room for their gradients.
 struct Parameters {
   std::map<std::string, Data> data;
-  std::vector<CellWeights> cells;
+  std::vector<nn::CellWeights> cells;
 
   Parameters(const Fixture& f, const Case& c, bool gradients) {
     for (size_t i = 0; i < c.shape.cells(); ++i) {
@@ -51,7 +51,7 @@ struct Parameters {
         if (gradients) std::fill(values.values.begin(), values.values.end(), 0.f);
         return data.emplace(name + end, std::move(values)).first->second.matrix();
       };
-      CellWeights w;
+      nn::CellWeights w;
       w.input.weight = add("weight_ih_");
       w.input.bias = add("bias_ih_").data;
       w.hidden.weight = add("weight_hh_");
@@ -59,9 +59,9 @@ struct Parameters {
       cells.push_back(w);
     }
   }
-  std::vector<CellProducts> products() const {
-    std::vector<CellProducts> all;
-    for (const CellWeights& w : cells) all.push_back(CellProducts::of(w));
+  std::vector<nn::CellProducts> products() const {
+    std::vector<nn::CellProducts> all;
+    for (const nn::CellWeights& w : cells) all.push_back(nn::CellProducts::of(w));
     return all;
   }
 };
@@ -69,8 +69,9 @@ struct Parameters {
 /// States [cells, S, H] as torch has them.
 struct States {
   std::vector<float> hidden, memory;
-  std::vector<RecurrentState> cells;
-  States(std::vector<float> h, std::vector<float> c, const RecurrentShape& shape, size_t sequences)
+  std::vector<nn::RecurrentState> cells;
+  States(std::vector<float> h, std::vector<float> c, const nn::RecurrentShape& shape,
+         size_t sequences)
       : hidden(std::move(h)), memory(std::move(c)) {
     const size_t size = sequences * shape.hidden_size;
     const auto part = [&](std::vector<float>& v, size_t i) {
@@ -88,7 +89,7 @@ struct States {
   }
 };
 
-Linear linear_of(const LinearWeights& w) {
+Linear linear_of(const nn::LinearWeights& w) {
   const WeightRef ref{reinterpret_cast<const std::byte*>(w.weight.data), DType::f32, w.weight.rows,
                       w.weight.cols};
   return {ref, {w.bias, w.bias + w.weight.rows}};
@@ -110,7 +111,7 @@ TEST_CASE("recurrent cells: forward and backward through time equal torch.nn.RNN
                  std::vector<float>(expected.memory.size()), c.shape, 4);
     States d_found(std::vector<float>(expected.hidden.size()),
                    std::vector<float>(expected.memory.size()), c.shape, 4);
-    RecurrentStack stack(c.shape);
+    nn::RecurrentStack stack(c.shape);
     stack.forward(weights.products(), cu, x.matrix(), first.cells, y.matrix(), found.cells);
     CHECK(error(y.values, f.floats(name + "y")) < 1e-6);
     CHECK(error(found.hidden, expected.hidden) < 1e-6);
@@ -134,14 +135,14 @@ TEST_CASE("recurrent cells: a sequence has the same bits alone and in company") 
     CAPTURE(c.name);
     const Parameters weights(f, c, false);
     LinearScratch scratch;
-    std::list<CellLinears> linears;
-    std::vector<CellProducts> products;
-    for (const CellWeights& w : weights.cells) {
+    std::list<nn::CellLinears> linears;
+    std::vector<nn::CellProducts> products;
+    for (const nn::CellWeights& w : weights.cells) {
       linears.push_back({linear_of(w.input), linear_of(w.hidden)});
       products.push_back(linears.back().products(scratch));
     }
     Data x(f, std::string(c.name) + ".x"), y(x.rows, c.shape.output_size());
-    RecurrentStack stack(c.shape);
+    nn::RecurrentStack stack(c.shape);
     stack.forward(products, cu, x.matrix(), {}, y.matrix(), {});
     for (size_t s = 0; s + 1 < cu.size(); ++s) {
       const size_t alone[] = {0, cu[s + 1] - cu[s]};
@@ -159,7 +160,7 @@ TEST_CASE("recurrent cells: an empty sequence keeps its first state") {
   Data x(f, "lstm.x"), y(4, 7), h(f, "lstm.h"), c(f, "lstm.c"), last_h(3, 7), last_c(3, 7);
   const Matrix first_h(h.values.data(), 3, 7), first_c(c.values.data(), 3, 7);
   const size_t cu[] = {0, 0, 4, 4};
-  RecurrentWalk walk;
+  nn::RecurrentWalk walk;
   walk.forward(Cell::lstm, weights.products()[0], cu, false, x.matrix().slice(0, 4),
                {first_h, first_c}, y.matrix(), {last_h.matrix(), last_c.matrix()});
   for (const size_t s : {0, 2}) {
@@ -182,10 +183,10 @@ TEST_CASE("lstm: forget gate 1 and input gate 0 keep the memory for 1,000 steps"
     b.values[i] = -200;          // input gate 0
     b.values[kWidth + i] = 200;  // forget gate 1
   }
-  const CellWeights weights{{w.matrix(), b.values.data()}, {u.matrix(), zero.values.data()}};
+  const nn::CellWeights weights{{w.matrix(), b.values.data()}, {u.matrix(), zero.values.data()}};
   const size_t cu[] = {0, kSteps};
-  RecurrentWalk walk;
-  walk.forward(Cell::lstm, CellProducts::of(weights), cu, false, x.matrix(),
+  nn::RecurrentWalk walk;
+  walk.forward(Cell::lstm, nn::CellProducts::of(weights), cu, false, x.matrix(),
                {h.matrix(), c.matrix()}, y.matrix(),
                {last.matrix().slice(0, 1), last.matrix().slice(1, 1)});
   CHECK(std::equal(c.values.begin(), c.values.end(), last.matrix().row(1)));
@@ -194,11 +195,11 @@ TEST_CASE("lstm: forget gate 1 and input gate 0 keep the memory for 1,000 steps"
 TEST_CASE("rnn: the hidden state after three steps of a hand-worked example") {
   // One unit, W_ih = 1, W_hh = 2, biases 0.5 and 0: h = tanh(x + 0.5 + 2 h).
   float one = 1, two = 2, half = 0.5f, zero = 0;
-  const CellWeights weights{{{&one, 1, 1}, &half}, {{&two, 1, 1}, &zero}};
+  const nn::CellWeights weights{{{&one, 1, 1}, &half}, {{&two, 1, 1}, &zero}};
   float x[] = {0, -1, 0.25f}, y[3];
   const size_t cu[] = {0, 3};
-  RecurrentWalk walk;
-  walk.forward(Cell::rnn, CellProducts::of(weights), cu, false, {x, 3, 1}, {}, {y, 3, 1}, {});
+  nn::RecurrentWalk walk;
+  walk.forward(Cell::rnn, nn::CellProducts::of(weights), cu, false, {x, 3, 1}, {}, {y, 3, 1}, {});
   CHECK(y[0] == doctest::Approx(0.46211716).epsilon(1e-6));  // tanh(0.5)
   CHECK(y[1] == doctest::Approx(0.40049161).epsilon(1e-6));  // tanh(-0.5 + 2 0.46211716)
   CHECK(y[2] == doctest::Approx(0.91394757).epsilon(1e-6));  // tanh(0.75 + 2 0.40049161)

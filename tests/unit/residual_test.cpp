@@ -24,17 +24,18 @@ double gradient_length(bool residual) {
   for (size_t l = 0; l < kLayers; ++l) {
     for (float& w : weights[l]) w = 0.1F * normal(random);
     const Matrix sum{sums[l].data(), kRows, kWidth}, out{inputs[l + 1].data(), kRows, kWidth};
-    linear_forward({{weights[l].data(), kWidth, kWidth}}, {inputs[l].data(), kRows, kWidth}, sum);
-    activation_forward(Activation::gelu, sum, out);
+    nn::linear_forward({{weights[l].data(), kWidth, kWidth}}, {inputs[l].data(), kRows, kWidth},
+                       sum);
+    nn::activation_forward(Activation::gelu, sum, out);
     for (size_t i = 0; residual && i < kRows * kWidth; ++i) inputs[l + 1][i] += inputs[l][i];
   }
   std::vector<float> dy(kRows * kWidth, 1), inner, dx(kRows * kWidth);
   for (size_t l = kLayers; l-- > 0;) {
     inner = dy;
     const Matrix slope{inner.data(), kRows, kWidth};
-    activation_backward(Activation::gelu, {sums[l].data(), kRows, kWidth}, slope);
-    linear_backward({{weights[l].data(), kWidth, kWidth}}, {inputs[l].data(), kRows, kWidth}, slope,
-                    {}, {dx.data(), kRows, kWidth});
+    nn::activation_backward(Activation::gelu, {sums[l].data(), kRows, kWidth}, slope);
+    nn::linear_backward({{weights[l].data(), kWidth, kWidth}}, {inputs[l].data(), kRows, kWidth},
+                        slope, {}, {dx.data(), kRows, kWidth});
     for (size_t i = 0; i < dx.size(); ++i) dy[i] = residual ? dy[i] + dx[i] : dx[i];
   }
   double square = 0;

@@ -53,28 +53,29 @@ TEST_CASE("linear: forward and backward equal autograd") {
   const Fixture f("layers");
   Data x(f, "linear.x"), w(f, "linear.w"), b(f, "linear.b"), dy(f, "linear.dy");
   Data y(dy.rows, dy.cols), dx(x.rows, x.cols), dw(w.rows, w.cols), db(1, b.cols);
-  const LinearWeights weights{w.matrix(), b.values.data()}, gradient{dw.matrix(), db.values.data()};
-  linear_forward(weights, x.matrix(), y.matrix());
-  linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix());
+  const nn::LinearWeights weights{w.matrix(), b.values.data()},
+      gradient{dw.matrix(), db.values.data()};
+  nn::linear_forward(weights, x.matrix(), y.matrix());
+  nn::linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix());
   CHECK(error(y.values, f.floats("linear.y")) < kLayerTolerance);
   CHECK(error(dx.values, f.floats("linear.dx")) < kLayerTolerance);
   CHECK(error(dw.values, f.floats("linear.dw")) < kLayerTolerance);
   CHECK(error(db.values, f.floats("linear.db")) < kLayerTolerance);
 
   SUBCASE("gradients are added to, a frozen layer's are not touched") {
-    linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix(), true);
+    nn::linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix(), true);
     std::vector<float> twice = f.floats("linear.dw"), twice_x = f.floats("linear.dx");
     for (float& v : twice) v *= 2;
     for (float& v : twice_x) v *= 2;
     CHECK(error(dw.values, twice) < kLayerTolerance);
     CHECK(error(dx.values, twice_x) < kLayerTolerance);
-    linear_backward(weights, x.matrix(), dy.matrix(), {}, dx.matrix());
+    nn::linear_backward(weights, x.matrix(), dy.matrix(), {}, dx.matrix());
     CHECK(error(dw.values, twice) < kLayerTolerance);
   }
 }
 
 TEST_CASE("linear in bfloat16 is the product of rounded operands") {
-  if (!Bf16Products::available()) return;
+  if (!nn::Bf16Products::available()) return;
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
   // Numbers that bfloat16 holds, so that only the order of the sums differs.
@@ -96,15 +97,15 @@ TEST_CASE("linear in bfloat16 is the product of rounded operands") {
                                 {700, 40, 17}}) {
     CAPTURE(t);
     Data x = draw(t, k), w = draw(n, k), b = draw(1, n), dy = draw(t, n);
-    const LinearWeights weights{w.matrix(), b.values.data()};
-    Bf16Products bf16;
+    const nn::LinearWeights weights{w.matrix(), b.values.data()};
+    nn::Bf16Products bf16;
     std::vector<std::vector<float>> results[2];
     for (const bool rounded : {false, true}) {
       Data y(t, n), dx = x, dw(n, k), db(1, n);
-      const LinearWeights gradient{dw.matrix(), db.values.data()};
-      linear_forward(weights, x.matrix(), y.matrix(), rounded ? &bf16 : nullptr);
-      linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix(), true,
-                      rounded ? &bf16 : nullptr);
+      const nn::LinearWeights gradient{dw.matrix(), db.values.data()};
+      nn::linear_forward(weights, x.matrix(), y.matrix(), rounded ? &bf16 : nullptr);
+      nn::linear_backward(weights, x.matrix(), dy.matrix(), gradient, dx.matrix(), true,
+                          rounded ? &bf16 : nullptr);
       results[rounded] = {y.values, dx.values, dw.values, db.values};
     }
     for (size_t i = 0; i < 4; ++i) CHECK(error(results[1][i], results[0][i]) < 1e-5);
@@ -115,10 +116,11 @@ TEST_CASE("layer norm: forward and backward equal autograd") {
   const Fixture f("layers");
   Data x(f, "norm.x"), w(f, "norm.w"), b(f, "norm.b"), dy(f, "norm.dy");
   Data y(x.rows, x.cols), statistics(x.rows, 2), dw(1, x.cols), db(1, x.cols);
-  const NormWeights weights{w.values.data(), b.values.data()},
+  const nn::NormWeights weights{w.values.data(), b.values.data()},
       gradient{dw.values.data(), db.values.data()};
-  layer_norm_forward(weights, 1e-5f, x.matrix(), y.matrix(), statistics.matrix());
-  layer_norm_backward(weights, x.matrix(), statistics.matrix(), dy.matrix(), gradient, dy.matrix());
+  nn::layer_norm_forward(weights, 1e-5f, x.matrix(), y.matrix(), statistics.matrix());
+  nn::layer_norm_backward(weights, x.matrix(), statistics.matrix(), dy.matrix(), gradient,
+                          dy.matrix());
   CHECK(error(y.values, f.floats("norm.y")) < kLayerTolerance);
   CHECK(error(dy.values, f.floats("norm.dx")) < kLayerTolerance);
   CHECK(error(dw.values, f.floats("norm.dw")) < kLayerTolerance);
@@ -129,8 +131,8 @@ TEST_CASE("embedding: forward and backward equal autograd, padding has no gradie
   const Fixture f("layers");
   Data w(f, "embedding.w"), dy(f, "embedding.dy"), y(dy.rows, dy.cols), dw(w.rows, w.cols);
   const std::vector<int32_t> ids = f.ints("embedding.ids");
-  embedding_forward(w.matrix(), ids, y.matrix());
-  embedding_backward(ids, dy.matrix(), dw.matrix(), 0);
+  nn::embedding_forward(w.matrix(), ids, y.matrix());
+  nn::embedding_backward(ids, dy.matrix(), dw.matrix(), 0);
   CHECK(error(y.values, f.floats("embedding.y")) < kLayerTolerance);
   CHECK(error(dw.values, f.floats("embedding.dw")) < kLayerTolerance);
 }
@@ -141,14 +143,14 @@ TEST_CASE("attention: self, causal and cross equal autograd over packed sequence
     CAPTURE(name);
     Data q(f, name + ".q"), k(f, name + ".k"), v(f, name + ".v"), dy(f, name + ".dy");
     const std::vector<size_t> cu_q = f.sizes(name + ".cu_q"), cu_k = f.sizes(name + ".cu_k");
-    const AttentionPlan plan{cu_q, cu_k, 3, name == "causal", {}};
+    const nn::AttentionPlan plan{cu_q, cu_k, 3, name == "causal", {}};
     Data y(q.rows, q.cols), log_sums(3, q.rows);
     Data dq(q.rows, q.cols), dk(k.rows, k.cols), dv(v.rows, v.cols);
-    AttentionBuffers buffers;
-    attention_forward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
-                      buffers);
-    attention_backward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
-                       dy.matrix(), dq.matrix(), dk.matrix(), dv.matrix(), buffers);
+    nn::AttentionBuffers buffers;
+    nn::attention_forward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
+                          buffers);
+    nn::attention_backward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
+                           dy.matrix(), dq.matrix(), dk.matrix(), dv.matrix(), buffers);
     CHECK(error(y.values, f.floats(name + ".y")) < kLayerTolerance);
     CHECK(error(dq.values, f.floats(name + ".dq")) < kLayerTolerance);
     CHECK(error(dk.values, f.floats(name + ".dk")) < kLayerTolerance);
@@ -160,15 +162,16 @@ TEST_CASE("attention with a bias by distance equals autograd, the bias's gradien
   const Fixture f("position-bias");
   Data q(f, "bias.q"), k(f, "bias.k"), v(f, "bias.v"), dy(f, "bias.dy"), bias(f, "bias.bias");
   const std::vector<size_t> cu = f.sizes("bias.cu");
-  AttentionPlan plan{cu, cu, 3, false, {}};
+  nn::AttentionPlan plan{cu, cu, 3, false, {}};
   plan.bias = bias.matrix();
   Data y(q.rows, q.cols), log_sums(3, q.rows), d_bias(bias.rows, bias.cols);
   Data dq(q.rows, q.cols), dk(k.rows, k.cols), dv(v.rows, v.cols);
-  AttentionBuffers buffers;
-  attention_forward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
-                    buffers);
-  attention_backward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
-                     dy.matrix(), dq.matrix(), dk.matrix(), dv.matrix(), buffers, d_bias.matrix());
+  nn::AttentionBuffers buffers;
+  nn::attention_forward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
+                        buffers);
+  nn::attention_backward(plan, q.matrix(), k.matrix(), v.matrix(), y.matrix(), log_sums.matrix(),
+                         dy.matrix(), dq.matrix(), dk.matrix(), dv.matrix(), buffers,
+                         d_bias.matrix());
   CHECK(error(y.values, f.floats("bias.y")) < kLayerTolerance);
   CHECK(error(dq.values, f.floats("bias.dq")) < kLayerTolerance);
   CHECK(error(dk.values, f.floats("bias.dk")) < kLayerTolerance);
@@ -188,8 +191,8 @@ TEST_CASE("activations: forward and backward equal autograd") {
     const std::string name = std::string("act.") + short_name;
     CAPTURE(name);
     Data x(f, name + ".x"), dy(f, name + ".dy"), y(1, x.cols);
-    activation_forward(act, x.matrix(), y.matrix());
-    activation_backward(act, x.matrix(), dy.matrix());
+    nn::activation_forward(act, x.matrix(), y.matrix());
+    nn::activation_backward(act, x.matrix(), dy.matrix());
     CHECK(error(y.values, f.floats(name + ".y")) < kLayerTolerance);
     CHECK(error(dy.values, f.floats(name + ".dx")) < 2 * kLayerTolerance);  // of polynomials
   }
@@ -203,22 +206,22 @@ TEST_CASE("losses and their gradients equal PyTorch's") {
     Data x(f, name + ".x");
     std::vector<float> weights;
     if (name == "weighted") weights = f.floats("weighted.weights");
-    const double loss = cross_entropy(x.matrix(), labels, weights, 1.f);
+    const double loss = nn::cross_entropy(x.matrix(), labels, weights, 1.f);
     CHECK(loss == doctest::Approx(f.doubles(name + ".loss")[0]).epsilon(1e-6));
     CHECK(error(x.values, f.floats(name + ".dx")) < kLayerTolerance);
   }
   Data x(f, "binary.x"), targets(f, "binary.targets");
-  CHECK(binary_cross_entropy(x.matrix(), targets.matrix(), 1.f) ==
+  CHECK(nn::binary_cross_entropy(x.matrix(), targets.matrix(), 1.f) ==
         doctest::Approx(f.doubles("binary.loss")[0]).epsilon(1e-6));
   CHECK(error(x.values, f.floats("binary.dx")) < kLayerTolerance);
   Data y(f, "squared.x"), wanted(f, "squared.targets");
-  CHECK(squared_error(y.matrix(), wanted.matrix(), 1.f) ==
+  CHECK(nn::squared_error(y.matrix(), wanted.matrix(), 1.f) ==
         doctest::Approx(f.doubles("squared.loss")[0]).epsilon(1e-6));
   CHECK(error(y.values, f.floats("squared.dx")) < kLayerTolerance);
 }
 
 TEST_CASE("dropout: the rate, the scale, and one mask on both ways") {
-  Dropout drop{0.25f, 77, 0};
+  nn::Dropout drop{0.25f, 77, 0};
   Data x(100, 100);
   std::fill(x.values.begin(), x.values.end(), 1.f);
   dropout(drop, x.matrix());
