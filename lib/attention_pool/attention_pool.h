@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "attention_pool/pool_parameters.h"
-#include "base/export.h"
 #include "base/team.h"
 #include "nn/positions.h"
 #include "ops/linear.h"
@@ -26,7 +25,7 @@ enum class PoolStage { score, divided, softmax, weighted, sum, output };
 /// keys behind it: not on the block, on the threads or on other queries.
 ///
 /// Thread rule: const after construction; run() may be called in many threads, each with a Scratch.
-class BERT_API AttentionPool {
+class AttentionPool {
  public:
   struct Scratch {
     Team* team = nullptr;  ///< the threads that share a block; nullptr: this thread alone

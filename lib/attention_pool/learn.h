@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "attention_pool/pool_parameters.h"
-#include "base/export.h"
 #include "ops/matrix.h"
 
 namespace bert {
@@ -41,7 +40,7 @@ struct LearnData {
 /// parameters; width begins at 1. Throws as PoolSizes::of, and Error(data) if the number of
 /// targets does not fit or the error at the start is not finite, Error(usage) for a name that the
 /// score does not have.
-BERT_API LearnResult learn_attention(const LearnData& data, const LearnOptions& options,
-                                     const PoolNames& names, const std::string& targets_name);
+LearnResult learn_attention(const LearnData& data, const LearnOptions& options,
+                            const PoolNames& names, const std::string& targets_name);
 
 }  // namespace bert

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/export.h"
 #include "io/mapped_file.h"
 #include "ops/matrix.h"
 
@@ -13,7 +12,7 @@ namespace bert {
 
 /// Appends the numbers of a line, which are separated by tabs, to `out`. Throws Error(data) without
 /// a place that names the field: all numbers are finite floats.
-BERT_API void read_numbers(std::string_view line, std::vector<float>& out);
+void read_numbers(std::string_view line, std::vector<float>& out);
 
 /// How the lines of a file are read. They end with LF, or with NUL if there is no LF.
 struct NumberLines {
@@ -24,7 +23,7 @@ struct NumberLines {
 /// A matrix [rows, cols] from a file: lines of numbers, or a NumPy file (npy) of one or two
 /// dimensions; of one dimension it is a column. It has at least one row and column, and all numbers
 /// are finite.
-class BERT_API NumberFile {
+class NumberFile {
  public:
   /// `path` may also be "-", standard input, or a pipe. Throws Error (data, no_input, permission,
   /// io) that names the file and the record.
@@ -51,6 +50,6 @@ class BERT_API NumberFile {
 
 /// Whether the file begins as a NumPy file. Of a pipe nothing is read away; false if it is empty,
 /// or missing, which opening it will tell.
-BERT_API bool begins_as_npy(const std::string& path);
+bool begins_as_npy(const std::string& path);
 
 }  // namespace bert

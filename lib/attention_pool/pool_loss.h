@@ -9,7 +9,7 @@ namespace bert {
 /// The mean squared error of attention and targets, and its gradient by all parameters.
 ///
 /// Thread rule: one per thread.
-class BERT_API PoolLoss {
+class PoolLoss {
  public:
   /// The matrices of `data` must outlive it.
   PoolLoss(const PoolForm& form, const LearnData& data);

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/export.h"
 #include "nn/attention_scores.h"
 #include "ops/matrix.h"
 
@@ -23,7 +22,7 @@ struct PoolForm {
 };
 
 /// The name of a score: "scaled-dot".
-BERT_API std::string_view score_name(nn::Score score);
+std::string_view score_name(nn::Score score);
 
 /// A parameter of attention by its name; a vector has one row.
 struct PoolTensor {
@@ -44,7 +43,7 @@ struct PoolTensor {
 ///   W1 [A, Dq + Dk], b1 [A]    of perceptron, instead of W_q and W_k
 ///
 /// (Vaswani et al. 2017; nn/attention_scores.h has the scores.)
-class BERT_API PoolParameters {
+class PoolParameters {
  public:
   PoolParameters() = default;
 
@@ -104,8 +103,8 @@ struct PoolSizes {
 
   /// Throws Error(data) that names the files and both sizes if they do not fit, Error(usage) for
   /// heads that do not divide them.
-  BERT_API static PoolSizes of(const PoolForm& form, const PoolParameters& parameters,
-                               size_t key_size, size_t value_size, const PoolNames& names);
+  static PoolSizes of(const PoolForm& form, const PoolParameters& parameters, size_t key_size,
+                      size_t value_size, const PoolNames& names);
 };
 
 }  // namespace bert

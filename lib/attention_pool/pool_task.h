@@ -10,7 +10,6 @@
 #include "attention_pool/learn.h"
 #include "attention_pool/number_file.h"
 #include "attention_pool/pool_worker.h"
-#include "base/export.h"
 
 namespace bert {
 
@@ -34,7 +33,7 @@ struct PoolOptions {
 };
 
 /// The files of one run of attention-pool: opened, checked against each other, and learned from.
-class BERT_API PoolTask {
+class PoolTask {
  public:
   /// Throws Error that names files, options and sizes.
   explicit PoolTask(PoolOptions options);

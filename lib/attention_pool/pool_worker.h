@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "attention_pool/attention_pool.h"
-#include "base/export.h"
 #include "pipeline/worker.h"
 
 namespace bert {
@@ -27,7 +26,7 @@ struct PoolRowOptions {
 };
 
 /// Reads a query from each record, numbers separated by tabs, and writes its attention.
-class BERT_API PoolWorker : public Worker {
+class PoolWorker : public Worker {
  public:
   PoolWorker(const AttentionPool& pool, const PoolRowOptions& options)
       : pool_(pool), options_(options) {}
@@ -66,8 +65,8 @@ class BERT_API PoolWorker : public Worker {
 
 /// Writes the rows of all queries [n, Dq] in order, computed by `threads`; the first has the number
 /// `first`, from 0. `write` is called from one thread.
-BERT_API Counts run_queries(const AttentionPool& pool, const PoolRowOptions& options,
-                            ConstMatrix queries, size_t first, int threads,
-                            const std::function<void(std::string_view rows)>& write);
+Counts run_queries(const AttentionPool& pool, const PoolRowOptions& options, ConstMatrix queries,
+                   size_t first, int threads,
+                   const std::function<void(std::string_view rows)>& write);
 
 }  // namespace bert

@@ -12,7 +12,7 @@ namespace bert {
 BERT_API uint64_t xxh64(std::string_view bytes);
 
 /// A fast hash of bytes that come in pieces, each but the last a multiple of 8 long.
-class StreamHash {
+class BERT_API StreamHash {
  public:
   explicit StreamHash(uint64_t start) : hash_(start) {}
   void add(std::string_view piece);

@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/export.h"
+
 namespace bert {
 
 /// A few threads that share one computation: the caller is part 0, the members wait for the next
@@ -12,7 +14,7 @@ namespace bert {
 /// kernel, so an idle team costs nothing.
 ///
 /// Thread rule: one owner calls run(); the function must not throw and must not call run() again.
-class Team {
+class BERT_API Team {
  public:
   /// If a thread cannot be started, the team is smaller.
   explicit Team(int threads);

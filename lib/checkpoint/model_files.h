@@ -15,31 +15,31 @@ namespace bert {
 using NamedFiles = std::vector<std::pair<std::string, std::string>>;
 
 /// Those of a model directory that its tokenizer reads.
-NamedFiles tokenizer_files(const std::string& directory);
+BERT_API NamedFiles tokenizer_files(const std::string& directory);
 /// All that the tools read but config.json and the weights: the tokenizer's, the
 /// sentence-transformers modules, and the licence and the model card.
-NamedFiles model_files(const std::string& directory);
+BERT_API NamedFiles model_files(const std::string& directory);
 /// A model's directory: `files` and its weights, in folders that are made. All is on the disk
 /// before the first file takes its place, so that a model that stood there is whole where there is
 /// no room.
-void write_model(const NamedFiles& files, const WeightsWriter& weights,
-                 const std::string& directory);
+BERT_API void write_model(const NamedFiles& files, const WeightsWriter& weights,
+                          const std::string& directory);
 /// Whether weights are here, of any kind that the tools or transformers read, or an adapter.
-bool holds_model(const std::string& directory);
+BERT_API bool holds_model(const std::string& directory);
 /// Removes what another model left here that tools would read beside `files` and
 /// model.safetensors: other tokenizer files, modules, weights in other forms.
-void remove_other_model_files(const NamedFiles& files, const std::string& directory);
+BERT_API void remove_other_model_files(const NamedFiles& files, const std::string& directory);
 
 /// Keys of config.json and their values as JSON; an empty value takes the key away.
 using ConfigMembers = std::vector<std::pair<std::string, std::string>>;
 
 /// The config.json at `path` with these members, which come first, and its others as they are.
-std::string edit_config(const std::string& path, const ConfigMembers& members);
+BERT_API std::string edit_config(const std::string& path, const ConfigMembers& members);
 /// What says of a model that this is its head.
-ConfigMembers head_members(const HeadConfig& head);
+BERT_API ConfigMembers head_members(const HeadConfig& head);
 /// The value of bertutils_heads; "" of no heads.
-std::string head_list(std::span<const NamedHead> heads);
+BERT_API std::string head_list(std::span<const NamedHead> heads);
 /// The config.json at `path` with one named head more, or another of its name.
-std::string config_with_head(const std::string& path, const NamedHead& head);
+BERT_API std::string config_with_head(const std::string& path, const NamedHead& head);
 
 }  // namespace bert

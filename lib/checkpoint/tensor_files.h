@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/export.h"
 #include "checkpoint/tensor_view.h"
 #include "io/mapped_file.h"
 
@@ -28,7 +29,7 @@ inline constexpr std::string_view kBlockedKey = "blocked.";
 bool tensor_files_present(const std::string& directory);
 
 /// See Weights::open.
-TensorFiles open_tensor_files(const std::string& directory);
+BERT_API TensorFiles open_tensor_files(const std::string& directory);
 
 /// Where `name` is one of DType's, or an unsigned type of the same size. Throws Error(unsupported).
 DType dtype_from_name(std::string_view name, const std::string& path, std::string_view tensor);

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/export.h"
 #include "checkpoint/weights.h"
 #include "model/config.h"
 #include "ops/attention_kernel.h"
@@ -18,6 +19,6 @@ std::unique_ptr<const AttentionBias> load_position_bias(const Config& config,
 /// The row of T5's table of 32 buckets for a key that stands `distance` tokens behind the query:
 /// rows 0 .. 15 for keys before it, 16 .. 31 for keys behind it. Distances below 8 have a bucket
 /// each, larger ones share them by logarithm, from 128 on the last one.
-size_t position_bucket(ptrdiff_t distance);
+BERT_API size_t position_bucket(ptrdiff_t distance);
 
 }  // namespace bert

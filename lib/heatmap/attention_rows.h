@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/export.h"
 #include "io/record.h"
 
 namespace bert {
@@ -51,7 +50,7 @@ enum class HeatRows { pairs, queries, heads };
 /// Puts rows of attention weights together. Where a header names the columns, they may stand in any
 /// order; of pairs only from, to and weight are wanted then, of queries those from w1 on. Rows of
 /// queries are one record for each file. Memory: that of one record.
-class BERT_API AttentionRows {
+class AttentionRows {
  public:
   AttentionRows(HeatRows rows, bool header) : rows_(rows), header_(header) {}
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "base/export.h"
 #include "heatmap/attention_rows.h"
 
 namespace bert {
@@ -22,7 +21,7 @@ struct TerminalStyle {
 
 /// Draws records one after the other. The strongest shade is `largest`, or else the largest weight
 /// of what is drawn together: of each head.
-class BERT_API HeatDrawing {
+class HeatDrawing {
  public:
   virtual ~HeatDrawing() = default;
   /// Appends what can be written of the drawing by now.

@@ -5,8 +5,8 @@
 #include "base/base64.h"
 #include "heatmap/drawing.h"
 #include "heatmap/page.h"
-#include "heatmap/shown_text.h"
 #include "io/json_row.h"
+#include "text/shown_text.h"
 
 namespace bert {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "heatmap/drawing.h"
 #include "heatmap/shade.h"
-#include "heatmap/shown_text.h"
+#include "text/shown_text.h"
 
 namespace bert {
 namespace {

@@ -30,6 +30,7 @@ const FileKind* foreign_kind(std::string_view start, bool nuls);
 
 /// Throws Error(data) if the start of a model file of text, of which is `wanted` ("JSON"), is that
 /// of another kind of file.
-void refuse_other_kind(std::string_view start, const std::string& path, std::string_view wanted);
+BERT_API void refuse_other_kind(std::string_view start, const std::string& path,
+                                std::string_view wanted);
 
 }  // namespace bert

@@ -13,6 +13,6 @@ namespace bert {
 BERT_API void append_json(std::string& out, Json value, const std::string& indent = "");
 
 /// `text` as a JSON string literal, as append_json_string writes it.
-std::string json_string(std::string_view text);
+BERT_API std::string json_string(std::string_view text);
 
 }  // namespace bert

@@ -35,6 +35,6 @@ BERT_API std::vector<SafetensorsEntry> read_safetensors(
 bool checked_elements(std::span<const size_t> shape, uint64_t& elements);
 
 /// "[30522, 768]"
-std::string shape_text(std::span<const size_t> shape);
+BERT_API std::string shape_text(std::span<const size_t> shape);
 
 }  // namespace bert

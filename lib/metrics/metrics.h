@@ -24,7 +24,7 @@ struct LabelCounts {
   LabelCounts& operator+=(const LabelCounts& other);
 };
 /// A number as reports print it; "nan" for a NaN of any sign.
-std::string number_text(double value);
+BERT_API std::string number_text(double value);
 /// A row for each label: name, precision, recall, f1, support, separated by TAB. Then the rows
 /// `macro` (the mean over the labels that occur) and `micro` (from the sums of all counts).
 std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts);

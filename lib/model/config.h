@@ -166,6 +166,6 @@ struct BERT_API Config : HeadConfig {
 std::optional<Activation> torch_activation(std::string_view name);
 
 /// Whether it can be a part of tensors' names and a word of a command line.
-bool is_head_name(std::string_view name);
+BERT_API bool is_head_name(std::string_view name);
 
 }  // namespace bert

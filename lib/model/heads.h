@@ -35,11 +35,11 @@ struct HeadSpec {
 
 /// Every kind once, in the order of bert-info's words.
 BERT_API std::span<const HeadSpec> head_specs();
-const HeadSpec& head_spec(HeadKind kind);
+BERT_API const HeadSpec& head_spec(HeadKind kind);
 /// nullptr if no head of a model is for this task.
 const HeadSpec* head_of_task(std::string_view task);
 /// What transformers calls a model of this family with this head: BertForMaskedLM.
-std::string class_name(HeadKind kind, const Family& family);
+BERT_API std::string class_name(HeadKind kind, const Family& family);
 /// Whether transformers has a class of this name that some tool knows.
 bool is_known_class(std::string_view name);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/export.h"
 #include "model/config.h"
 
 namespace bert {
@@ -22,11 +23,11 @@ struct NameRules {
 };
 
 /// "heads.NAME." of a tensor that belongs to a named head; else empty.
-std::string_view head_prefix(std::string_view name);
+BERT_API std::string_view head_prefix(std::string_view name);
 /// The NAME in it.
-std::string_view head_name(std::string_view tensor_name);
+BERT_API std::string_view head_name(std::string_view tensor_name);
 /// The prefix of a head's tensors.
-std::string prefix_of_head(std::string_view head_name);
+BERT_API std::string prefix_of_head(std::string_view head_name);
 /// The name without its head_prefix.
 std::string_view without_head(std::string_view name);
 
@@ -35,7 +36,7 @@ std::string_view without_head(std::string_view name);
 std::string canonical_name(std::string_view name, const NameRules& rules);
 /// The name that transformers gives to a tensor of this family: the inverse of canonical_name for a
 /// tensor of no named head.
-std::string file_name(std::string_view canonical_name, const Config& config);
+BERT_API std::string file_name(std::string_view canonical_name, const Config& config);
 /// The name of the tensor of transformers that has the one of this name and its neighbours, where
 /// the family joins them; else empty.
 std::string joined_file_name(std::string_view canonical_name, const Config& config);

@@ -26,8 +26,8 @@ enum class RecurrentAttention : uint8_t { none, dot, additive };
 /// word. rnn_relu has no word.
 BERT_API std::optional<Cell> cell_of(std::string_view word);
 BERT_API std::optional<RecurrentAttention> recurrent_attention_of(std::string_view word);
-std::string_view cell_word(Cell cell);
-std::string_view recurrent_attention_word(RecurrentAttention attention);
+BERT_API std::string_view cell_word(Cell cell);
+BERT_API std::string_view recurrent_attention_word(RecurrentAttention attention);
 
 /// config.json of a pair of recurrent nets, an encoder and a decoder (bert-model(5), "Recurrent
 /// nets"). Letters: V vocabulary, E embedding size, H hidden size, A attention size.
@@ -59,7 +59,7 @@ struct BERT_API RecurrentConfig {
 };
 
 /// The tensors of one direction of one layer, named as in torch.nn.RNN, GRU and LSTM.
-struct CellNames {
+struct BERT_API CellNames {
   std::string weight_ih, weight_hh, bias_ih, bias_hh;
 
   /// `module` is the name of the torch.nn module: "encoder.rnn".
@@ -82,6 +82,6 @@ inline constexpr std::string_view kOutputBias = "output.bias";                //
 }  // namespace recurrent_names
 
 /// All tensors of a pair. The decoder's first layer reads [E + C].
-std::vector<TensorSpec> recurrent_tensors(const RecurrentConfig& config);
+BERT_API std::vector<TensorSpec> recurrent_tensors(const RecurrentConfig& config);
 
 }  // namespace bert

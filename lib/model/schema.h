@@ -97,11 +97,11 @@ inline constexpr Role kLayerRoles[] = {
     Role::attention_norm, Role::intermediate, Role::output, Role::output_norm};
 
 /// The canonical name; `layer` from 0, of what stands in layers.
-std::string tensor_name(Role role, Part part = Part::weight, size_t layer = 0);
+BERT_API std::string tensor_name(Role role, Part part = Part::weight, size_t layer = 0);
 /// The last word of a module's name: word_embeddings, LayerNorm.
 std::string_view module_word(Role role);
 /// The role of a tensor by its canonical name, without a head_prefix.
-std::optional<Role> role_of(std::string_view canonical_name);
+BERT_API std::optional<Role> role_of(std::string_view canonical_name);
 
 /// Whether a model of this config has the module, in layer `layer` if it is one of layers; of
 /// heads' own: true.
@@ -109,7 +109,8 @@ bool has_module(const Config& config, Role role, size_t layer = 0);
 /// Whether the module has this part.
 bool has_part(const Config& config, Role role, Part part);
 /// One tensor; the module must have such a part.
-TensorSpec tensor_spec(const Config& config, Role role, Part part = Part::weight, size_t layer = 0);
+BERT_API TensorSpec tensor_spec(const Config& config, Role role, Part part = Part::weight,
+                                size_t layer = 0);
 
 /// All tensors of a module.
 std::vector<TensorSpec> module_tensors(const Config& config, Role role, size_t layer = 0);
@@ -123,7 +124,7 @@ BERT_API std::vector<TensorSpec> encoder_tensors(const Config& config);
 std::vector<TensorSpec> bilstm_tensors(const Config& config);
 /// Those of a head, and of the pooler where it reads that. A decoder that may be the word table is
 /// not required.
-std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind);
+BERT_API std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind);
 /// The sum of their counts.
 BERT_API uint64_t count_parameters(std::span<const TensorSpec> tensors);
 
@@ -137,7 +138,7 @@ std::string joined_whole(std::string_view part_name, const Config& config);
 /// All tensors that may have it.
 std::vector<std::string> joined_wholes(std::string_view part_name);
 /// Whether it is part of the encoder, by its canonical name: embeddings and layers.
-bool is_encoder_tensor(std::string_view canonical_name);
+BERT_API bool is_encoder_tensor(std::string_view canonical_name);
 /// Whether old files have it beside the weights, and nothing reads it.
 bool is_buffer(std::string_view canonical_name);
 

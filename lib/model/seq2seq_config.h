@@ -49,10 +49,10 @@ struct MarianShape {
   int32_t eos = 0, pad = 0;  ///< a target begins with pad
 };
 /// The text of its config.json.
-std::string marian_config(const MarianShape& shape);
+BERT_API std::string marian_config(const MarianShape& shape);
 /// The text of generation_config.json for a model that writes tokens greedily: at most `max_length`
 /// tokens, never `pad`, with which a target begins.
-std::string greedy_generation_config(size_t max_length, int32_t eos, int32_t pad);
+BERT_API std::string greedy_generation_config(size_t max_length, int32_t eos, int32_t pad);
 
 /// One tensor of a file as a half of the model knows it.
 struct HalfName {

@@ -3,7 +3,6 @@
 #include <span>
 #include <vector>
 
-#include "base/export.h"
 #include "ops/matrix.h"
 
 namespace bert::nn {
@@ -18,7 +17,7 @@ enum class SinusoidOrder { interleaved, halves };
 /// its inputs, give it one. They are computed in double and rounded once.
 ///
 /// Thread rule: const.
-class BERT_API Sinusoids {
+class Sinusoids {
  public:
   Sinusoids(size_t size, SinusoidOrder order);
   /// out [D] = the row of a position, which counts from 0.

@@ -41,13 +41,13 @@ BERT_API bool uses_blas();
 /// The products throw Error(no_input) if OpenBLAS is missing.
 ///
 /// c [m, n] = a [m, k] b^T, where b is [n, k]; beta = 1 adds to c.
-void blas_gemm_nt(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
-                  size_t m, size_t n, size_t k, float beta = 0);
+BERT_API void blas_gemm_nt(const float* a, size_t lda, const float* b, size_t ldb, float* c,
+                           size_t ldc, size_t m, size_t n, size_t k, float beta = 0);
 /// c [m, n] = a [m, k] b [k, n]
-void blas_gemm_nn(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
-                  size_t m, size_t n, size_t k, float beta = 0);
+BERT_API void blas_gemm_nn(const float* a, size_t lda, const float* b, size_t ldb, float* c,
+                           size_t ldc, size_t m, size_t n, size_t k, float beta = 0);
 /// c [m, n] = a^T b, where a is [k, m] and b is [k, n]
-void blas_gemm_tn(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
-                  size_t m, size_t n, size_t k, float beta = 0);
+BERT_API void blas_gemm_tn(const float* a, size_t lda, const float* b, size_t ldb, float* c,
+                           size_t ldc, size_t m, size_t n, size_t k, float beta = 0);
 
 }  // namespace bert

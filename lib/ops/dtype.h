@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/export.h"
+
 namespace bert {
 
 /// Element types of tensors, as safetensors names them.
@@ -29,9 +31,9 @@ constexpr size_t dtype_size(DType type) {
 constexpr bool is_float(DType type) {
   return type == DType::f64 || type == DType::f32 || type == DType::f16 || type == DType::bf16;
 }
-std::string_view dtype_name(DType type);
+BERT_API std::string_view dtype_name(DType type);
 
 /// Converts `out.size()` elements of a float type at `data` (any alignment) to float.
-void to_float(DType type, const std::byte* data, std::span<float> out);
+BERT_API void to_float(DType type, const std::byte* data, std::span<float> out);
 
 }  // namespace bert

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/export.h"
+
 namespace bert {
 
 /// One AdamW step of one array: its arrays, and the numbers that all elements share.
@@ -48,7 +50,7 @@ struct GradientTable {
 };
 
 /// The table of the best instruction set of this CPU, chosen once.
-const GradientTable& gradient_kernels();
+BERT_API const GradientTable& gradient_kernels();
 
 const GradientTable& gradient_kernels_plain();
 const GradientTable& gradient_kernels_avx2();

@@ -41,33 +41,36 @@ const KernelTable& choose() {
   return kernels_plain();
 }
 
-}  // namespace
-
-const KernelTable& kernels() {
+/// kernels() for this file: a compiler does not inline what a library exports.
+const KernelTable& chosen() {
   static const KernelTable& table = choose();
   return table;
 }
 
+}  // namespace
+
+const KernelTable& kernels() { return chosen(); }
+
 size_t narrow_group(size_t bytes) {
-  const size_t most = kernels().narrow_bytes;
+  const size_t most = chosen().narrow_bytes;
   return most == 0 ? 3 : std::max<size_t>(4, most / bytes / 4 * 4);
 }
 
 void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
                 float eps, Matrix out) {
-  const KernelTable& table = kernels();
+  const KernelTable& table = chosen();
   for (size_t t = 0; t < x.rows; ++t) {
     table.layer_norm(x.row(t), x.cols, weight.data(), bias.data(), eps, out.row(t));
   }
 }
 
 void add(ConstMatrix y, Matrix x) {
-  const KernelTable& table = kernels();
+  const KernelTable& table = chosen();
   for (size_t t = 0; t < x.rows; ++t) table.add(y.row(t), x.cols, x.row(t));
 }
 
 void gate(Activation act, Matrix x) {
-  const KernelTable& table = kernels();
+  const KernelTable& table = chosen();
   const size_t half = x.cols / 2;
   for (size_t t = 0; t < x.rows; ++t) {
     float* row = x.row(t);
@@ -77,21 +80,21 @@ void gate(Activation act, Matrix x) {
 }
 
 void activate(Activation act, std::span<float> x) {
-  kernels().activate(static_cast<int>(act), x.data(), x.size());
+  chosen().activate(static_cast<int>(act), x.data(), x.size());
 }
 
-void softmax(std::span<float> x) { kernels().softmax(x.data(), x.size()); }
+void softmax(std::span<float> x) { chosen().softmax(x.data(), x.size()); }
 
 void maxima(std::span<const float> x, std::span<float> out) {
   for (size_t i = 0; i < out.size(); ++i) {
     const size_t begin = i * kMaximaOf;
-    out[i] = kernels().max(x.data() + begin, std::min(kMaximaOf, x.size() - begin));
+    out[i] = chosen().max(x.data() + begin, std::min(kMaximaOf, x.size() - begin));
   }
 }
 
 double exp_sum(std::span<const float> x, float top) {
   if (top == -std::numeric_limits<float>::infinity()) return 0;
-  return double{kernels().exp_sum(x.data(), x.size(), top)};
+  return double{chosen().exp_sum(x.data(), x.size(), top)};
 }
 
 double log_sum_exp(std::span<const float> x) {
@@ -112,6 +115,6 @@ double log_sum_exp(std::span<const float> x) {
   return top + std::log(sum);
 }
 
-float dot(const float* a, const float* b, size_t n) { return kernels().dot(a, b, n); }
+float dot(const float* a, const float* b, size_t n) { return chosen().dot(a, b, n); }
 
 }  // namespace bert

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/export.h"
 #include "ops/activation.h"
 #include "ops/matrix.h"
 
@@ -18,17 +19,17 @@ void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const fl
                 float eps, Matrix out);
 
 /// Adds rows, as a residual connection does: x += y.   x, y [T, H]
-void add(ConstMatrix y, Matrix x);
+BERT_API void add(ConstMatrix y, Matrix x);
 
 /// Its first half of columns = act(first half) * second half (Shazeer 2020, GLU variants).
 ///   x [T, 2I]
 void gate(Activation act, Matrix x);
 
 /// x = act(x), element by element.
-void activate(Activation act, std::span<float> x);
+BERT_API void activate(Activation act, std::span<float> x);
 
 /// x = softmax(x), computed after subtracting the maximum. A row of only -inf becomes zeros.
-void softmax(std::span<float> x);
+BERT_API void softmax(std::span<float> x);
 
 /// The maximum of each kMaximaOf elements of x [n]; the last of fewer. NaN is none.
 constexpr size_t kMaximaOf = 64;
@@ -40,6 +41,6 @@ double exp_sum(std::span<const float> x, float top);
 /// log(sum(exp(x))) within 1e-6.
 double log_sum_exp(std::span<const float> x);
 
-float dot(const float* a, const float* b, size_t n);
+BERT_API float dot(const float* a, const float* b, size_t n);
 
 }  // namespace bert

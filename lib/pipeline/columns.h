@@ -4,17 +4,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/export.h"
 #include "io/record.h"
 #include "pipeline/stream.h"
 
 namespace bert {
 
 /// A hint for a message about a line that looks like CSV; else "".
-std::string_view comma_hint(std::string_view line);
+BERT_API std::string_view comma_hint(std::string_view line);
 
 /// Which fields of a line are the texts and extra fields. Field numbers are known at once, names
 /// after a header was read.
-class Columns {
+class BERT_API Columns {
  public:
   /// Throws Error(usage) for a field that is not a number if there is no header, or a wrong count
   /// of fields.

@@ -15,7 +15,7 @@
 namespace bert {
 
 /// Which members of a JSON line are the texts and extra fields (`json_lines` of StreamOptions).
-class JsonFields {
+class BERT_API JsonFields {
  public:
   /// Throws Error(usage) for a wrong count of keys. Without keys: "text", and "text_pair".
   explicit JsonFields(const StreamOptions& options);

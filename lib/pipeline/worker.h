@@ -31,7 +31,7 @@ struct Counts {
   std::string first_bad;  ///< the message of the first of them
   uint64_t blank = 0;     ///< blank records at the end of a file (StreamOptions::gold)
   uint64_t bytes = 0;     ///< bytes of rows written
-  Counts& operator+=(const Counts& other);
+  BERT_API Counts& operator+=(const Counts& other);
 };
 
 /// The part of a tool that runs in one thread. It borrows the const tokenizer and model, and owns

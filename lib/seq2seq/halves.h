@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.h"
 #include "checkpoint/tensor_files.h"
 #include "checkpoint/weights.h"
 #include "model/seq2seq_config.h"
@@ -11,7 +12,7 @@
 namespace bert {
 
 /// The files of an encoder-decoder model, and its halves as models of their own.
-struct Halves {
+struct BERT_API Halves {
   Seq2SeqConfig config;
   TensorFiles files;  ///< from which the halves borrow
   std::optional<Weights> encoder, decoder;

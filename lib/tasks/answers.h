@@ -31,8 +31,8 @@ struct Answers {
 /// than `null_margin`, where there is one.
 bool is_null(const Answers& answers, std::optional<double> null_margin);
 /// The best answer's text; empty if there is none.
-std::string_view best_answer(const Answers& answers, std::string_view context,
-                             std::optional<double> null_margin);
+BERT_API std::string_view best_answer(const Answers& answers, std::string_view context,
+                                      std::optional<double> null_margin);
 
 inline constexpr size_t kMaxAnswerLength = 30;  ///< tokens of an answer, unless told otherwise
 

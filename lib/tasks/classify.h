@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.h"
 #include "heads/classification.h"
 #include "metrics/metrics.h"
 #include "tasks/task.h"
@@ -63,9 +64,9 @@ struct ClassifyOptions {
 
 /// What a text is given by its scores [labels]: `order` is all labels, best first, or empty if a
 /// score is no number; `chosen` are those of them that it gets.
-void choose_labels(const LabelPlan& plan, const ClassifyOptions& options,
-                   std::span<const float> scores, std::vector<size_t>& order,
-                   std::vector<size_t>& chosen);
+BERT_API void choose_labels(const LabelPlan& plan, const ClassifyOptions& options,
+                            std::span<const float> scores, std::vector<size_t>& order,
+                            std::vector<size_t>& chosen);
 
 /// Chooses labels by scores that a derived class computes, counts how often they are right, and
 /// writes the rows.

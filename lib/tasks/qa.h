@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.h"
 #include "metrics/answer_metrics.h"
 #include "tasks/answers.h"
 #include "tasks/ranking.h"
@@ -41,9 +42,9 @@ struct QaOptions {
 
 /// The question, or as much of its begin as fills half of a window; its tokens in `tokens`, of
 /// which some are then dropped.
-std::string_view fit_question(const Tokenizer& tokenizer, const EncodeOptions& window,
-                              std::string_view question, Encoding& tokens,
-                              Tokenizer::Scratch& scratch);
+BERT_API std::string_view fit_question(const Tokenizer& tokenizer, const EncodeOptions& window,
+                                       std::string_view question, Encoding& tokens,
+                                       Tokenizer::Scratch& scratch);
 
 /// Answers the question in each record's text from its text_pair, the context (Rajpurkar et al.
 /// 2016).

@@ -20,6 +20,20 @@ size_t to_lower(char32_t c, char32_t out[2]) {
   return 2;
 }
 
+std::string folded(std::string_view name) {
+  std::string text;
+  for (size_t i = 0; i < name.size();) {
+    const DecodedChar c = decode_utf8(name, i);
+    i += c.length;
+    if (char_class(c.code_point) & (kCharWhite | kCharRemoved)) continue;
+    char32_t lower[2];
+    char bytes[4];
+    const size_t count = to_lower(c.code_point, lower);
+    for (size_t k = 0; k < count; ++k) text.append(bytes, encode_utf8(lower[k], bytes));
+  }
+  return text;
+}
+
 // Decompositions and combining classes of assigned characters never change (Unicode stability
 // policy), so utf8proc agrees with the reference on each character that the reference knows.
 // make_unicode_tables.py checks it.

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/export.h"
 #include "base/utf8.h"
 #include "text/unicode_tables.h"
 
@@ -37,6 +38,10 @@ inline unsigned char_class(char32_t c) {
 
 /// The lower case of `c` in out[0..n); returns n, 1 or 2.
 size_t to_lower(char32_t c, char32_t out[2]);
+
+/// A name in lower case, without white space and invisible characters, to find names that are
+/// alike.
+BERT_API std::string folded(std::string_view name);
 
 /// The full canonical decomposition of `c` in out[0..n), n <= 4; `c` itself if it has none.
 size_t decompose(char32_t c, char32_t out[4]);

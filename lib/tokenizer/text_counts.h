@@ -5,13 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/export.h"
 #include "tokenizer/encoding.h"
 
 namespace bert {
 
 /// Counts texts that have bytes that are not UTF-8, and texts that have more unknown tokens than
 /// known ones. The tools that read records count by the same rule.
-class TextCounts {
+class BERT_API TextCounts {
  public:
   /// Adds tokens to the current text. The tokens of a pair are counted for each of its two texts.
   void add(const Encoding& encoding, int32_t unk_id);

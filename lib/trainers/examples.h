@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "pipeline/stream.h"
 #include "tokenizer/text_counts.h"
 #include "tokenizer/tokenizer.h"
@@ -97,24 +96,22 @@ void check_label(std::string_view label, const std::function<void(const std::str
 
 /// The labels of the files in sorted order (numbers by value). Keeps the records until the examples
 /// of the same files are read, as conll_labels() does.
-BERT_API std::vector<std::string> labels_of(const ExampleOptions& options,
-                                            KeptRecords* kept = nullptr);
+std::vector<std::string> labels_of(const ExampleOptions& options, KeptRecords* kept = nullptr);
 /// Labelled texts or pairs, one a line. Throws Error(data) naming the record.
-BERT_API ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
-                               std::span<const std::string> labels, KeptRecords* kept = nullptr);
+ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
+                      std::span<const std::string> labels, KeptRecords* kept = nullptr);
 
 /// CoNLL columns: a word a line, its label in the last column, an empty line after each sentence;
 /// -DOCSTART- and comments are passed over. A sentence that is too long becomes overlapping
 /// windows; each word is learned where it has the most context.
-BERT_API std::vector<std::string> conll_labels(const ExampleOptions& options,
-                                               KeptRecords* kept = nullptr);
-BERT_API ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
-                               std::span<const std::string> labels, KeptRecords* kept = nullptr);
+std::vector<std::string> conll_labels(const ExampleOptions& options, KeptRecords* kept = nullptr);
+ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
+                      std::span<const std::string> labels, KeptRecords* kept = nullptr);
 
 /// SQuAD's JSON (1.1 or 2.0), flat questions in JSON (a line each), or lines of question, context,
 /// answer and optionally the byte where the answer begins. Throws Error(data) if an answer that is
 /// learned does not stand at its start, unless it may be looked for. Contexts that are too long
 /// become overlapping windows.
-BERT_API ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokenizer);
+ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokenizer);
 
 }  // namespace bert

@@ -4,14 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "trainers/examples.h"
 #include "trainers/supervised.h"
 #include "trainers/training_job.h"
 
 namespace bert {
 
-struct BERT_API FinetuneOptions : TrainingJob {
+struct FinetuneOptions : TrainingJob {
   HeadKind task = HeadKind::classify;
   std::string head;  ///< name of a head to add to a copy of the model; empty: a model of its own
   ExampleOptions train;             ///< files, fields and kind of labels
@@ -44,6 +43,6 @@ struct BERT_API FinetuneOptions : TrainingJob {
 /// Trains a model for a task on labelled examples and writes it as a Hugging Face directory: the
 /// epoch that does best on the dev examples. Returns false when it was asked to stop (a checkpoint
 /// is saved). Throws Error.
-BERT_API bool finetune(const FinetuneOptions& options);
+bool finetune(const FinetuneOptions& options);
 
 }  // namespace bert

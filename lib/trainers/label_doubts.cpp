@@ -26,21 +26,6 @@ std::string list(const std::vector<std::string>& items) {
   return items.size() > kShown ? fmt::format("{} and {} more", text, items.size() - kShown) : text;
 }
 
-/// A label in lower case, without blanks.
-std::string folded(std::string_view label) {
-  std::string text;
-  for (size_t i = 0; i < label.size();) {
-    const DecodedChar c = decode_utf8(label, i);
-    i += c.length;
-    if (char_class(c.code_point) & (kCharWhite | kCharRemoved)) continue;
-    char32_t lower[2];
-    char bytes[4];
-    const size_t count = to_lower(c.code_point, lower);
-    for (size_t k = 0; k < count; ++k) text.append(bytes, encode_utf8(lower[k], bytes));
-  }
-  return text;
-}
-
 size_t count_of(const LabelUse& use, size_t label) {
   return use.train[label] + (use.dev.empty() ? 0 : use.dev[label]);
 }

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "base/export.h"
 #include "io/input_kind.h"
 #include "trainers/training_job.h"
 
@@ -18,6 +17,6 @@ struct MultitaskOptions : TrainingJob {
 };
 
 /// Returns false when it was asked to stop (a checkpoint is saved). Throws Error.
-BERT_API bool finetune_tasks(const MultitaskOptions& options);
+bool finetune_tasks(const MultitaskOptions& options);
 
 }  // namespace bert

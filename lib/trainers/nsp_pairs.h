@@ -7,14 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "io/record_reader.h"
 
 namespace bert {
 
 /// Reads plain text of one sentence a line with an empty line between documents, a block of whole
 /// documents at a time, so that memory does not grow with the text.
-class BERT_API DocumentReader {
+class DocumentReader {
  public:
   using Document = std::vector<std::string>;  ///< its sentences, none empty
 
@@ -50,8 +49,8 @@ struct SegmentPair {
 ///   lengths   of each document's sentences, in tokens (or 1 each)
 ///   target    length of a pair; one in ten is drawn shorter if `vary`
 ///   key       of the draws: the same key, the same pairs
-BERT_API std::vector<SegmentPair> make_pairs(std::span<const std::vector<uint32_t>> lengths,
-                                             std::span<const DocumentReader::Document> texts,
-                                             size_t target, bool vary, uint64_t key);
+std::vector<SegmentPair> make_pairs(std::span<const std::vector<uint32_t>> lengths,
+                                    std::span<const DocumentReader::Document> texts, size_t target,
+                                    bool vary, uint64_t key);
 
 }  // namespace bert

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "trainers/pretraining_stream.h"
 #include "trainers/training_job.h"
 
@@ -31,6 +30,6 @@ struct PretrainOptions : TrainingJob {
 
 /// Trains masked LM and next sentence prediction on plain text (Devlin et al. 2019) and writes a
 /// Hugging Face directory. Returns false when it was asked to stop. Throws Error.
-BERT_API bool pretrain(const PretrainOptions& options);
+bool pretrain(const PretrainOptions& options);
 
 }  // namespace bert

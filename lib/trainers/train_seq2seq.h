@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "model/recurrent_config.h"
 #include "tokenizer/train/train_pieces.h"
 #include "trainers/training_job.h"
@@ -41,6 +40,6 @@ struct TrainSeq2SeqOptions : TrainingJob {
 /// Transformer one of Marian's, which transformers loads. With dev pairs, it is the model that
 /// writes most dev targets exactly; of equal ones that with the lower dev loss. Returns false when
 /// it was asked to stop (a checkpoint is saved). Throws Error.
-BERT_API bool train_seq2seq(const TrainSeq2SeqOptions& options);
+bool train_seq2seq(const TrainSeq2SeqOptions& options);
 
 }  // namespace bert

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "training/head.h"
 #include "training/learner.h"
 #include "training/network.h"
@@ -13,7 +12,7 @@
 namespace bert::training {
 
 /// BERT as a Network: one or several heads over one trunk.
-class BERT_API BertNetwork : public Network {
+class BertNetwork : public Network {
  public:
   /// The configs of all heads describe the same trunk. `bf16`: computes products in bfloat16.
   BertNetwork(std::vector<HeadPlan> heads, bool bf16);
@@ -38,7 +37,7 @@ class BERT_API BertNetwork : public Network {
 };
 
 /// A learner of BERT.
-class BERT_API BertLearner : public Learner {
+class BertLearner : public Learner {
  public:
   BertLearner(std::vector<HeadPlan> heads, const LearnerOptions& options)
       : Learner(std::make_unique<BertNetwork>(std::move(heads), options.bf16), options) {}

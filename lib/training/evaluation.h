@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 
-#include "base/export.h"
 #include "encoder/model.h"
 #include "training/bert_network.h"
 
@@ -16,7 +15,7 @@ namespace bert::training {
 /// Losses and logits do not depend on the number of threads.
 ///
 /// Thread rule: one owner, between two steps of the learner, whose threads it uses.
-class BERT_API Evaluation {
+class Evaluation {
  public:
   explicit Evaluation(BertLearner& learner, size_t head = 0);
   ~Evaluation();

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "base/export.h"
 #include "nn/attentive_pooling.h"
 #include "training/encoder.h"
 #include "training/tally.h"

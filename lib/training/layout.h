@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/export.h"
 #include "model/schema.h"
 #include "nn/layer_norm.h"
 #include "nn/linear_gradient.h"
@@ -22,7 +21,7 @@ struct Parameter : TensorSpec {
 
 /// The place of each tensor of a network in one array of floats. Values, gradients and the two
 /// moments are four such arrays, so that an optimiser goes through memory once.
-class BERT_API Layout {
+class Layout {
  public:
   /// The tensors in this order. Leaves out a tensor that is not required, or whose name came
   /// before. A tensor with `joins` follows the one before it without a gap.
@@ -49,6 +48,6 @@ class BERT_API Layout {
 /// on `seed` and the tensor's name.
 void draw_parameter(const Parameter& parameter, uint64_t seed, float deviation, float* base);
 /// Draws all tensors.
-BERT_API void draw_parameters(const Layout& layout, uint64_t seed, float deviation, float* base);
+void draw_parameters(const Layout& layout, uint64_t seed, float deviation, float* base);
 
 }  // namespace bert::training

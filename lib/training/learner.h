@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "base/team.h"
 #include "training/adamw.h"
 #include "training/network.h"
@@ -34,7 +33,7 @@ struct StepResult {
 /// bits in each run with the same number of threads.
 ///
 /// Thread rule: one owner; a learner has its own threads.
-class BERT_API Learner {
+class Learner {
  public:
   Learner(std::unique_ptr<const Network> network, const LearnerOptions& options);
   ~Learner();

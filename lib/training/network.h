@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "training/layout.h"
 #include "training/tally.h"
 #include "training/training_batch.h"
@@ -46,7 +45,7 @@ class Lane {
 /// and knows none of them.
 ///
 /// Thread rule: const, so threads may share it. A Lane belongs to one thread.
-class BERT_API Network {
+class Network {
  public:
   virtual ~Network() = default;
 

@@ -23,7 +23,7 @@ struct RecurrentTraining {
 /// attention if the config says so (Bahdanau et al. 2014).
 ///
 /// Thread rule: as Network.
-class BERT_API RecurrentNetwork : public Network {
+class RecurrentNetwork : public Network {
  public:
   explicit RecurrentNetwork(const RecurrentConfig& config, const RecurrentTraining& training = {})
       : config_(config), training_(training) {}

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/export.h"
 #include "io/output_file.h"
 #include "training/learner.h"
 #include "training/saving.h"
@@ -49,7 +48,7 @@ struct RunOptions {
 ///   DIRECTORY/.lock                                  held while a process trains here
 ///
 /// A resumed run gives the same bits as a run that never stopped.
-class BERT_API Run {
+class Run {
  public:
   /// Locks the directory, and resumes if asked to. Throws Error, also if the directory has a model
   /// that the options do not allow to replace.

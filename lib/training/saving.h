@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/export.h"
 #include "model/config.h"
 #include "training/learner.h"
 #include "training/parameters.h"
@@ -44,36 +43,36 @@ HeadConfig head_config(const Config& config, Objective objective);
 
 /// Writes the model as a Hugging Face directory, each file whole or not at all. The weights come
 /// last: without them, no tool takes the directory for a model.
-BERT_API void save_model(Learner& learner, const ModelFiles& files, const std::string& directory);
+void save_model(Learner& learner, const ModelFiles& files, const std::string& directory);
 
 /// The same for the result of training. With files.head_name, writes a copy of the model
 /// files.source with its tensors unchanged, and adds or replaces this head. The head gets its own
 /// copy of all tensors that were trained, and shares the frozen ones with the trunk.
-BERT_API void export_model(Learner& learner, const ModelFiles& files, const std::string& directory);
+void export_model(Learner& learner, const ModelFiles& files, const std::string& directory);
 
 /// Saves model, moments and state as `directory`/step-N, whole or not at all. Then keeps the newest
 /// `keep` checkpoints, and this one in any case, and removes the others. Removes nothing if saving
 /// fails.
-BERT_API void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& state,
-                              const std::string& directory, size_t keep);
+void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& state,
+                     const std::string& directory, size_t keep);
 
 /// The steps of the checkpoints in `directory`, oldest first.
-BERT_API std::vector<uint64_t> saved_steps(const std::string& directory);
+std::vector<uint64_t> saved_steps(const std::string& directory);
 
 /// Reads only the state of step-N. Throws Error(data).
-BERT_API RunState read_state(const std::string& directory, uint64_t step);
+RunState read_state(const std::string& directory, uint64_t step);
 
 /// Loads step-N into the learner: parameters, moments and steps. Throws Error(data) that names the
 /// file or tensor, if the content is damaged (its hash differs) or is of another model.
-BERT_API RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_t step);
+RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_t step);
 
 /// DIRECTORY/training.json says that a run was done, whose checkpoints are gone: the state of its
 /// end. Reading throws Error(data); without the file it gives none.
-BERT_API void write_finished(const RunState& state, const std::string& directory);
-BERT_API std::optional<RunState> read_finished(const std::string& directory);
-BERT_API void remove_finished(const std::string& directory);
+void write_finished(const RunState& state, const std::string& directory);
+std::optional<RunState> read_finished(const std::string& directory);
+void remove_finished(const std::string& directory);
 
 /// Removes the unfinished files of a killed run. Call it only under the run's lock.
-BERT_API void remove_unfinished(const std::string& directory);
+void remove_unfinished(const std::string& directory);
 
 }  // namespace bert::training

@@ -2,12 +2,10 @@
 
 #include <cstddef>
 
-#include "base/export.h"
-
 namespace bert::training {
 
 /// Sums over the passes of a step, added in a fixed order.
-struct BERT_API Tally {
+struct Tally {
   double token_loss = 0;     ///< of masked LM, token classes and target tokens
   double sequence_loss = 0;  ///< of texts, next sentence, answers and vectors
   double tokens = 0;         ///< labelled tokens, or the sum of their class weights

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/export.h"
 #include "model/seq2seq_config.h"
 #include "training/network.h"
 #include "training/parameters.h"
@@ -29,7 +28,7 @@ struct TransformerPlan {
 /// With teacher forcing one pass computes all tokens of a target. Where the decoder reads its own
 /// words (TargetPlan::teacher_forcing below 1), passes are repeated until these words no longer
 /// change: they are then those of a decoder that writes word by word.
-class BERT_API TransformerNetwork : public Network {
+class TransformerNetwork : public Network {
  public:
   /// Throws Error(unsupported) if the config is not Marian's.
   explicit TransformerNetwork(TransformerPlan plan);

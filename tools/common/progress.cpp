@@ -11,7 +11,7 @@
 
 #include "common/run.h"
 #include "common/terminal.h"
-#include "heatmap/shown_text.h"
+#include "text/shown_text.h"
 
 namespace bert::tools {
 namespace {

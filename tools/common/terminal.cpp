@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "common/run.h"
-#include "heatmap/shown_text.h"
+#include "text/shown_text.h"
 
 namespace bert::tools {
 namespace {

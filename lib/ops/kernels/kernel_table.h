@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/export.h"
+
 namespace bert {
 
 /// The interface of the files of one instruction set (kernels_*.cpp). It has plain pointers only:
@@ -165,9 +167,9 @@ struct KernelTable {
 };
 
 /// The table of the best instruction set of this CPU (base/cpu.h), chosen once.
-const KernelTable& kernels();
+BERT_API const KernelTable& kernels();
 /// How many panels of `bytes` each its gemm_bf16 should compute together.
-size_t narrow_group(size_t bytes);
+BERT_API size_t narrow_group(size_t bytes);
 
 /// The table of one set; the CPU must be able to run it.
 const KernelTable& kernels_plain();

@@ -19,6 +19,6 @@ BERT_API size_t display_width(std::string_view text);
 BERT_API std::string cut_to(std::string_view text, size_t columns);
 
 /// `text` for XML and HTML, between tags and in quotes: & < > " ' are escaped.
-std::string markup(std::string_view text);
+BERT_API std::string markup(std::string_view text);
 
 }  // namespace bert

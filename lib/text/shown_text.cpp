@@ -1,4 +1,4 @@
-#include "heatmap/shown_text.h"
+#include "text/shown_text.h"
 
 #include <fmt/format.h>
 
