@@ -77,7 +77,8 @@ left=$(find "$prefix/share/bert/models" -type d -empty)
 [ -z "$left" ] || fail "empty folders of models: $left"
 for card in models/*/README.md; do
   installed=$prefix/share/bert/$card
-  ! grep -q '](make.sh)' "$card" || grep -q "make.sh (\`${card%README.md}make.sh\` in the source)" "$installed" || fail "$installed: no recipe"
+  recipe=models/recipes/${card#models/} recipe=${recipe%README.md}make.sh
+  ! grep -q '/make.sh)' "$card" || grep -q "make.sh (\`$recipe\` in the source)" "$installed" || fail "$installed: no recipe"
 done
 # Every link of the installed documents points at something; the examples can be run from there.
 documents=$(find "$prefix/share" -name '*.md')

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes the Chinese model: eight hours on two cores with AVX512-BF16. Others say DTYPE=f32.
-# README.md says where each data set comes from and under which terms.
+# ../../chinese/README.md says where each data set comes from and under which terms.
 # usage: make.sh DATA OUT [prepare], with the tools, opencc, jq, perl, python3 (with numpy) and xz on PATH; `prepare` ends
 # before the training.
 # Run again, it goes on where it was stopped: what is there is kept, and training goes on from its last checkpoint.
@@ -480,4 +480,4 @@ if [ "${GPU:-0}" = 1 ]; then
   final=mixed
 fi
 finish $final chinese
-cp -r "$here/modules.json" "$here/1_Pooling" chinese/
+cp -r "$here/../../chinese/"{modules.json,1_Pooling} chinese/

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What an English model can do, inside and outside the kinds of text it learned from: the numbers of README.md.
+# What an English model can do, inside and outside the kinds of text it learned from: the numbers of ../../default/README.md.
 # usage: evaluate.sh DATA WORK MODEL [PART..], with the tools, jq, perl and xz on PATH
 #   DATA as for heads.sh; besides: {ner-en/conll2003/test.txt,subjqa/dev.json,policyqa/dev.json,xquad/xquad.en.json,sts-b/dev.tsv,
 #     tweeteval/emotion/test.tsv,blimp/blimp.jsonl}.xz

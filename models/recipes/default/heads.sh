@@ -308,7 +308,7 @@ on_gpu() {
   for name in books news dialogue films; do make text/$name.txt $name; done
   make text/talk.txt all_talk
   make text/more.txt more_kinds
-  [ -s arrays/words.safetensors ] || python3 "$here/gpu/export.py" . "$here" arrays
+  [ -s arrays/words.safetensors ] || python3 "$here/gpu/export.py" . "$here/../../default" arrays
   [ -s all-f32/model.safetensors ] || quantize -m all -o all-f32 --dtype f32
   # Side by side, since one alone leaves the GPU idle for a part of its time. All end by the clock, or when one fails.
   set -m # each has a process group of its own, which can be stopped as one

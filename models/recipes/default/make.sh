@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes the default model again: about eight hours on two cores with AMX, more without.
-# README.md says where each data set comes from and under which terms.
+# ../../default/README.md says where each data set comes from and under which terms.
 # usage: make.sh DATA OUT, with the tools on PATH
 #   DATA/text-en/{enwiki-{0,1,2},gutenberg-{0,1}}.txt.xz   title and paragraphs, an empty line between documents
 #   DATA/{sst2,sts-b,quora,sick,agnews,subj,subjqa}         sentences
