@@ -63,7 +63,7 @@ class HtmlDrawing : public HeatDrawing {
   void finish(std::string& out) override {
     if (count_ == 0) return;
     out += "]}";
-    out += kPageTail;
+    out += kPage.substr(kPage.find(kRecordsMark) + kRecordsMark.size());
   }
 
  private:
@@ -72,7 +72,7 @@ class HtmlDrawing : public HeatDrawing {
       out += ",\n";
       return;
     }
-    out += kPageHead;
+    out += kPage.substr(0, kPage.find(kRecordsMark));
     JsonRow json(out);
     json.object();
     if (largest_) json.exact("largest", *largest_);

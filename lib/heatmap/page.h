@@ -4,8 +4,9 @@
 
 namespace bert {
 
-/// The page of HeatDrawing::of_html, around the JSON of its records. It says itself that a browser
-/// must load nothing for it.
-extern const std::string_view kPageHead, kPageTail;
+/// page.html: the page of HeatDrawing::of_html. It says itself that a browser must load nothing for
+/// it. The JSON of the records takes the place of kRecordsMark.
+extern const std::string_view kPage;
+constexpr std::string_view kRecordsMark = "{{records}}";
 
 }  // namespace bert
