@@ -6,6 +6,7 @@
 #include "encoder/batch_check.h"
 #include "model/layers.h"
 #include "model/names.h"
+#include "training/masked_lm_head.h"
 
 namespace bert::training {
 namespace {
@@ -27,7 +28,7 @@ class BertLane : public Lane {
         gradients_(views(network, layout, gradient)),
         encoder_(network.config(), weights_[0], bf16) {
     for (size_t i = 0; i < plans_.size(); ++i) {
-      heads_.push_back(std::make_unique<Head>(plans_[i], weights_[i], bf16));
+      heads_.push_back(Head::make(plans_[i], weights_[i], bf16));
       const Config& config = plans_[i].config;
       if (plans_[i].objective == Objective::tokens && config.bilstm) {
         layers_.resize(plans_.size());
@@ -41,7 +42,7 @@ class BertLane : public Lane {
     const DropoutPlan dropout{rates.hidden, rates.attention, rates.classifier,
                               pass.key,     pass.token_0,    pass.sequence_0};
     if (!pass.learns) {
-      return heads_[part.head]->learn(part, encoder_.forward(part.batch, {}), {}, {}, nullptr, {});
+      return heads_[part.head]->learn({part, encoder_.forward(part.batch, {})});
     }
     ModelWeights gradient = gradients_[part.head];
     // A decoder that is the word table is frozen with it; its bias is not.
@@ -49,8 +50,8 @@ class BertLane : public Lane {
     if (pass.lowest > 0 && tied) gradient.decoder.weight = {};
     const Matrix hidden = encoder_.forward(part.batch, dropout);
     const Matrix d_hidden = d_hidden_.matrix(hidden.rows, hidden.cols);
-    const Tally tally = heads_[part.head]->learn(part, read_by(part.head, hidden), pass.scale,
-                                                 dropout, &gradient, d_hidden);
+    const Tally tally = heads_[part.head]->learn(
+        {part, read_by(part.head, hidden), pass.scale, dropout, &gradient, d_hidden});
     encoder_.backward(d_hidden, gradient, pass.lowest);
     return tally;
   }
@@ -88,7 +89,7 @@ void BertNetwork::check(const TrainingBatch& batch) const { check_batch(batch.ba
 
 Tally BertNetwork::count(const TrainingBatch& batch) const {
   const ModelWeights none;
-  return Head(heads_[batch.head], none).count(batch);
+  return Head::make(heads_[batch.head], none)->count(batch);
 }
 
 /// The work for a sequence of n tokens: products grow with n, attention with n^2.
@@ -109,7 +110,7 @@ size_t BertNetwork::pass_floats(size_t tokens, size_t longest) const {
     if (head.objective != Objective::pretrain && head.objective != Objective::masked_lm) continue;
     const size_t predicted = tokens / 6;
     floats += predicted * (2 * h + 5 * c.embedding_size) +
-              std::min(predicted, Head::kDecoderRows) * c.vocab_size;
+              std::min(predicted, MaskedLmHead::kDecoderRows) * c.vocab_size;
   }
   return floats;
 }

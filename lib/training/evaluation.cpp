@@ -67,10 +67,10 @@ struct Evaluation::State {
   std::optional<QuestionAnswering> answers;
   struct Thread {
     Workspace workspace;
-    Head head;
+    std::unique_ptr<Head> head;
     std::optional<TokenScorer> tokens;
     std::exception_ptr failure;
-    Thread(const HeadPlan& plan, const ModelWeights& weights) : head(plan, weights) {}
+    Thread(const HeadPlan& plan, const ModelWeights& weights) : head(Head::make(plan, weights)) {}
   };
   std::vector<std::unique_ptr<Thread>> threads;
 
@@ -96,7 +96,7 @@ struct Evaluation::State {
     const Matrix hidden =
         model.forward(batch, workspace, tokens ? thread.tokens->options() : ForwardOptions());
     const ConstMatrix features = tokens ? thread.tokens->features(batch, hidden) : hidden;
-    part.tally = thread.head.learn(part.batch, features, {}, {}, nullptr, {});
+    part.tally = thread.head->learn({part.batch, features});
     if (!wants_logits) return;
     const Matrix logits = texts    ? texts->logits(batch, hidden, workspace)
                           : tokens ? thread.tokens->logits(batch, hidden, workspace)

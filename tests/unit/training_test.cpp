@@ -522,7 +522,7 @@ TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite d
   HeadPlan plan{Objective::vectors, Config::open(golden_model("tiny-bert")), ""};
   const size_t h = plan.config.hidden_size;
   const ModelWeights none;
-  Head head(plan, none);
+  const std::unique_ptr<Head> head = Head::make(plan, none);
   TrainingBatch batch;
   batch.batch.append(std::vector<int32_t>{2, 5, 3}, std::vector<int32_t>{0, 0, 0});
   batch.batch.append(std::vector<int32_t>{2, 3}, std::vector<int32_t>{0, 0});
@@ -534,9 +534,7 @@ TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite d
     normalize_l2(unit);
     batch.values.insert(batch.values.end(), unit.begin(), unit.end());
   }
-  const auto loss = [&] {
-    return head.learn(batch, hidden.matrix(), {}, {}, nullptr, {}).sequence_loss;
-  };
+  const auto loss = [&] { return head->learn({batch, hidden.matrix()}).sequence_loss; };
   double expected = 0;
   for (size_t s = 0; s < 2; ++s) {
     std::vector<float> mean(h);
@@ -544,7 +542,7 @@ TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite d
     expected += 1 - cosine(mean, std::span(batch.values).subspan(s * h, h));
   }
   CHECK(loss() == doctest::Approx(expected).epsilon(1e-6));
-  head.learn(batch, hidden.matrix(), {1, 0.5f}, {}, &none, d_hidden.matrix());
+  head->learn({batch, hidden.matrix(), {1, 0.5f}, {}, &none, d_hidden.matrix()});
   for (size_t i = 0; i < 5 * h; i += 7) {
     const float old = hidden.values[i], step = 0.01f;
     hidden.values[i] = old + step;

@@ -1,0 +1,84 @@
+#include "training/masked_lm_head.h"
+
+#include <algorithm>
+#include <span>
+
+#include "nn/activation.h"
+#include "nn/loss.h"
+#include "ops/gradient_kernels.h"
+
+namespace bert::training {
+
+MaskedLmHead::MaskedLmHead(const HeadPlan& plan, const ModelWeights& weights, bool bf16)
+    : Head(plan, weights), bf16_(bf16 ? &products_ : nullptr) {
+  if (plan.objective == Objective::pretrain && weights.next_sentence.weight.data) {
+    next_sentence_.emplace(plan, weights, bf16);
+  }
+}
+
+void MaskedLmHead::add_losses(const HeadPass& pass, Tally& tally) {
+  add_masked(pass, tally);
+  if (next_sentence_ && !pass.batch.sequence_labels.empty()) {
+    next_sentence_->add_losses(pass, tally);
+  }
+}
+
+Matrix MaskedLmHead::masked_rows(const HeadPass& pass) {
+  positions_.clear();
+  labels_.clear();
+  for (size_t t = 0; t < pass.batch.token_labels.size(); ++t) {
+    if (pass.batch.token_labels[t] == nn::kIgnored) continue;
+    positions_.push_back(t);
+    labels_.push_back(pass.batch.token_labels[t]);
+  }
+  if (positions_.empty()) return {};
+  const size_t h = pass.hidden.cols;
+  const Matrix rows = rows_.matrix(positions_.size(), h);
+  for (size_t i = 0; i < rows.rows; ++i) {
+    std::copy_n(pass.hidden.row(positions_[i]), h, rows.row(i));
+  }
+  return rows;
+}
+
+/// Only masked rows go through the head, and at most kDecoderRows at once through the decoder.
+void MaskedLmHead::add_masked(const HeadPass& pass, Tally& tally) {
+  const Matrix rows = masked_rows(pass);
+  const size_t count = rows.rows, e = weights_.transform.weight.rows;
+  if (count == 0) return;
+  const Activation act = plan_.config.mlm_act();
+  const Matrix dense = dense_.matrix(count, e);  // [M, E]
+  nn::linear_forward(weights_.transform, rows, dense, bf16_);
+  const Matrix activated = activated_.matrix(count, e);
+  nn::activation_forward(act, dense, activated);
+  const Matrix normal = normal_.matrix(count, e);
+  const Matrix statistics = statistics_.matrix(count, 2);
+  nn::layer_norm_forward(weights_.transform_norm, plan_.config.layer_norm_eps, activated, normal,
+                         statistics);
+
+  const ModelWeights* gradient = pass.gradient;
+  const Matrix d_normal = d_normal_.matrix(count, e);
+  for (size_t first = 0; first < count; first += kDecoderRows) {
+    const size_t n = std::min(kDecoderRows, count - first);
+    const Matrix logits = logits_.matrix(n, plan_.config.vocab_size);  // [n, V]
+    const Matrix x = normal.slice(first, n);
+    nn::linear_forward(weights_.decoder, x, logits, bf16_);
+    tally.token_loss += nn::cross_entropy(logits, std::span(labels_).subspan(first, n), {},
+                                          pass.scale.token, &tally.tokens_right);
+    if (gradient) {
+      nn::linear_backward(weights_.decoder, x, logits, gradient->decoder, d_normal.slice(first, n),
+                          false, bf16_);
+    }
+  }
+  if (!gradient) return;
+  nn::layer_norm_backward(weights_.transform_norm, activated, statistics, d_normal,
+                          gradient->transform_norm, d_normal);
+  nn::activation_backward(act, dense, d_normal);
+  const Matrix d_rows = d_rows_.matrix(count, rows.cols);
+  nn::linear_backward(weights_.transform, rows, d_normal, gradient->transform, d_rows, false,
+                      bf16_);
+  for (size_t i = 0; i < count; ++i) {
+    gradient_kernels().axpy(1.f, d_rows.row(i), rows.cols, pass.d_hidden.row(positions_[i]));
+  }
+}
+
+}  // namespace bert::training

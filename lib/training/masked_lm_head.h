@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "nn/bf16.h"
+#include "training/head.h"
+#include "training/text_head.h"
+
+namespace bert::training {
+
+/// The masked words of a text, and in pretraining whether its second part is the next sentence.
+class MaskedLmHead : public Head {
+ public:
+  /// Rows of the logits [M, V] in memory at once.
+  static constexpr size_t kDecoderRows = 512;
+
+  MaskedLmHead(const HeadPlan& plan, const ModelWeights& weights, bool bf16);
+
+  void add_losses(const HeadPass& pass, Tally& tally) override;
+
+ private:
+  /// The rows of hidden states that have a label [M, H]; none: without data.
+  Matrix masked_rows(const HeadPass& pass);
+  void add_masked(const HeadPass& pass, Tally& tally);
+
+  std::optional<TextHead> next_sentence_;
+  std::vector<int32_t> labels_;    ///< [M]
+  std::vector<size_t> positions_;  ///< [M], the tokens
+  Buffer rows_, dense_, activated_, normal_, statistics_, logits_, d_normal_, d_rows_;
+  nn::Bf16Products products_;
+  nn::Bf16Products* const bf16_;
+};
+
+}  // namespace bert::training
