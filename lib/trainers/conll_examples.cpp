@@ -1,3 +1,5 @@
+#include "trainers/conll_examples.h"
+
 #include <algorithm>
 #include <functional>
 #include <set>

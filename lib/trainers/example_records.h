@@ -44,6 +44,10 @@ class LabelIndex {
   std::map<std::string, int32_t> index_;
 };
 
+/// Calls fail(" 'LABEL', wants ..") for a label that no config.json could hold, or that would
+/// disturb rows and terminals.
+void check_label(std::string_view label, const std::function<void(const std::string&)>& fail);
+
 /// Adds a label that occurs. Throws Error(data) that names the record, if it cannot be a label.
 void add_label(const Record& record, std::string_view label, std::set<std::string>& labels);
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <span>
 #include <string>
@@ -84,34 +83,5 @@ struct ExampleOptions {
   Wanted wanted = Wanted::text;  ///< other input is refused
   bool scored = false;           ///< keep what a score needs
 };
-
-/// Calls use(record) for each record of the files, with its texts chosen. Blank records at the end
-/// of a file are passed over; returns how many.
-size_t for_each_text_record(const ExampleOptions& options,
-                            const std::function<void(const Record&)>& use);
-
-/// Calls fail(" 'LABEL', wants ..") for a label that no config.json could hold, or that would
-/// disturb rows and terminals.
-void check_label(std::string_view label, const std::function<void(const std::string&)>& fail);
-
-/// The labels of the files in sorted order (numbers by value). Keeps the records until the examples
-/// of the same files are read, as conll_labels() does.
-std::vector<std::string> labels_of(const ExampleOptions& options, KeptRecords* kept = nullptr);
-/// Labelled texts or pairs, one a line. Throws Error(data) naming the record.
-ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
-                      std::span<const std::string> labels, KeptRecords* kept = nullptr);
-
-/// CoNLL columns: a word a line, its label in the last column, an empty line after each sentence;
-/// -DOCSTART- and comments are passed over. A sentence that is too long becomes overlapping
-/// windows; each word is learned where it has the most context.
-std::vector<std::string> conll_labels(const ExampleOptions& options, KeptRecords* kept = nullptr);
-ExampleSet read_conll(const ExampleOptions& options, const Tokenizer& tokenizer,
-                      std::span<const std::string> labels, KeptRecords* kept = nullptr);
-
-/// SQuAD's JSON (1.1 or 2.0), flat questions in JSON (a line each), or lines of question, context,
-/// answer and optionally the byte where the answer begins. Throws Error(data) if an answer that is
-/// learned does not stand at its start, unless it may be looked for. Contexts that are too long
-/// become overlapping windows.
-ExampleSet read_questions(const ExampleOptions& options, const Tokenizer& tokenizer);
 
 }  // namespace bert

@@ -12,6 +12,7 @@
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
 #include "trainers/held_out.h"
+#include "trainers/text_examples.h"
 
 namespace bert {
 

@@ -1,3 +1,5 @@
+#include "trainers/question_examples.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

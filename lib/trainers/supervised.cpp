@@ -7,6 +7,10 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "trainers/conll_examples.h"
+#include "trainers/example_records.h"
+#include "trainers/question_examples.h"
+#include "trainers/text_examples.h"
 
 namespace bert {
 

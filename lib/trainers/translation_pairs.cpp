@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "trainers/text_examples.h"
 
 namespace bert {
 
