@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what Hugging Face tokenizers makes of hostile texts in composed tokenizers, for composed_test.cpp.
+"""Writes what Hugging Face tokenizers makes of hostile texts in composed tokenizers, for tokenizer_composed_test.cpp.
 
     pip install tokenizers==0.23.3 sentencepiece==0.2.3
     tests/golden/tokens/make_composed.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what Hugging Face tokenizers makes of small models of sentencepiece, for unigram_test.cpp.
+"""Writes what Hugging Face tokenizers makes of small models of sentencepiece, for tokenizer_unigram_test.cpp.
 
     pip install tokenizers==0.23.3 sentencepiece==0.2.3 transformers==5.23.0 protobuf
     tests/golden/tokens/make_unigram.py
