@@ -1,12 +1,10 @@
 // bert-info - show what a model directory holds. See man/bert-info.1.
-#include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
 #include "common/terminal.h"
 #include "inspect/bert_info.h"
 #include "inspect/model_list.h"
 #include "inspect/static_info.h"
-#include "model/seq2seq_config.h"
 
 using namespace bert;
 
@@ -20,7 +18,7 @@ int check(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     Rows rows;
     try {
-      errors += check_model(resolve_model(name), rows, names.size() > 1 ? name : "");
+      errors += check_model(ModelDirectory::open(name), rows, names.size() > 1 ? name : "");
     } catch (const Error& error) {
       tools::complain(error.what());
       status = static_cast<int>(error.kind());
@@ -30,8 +28,8 @@ int check(const std::vector<std::string>& names) {
   return status == 0 && errors > 0 ? 1 : status;
 }
 
-[[noreturn]] void refuse(const std::string& directory, const char* why) {
-  throw Error(Error::Kind::unsupported, directory, why);
+[[noreturn]] void refuse(const ModelDirectory& directory, const char* why) {
+  throw Error(Error::Kind::unsupported, directory.path(), why);
 }
 
 }  // namespace
@@ -73,8 +71,8 @@ int main(int argc, char** argv) {
     } else if (!patients.empty()) {
       return check(patients);
     } else {
-      const std::string directory = resolve_model(name);
-      if (const auto files = StaticFiles::find(directory)) {
+      const ModelDirectory directory = ModelDirectory::open(name);
+      if (const StaticFiles* files = directory.static_files()) {
         if (parameters || shapes || tree) {
           refuse(directory, "static vectors have no layers to show");
         }
@@ -82,7 +80,7 @@ int main(int argc, char** argv) {
         tools::print_rows(rows.bytes());
         return 0;
       }
-      if (seq2seq_kind(directory)) {
+      if (directory.translates()) {
         if (shapes || tree) {
           refuse(directory, "models that translate are shown by summary and --params only");
         }

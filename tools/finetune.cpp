@@ -2,7 +2,6 @@
 #include "trainers/finetune.h"
 
 #include "base/parse.h"
-#include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
 #include "common/training_options.h"
@@ -86,7 +85,7 @@ void add(tools::Command& app, Options& o) {
 
 void settle(Options& o) {
   FinetuneOptions& f = o.finetune;
-  f.model = resolve_model(o.model);
+  f.model = ModelDirectory::open(o.model);
   f.train.texts = o.pair ? 2 : 1;
   f.train.fields = list_with_commas(o.fields);
   f.labels = list_with_commas(o.labels);

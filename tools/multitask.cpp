@@ -1,7 +1,6 @@
 // multitask - train one trunk for several tasks at once. See man/multitask.1.
 #include "trainers/multitask.h"
 
-#include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
 #include "common/training_options.h"
@@ -23,7 +22,7 @@ int main(int argc, char** argv) {
   tools::TrainingOptions training(app, false);
 
   return tools::run(app, argc, argv, [&] {
-    options.model = resolve_model(model);
+    options.model = ModelDirectory::open(model);
     return training.train(options, finetune_tasks);
   });
 }

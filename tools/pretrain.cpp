@@ -1,7 +1,6 @@
 // pretrain - train a model on plain text: masked LM and next sentence. See man/pretrain.1.
 #include "trainers/pretrain.h"
 
-#include "checkpoint/model_dir.h"
 #include "common/as_text.h"
 #include "common/run.h"
 #include "common/training_options.h"
@@ -10,13 +9,14 @@ using namespace bert;
 
 namespace {
 
-void add(tools::Command& app, PretrainOptions& o, std::vector<std::string>& heads) {
+void add(tools::Command& app, PretrainOptions& o, std::string& start,
+         std::vector<std::string>& heads) {
   MaskingOptions& masking = o.data.masking;
   app.add({"FILE", "sentences, one per line, with an empty line between documents",
            tools::text("TEXT")},
           o.data.files)
       ->required();
-  app.add({"--init", "model directory or name to start from", tools::model()}, o.model).of("model");
+  app.add({"--init", "model directory or name to start from", tools::model()}, start).of("model");
   app.add({"--config", "config.json for a model from scratch", tools::text("FILE")}, o.config);
   app.add({"--vocab", "vocab.txt for a model from scratch", tools::text("FILE")}, o.vocab);
   app.add({"--cased", "the vocabulary has capitals and accents"}, o.cased);
@@ -53,12 +53,13 @@ int main(int argc, char** argv) {
   app.footer("pretrain text.txt --config config.json --vocab vocab.txt --steps 100 --output new");
   PretrainOptions options;
   options.save_every = 1000;
+  std::string start;
   std::vector<std::string> heads;
-  add(app, options, heads);
+  add(app, options, start, heads);
   tools::TrainingOptions training(app);
 
   return tools::run(app, argc, argv, [&] {
-    if (!options.model.empty()) options.model = resolve_model(options.model);
+    if (!start.empty()) options.model = ModelDirectory::open(start);
     for (const std::string& head : heads) {
       (head == "mlm" ? options.add_mlm : options.add_nsp) = true;
     }

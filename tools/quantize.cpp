@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "base/cpu.h"
-#include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
 #include "model/config.h"
@@ -21,7 +20,8 @@ namespace {
 void tell_named_heads(const QuantizeOptions& options) {
   if (options.precision != Precision::f32 || !options.head.empty()) return;
   std::string names;
-  for (const NamedHead& head : Config::open(options.output).heads) {
+  const Config written = ModelDirectory(options.output).config();
+  for (const NamedHead& head : written.heads) {
     names += (names.empty() ? "" : ", ") + head.name;
     if (head.preferred) names += " (which the tools take for " + head.task + ")";
   }
@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
   QuantizeOptions options;
   CompareOptions compare;
   compare.threads = allowed_cpus();
-  tools::add_model(app, options.model);
+  std::string model;
+  tools::add_model(app, model);
   app.add({"-o,--output", "directory to write", tools::directory()}, options.output)->required();
   app.add<Precision>(
          {"--dtype", "number type of the matrices (default: int8)"}, options.precision,
@@ -60,10 +61,10 @@ int main(int argc, char** argv) {
       .same_rows();
 
   return tools::run(app, argc, argv, [&] {
-    options.model = resolve_model(options.model);
+    options.model = ModelDirectory::open(model);
     std::error_code absent;
     if (!compare.files.empty() &&
-        std::filesystem::equivalent(options.model, options.output, absent)) {
+        std::filesystem::equivalent(options.model.path(), options.output, absent)) {
       throw Error(Error::Kind::usage, "--check", "wants another output than the model itself");
     }
     for (const std::string& file : compare.files) {

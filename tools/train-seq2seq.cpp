@@ -1,6 +1,5 @@
 // train-seq2seq - train a model that reads a text and writes another. See man/train-seq2seq.1.
 #include "base/parse.h"
-#include "checkpoint/model_dir.h"
 #include "common/options.h"
 #include "common/run.h"
 #include "common/training_options.h"
@@ -90,7 +89,7 @@ void settle(Options& o) {
   TrainSeq2SeqOptions& t = o.train;
   const bool recurrent = t.net != Seq2SeqNet::transformer;
   if (!o.model.empty()) {
-    t.model = resolve_model(o.model);
+    t.model = ModelDirectory::open(o.model);
     for (const auto* list : {&o.any, &o.transformer, &o.recurrent}) {
       refuse(*list, "is for a new model: not with -m");
     }

@@ -7,12 +7,12 @@
 
 #include "api/guard.h"
 #include "base/team.h"
+#include "directory/static_files.h"
 #include "encoder/model.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "heads/question_answering.h"
 #include "heads/token_classification.h"
-#include "model/static_config.h"
 #include "tasks/embed.h"
 #include "tasks/static_text.h"
 #include "tokenizer/tokenizer.h"
@@ -31,7 +31,7 @@ struct bert_encoding {
 /// A model with the head that it was opened for. Heads borrow `encoder`, so it stays where it is.
 struct bert_model {
   std::string task;  ///< "": the bare encoder
-  std::string directory;
+  bert::ModelDirectory directory;
   bert_tokenizer tokenizer;
   std::optional<bert::Model> encoder{};     ///< layers, or ...
   std::optional<bert::StaticText> fixed{};  ///< ... static vectors

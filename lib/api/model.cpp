@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
 #include "api/handles.h"
-#include "checkpoint/model_dir.h"
-#include "checkpoint/static_files.h"
+#include "directory/static_files.h"
 
 using namespace bert;
 using namespace bert::api;
@@ -63,7 +62,7 @@ void set_max_length(bert_model& model, std::optional<size_t> module_limit) {
   const Tokenizer& tokenizer = model.tokenizer.tokenizer;
   const Config& config = model.model().config();
   if (tokenizer.vocab_size() > config.vocab_size) {
-    throw Error(Error::Kind::data, model.directory,
+    throw Error(Error::Kind::data, model.directory.path(),
                 fmt::format("vocabulary of {} tokens, wants at most {}, the rows of the embeddings",
                             tokenizer.vocab_size(), config.vocab_size));
   }
@@ -82,13 +81,13 @@ constexpr size_t kAnswerWindow = 384;  // of run_squad.py and of transformers' p
 
 bert_model* open_model(const char* name, const bert_model_options& options) {
   if (name && !*name) refuse("model", "found an empty name");
-  const std::string directory = resolve_model(name ? name : "");
+  const ModelDirectory directory = ModelDirectory::open(name ? name : "");
   const std::string task = options.task ? options.task : "";
   const HeadSpec* spec = head_of_task(task);
   if (!spec && !task.empty()) {
     refuse("task", fmt::format("found '{}', which is none", printable(task)));
   }
-  const auto files = StaticFiles::find(directory);
+  const StaticFiles* files = directory.static_files();
   if (files && spec) throw_static_vectors(directory);
   std::unique_ptr<bert_model> model(
       new bert_model{task, directory, {open_any_tokenizer(directory)}});

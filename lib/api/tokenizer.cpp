@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "api/handles.h"
-#include "checkpoint/model_dir.h"
 #include "tasks/static_text.h"
 
 using namespace bert;
@@ -26,7 +25,7 @@ int bert_tokenizer_open(const char* model, bert_tokenizer** tokenizer) {
   return guard([&] {
     need(tokenizer, "tokenizer");
     if (model && !*model) refuse("model", "found an empty name");
-    *tokenizer = new bert_tokenizer{open_any_tokenizer(resolve_model(model ? model : ""))};
+    *tokenizer = new bert_tokenizer{open_any_tokenizer(ModelDirectory::open(model ? model : ""))};
   });
 }
 

@@ -1,8 +1,8 @@
 #include "checkpoint/tensor_files.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <span>
@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "checkpoint/foreign_files.h"
 #include "checkpoint/pickle_file.h"
 #include "io/json.h"
 #include "io/safetensors.h"
@@ -22,13 +21,6 @@ namespace bert {
 namespace {
 
 constexpr size_t kMaxShards = 1024;
-
-/// Whether a directory entry of this name exists, even a link that leads nowhere: what stands there
-/// is taken or refused, never passed over for another file.
-bool entry_exists(const std::string& path) {
-  struct stat status;
-  return ::lstat(path.c_str(), &status) == 0;
-}
 
 /// A whole number of at most `limit` at the start of `text`, which it loses; 0 if there is none.
 size_t take_number(std::string_view& text, size_t limit) {
@@ -137,11 +129,10 @@ struct ShardIndex {
   std::vector<std::string> shards;
 };
 
-ShardIndex read_index(const std::string& path) {
-  const JsonDocument document = JsonDocument::open(path);
+ShardIndex read_index(const Json& root, const std::string& path) {
   ShardIndex index;
   std::unordered_map<std::string, size_t> numbers;
-  document.root().at("weight_map").for_each_member([&](std::string_view tensor, Json value) {
+  root.at("weight_map").for_each_member([&](std::string_view tensor, Json value) {
     std::string shard(value.as_string());
     if (shard.empty() || shard == "." || shard == ".." || shard.find('/') != std::string::npos ||
         shard.find('\0') != std::string::npos) {
@@ -159,15 +150,17 @@ ShardIndex read_index(const std::string& path) {
   return index;
 }
 
-template <typename Append>
-TensorFiles open_sharded(const std::string& directory, const std::string& index_path,
-                         Append append) {
+void append_tensors(const std::string& path, bool pickle, TensorFiles& out) {
+  pickle ? append_pickle(path, out) : append_safetensors(path, out);
+}
+
+TensorFiles open_sharded(const TensorPlace& place) {
   TensorFiles result;
-  result.path = index_path;
-  ShardIndex index = read_index(index_path);
+  ShardIndex index = read_index(*place.index, place.path);
+  const std::string folder = place.path.substr(0, place.path.rfind('/') + 1);
   for (size_t shard = 0; shard < index.shards.size(); ++shard) {
     const size_t before = result.tensors.size();
-    append(directory + "/" + index.shards[shard], result);
+    append_tensors(folder + index.shards[shard], place.pickle, result);
     std::erase_if(result.tensors, [&, i = size_t{0}](const TensorView& tensor) mutable {
       if (i++ < before) return false;
       const auto found = index.shard_of.find(tensor.name);
@@ -179,61 +172,55 @@ TensorFiles open_sharded(const std::string& directory, const std::string& index_
   if (!index.shard_of.empty()) {
     const auto& [tensor, shard] = *index.shard_of.begin();
     throw Error(
-        Error::Kind::data, index_path,
+        Error::Kind::data, place.path,
         fmt::format("tensor {} is not in {}", printable(tensor), printable(index.shards[shard])));
   }
   return result;
 }
 
-[[noreturn]] void throw_no_weights(const std::string& directory) {
-  if (const std::string other = foreign_weights(directory); !other.empty()) {
-    throw Error(
-        Error::Kind::no_input, directory,
-        fmt::format("no model.safetensors and no pytorch_model.bin; {} cannot be read, save the "
-                    "model with save_pretrained of PyTorch's transformers",
-                    printable(other)));
+/// Throws Error if a whole file has tensors of something that was wrapped around the model, or
+/// those of an adapter: data for names that all begin with a prefix such as `module.`, unsupported
+/// for an adapter.
+void refuse_wrapped(const std::string& path, const std::vector<std::string_view>& names) {
+  struct Wrapper {
+    std::string_view prefix, by, instead;
+  };
+  constexpr Wrapper kWrappers[] = {
+      {"_orig_mod.", "torch.compile", "the model before it was compiled (_orig_mod)"},
+      {"module.", "DataParallel", "its model (module)"},
+      {"_forward_module.", "Lightning", "the model"},
+      {"base_model.model.", "PEFT", "what merge_and_unload() gives"},
+      {"0.auto_model.", "SentenceTransformer", "the whole, with its own save()"}};
+  for (const std::string_view name : names) {
+    if (name.find(".lora_A.") == std::string_view::npos) continue;
+    throw Error(Error::Kind::unsupported, path,
+                fmt::format("tensor {}: of an adapter, wants a whole model: merge them with "
+                            "merge_and_unload() of PEFT, then save_pretrained()",
+                            printable(name, 200)));
   }
-  throw Error(
-      Error::Kind::no_input, directory,
-      "no weights: wants model.safetensors, model.safetensors.index.json or pytorch_model.bin");
-}
-
-TensorFiles open_files(const std::string& directory) {
-  const std::string safetensors = directory + "/model.safetensors",
-                    pickle = directory + "/pytorch_model.bin";
-  const std::string index = ".index.json";
-  TensorFiles result;
-  if (entry_exists(safetensors)) {
-    result.path = safetensors;
-    append_safetensors(safetensors, result);
-  } else if (entry_exists(safetensors + index)) {
-    return open_sharded(directory, safetensors + index, append_safetensors);
-  } else if (entry_exists(pickle)) {
-    result.path = pickle;
-    append_pickle(pickle, result);
-  } else if (entry_exists(pickle + index)) {
-    return open_sharded(directory, pickle + index, append_pickle);
-  } else {
-    throw_no_weights(directory);
+  for (const Wrapper& wrapper : kWrappers) {
+    const auto wrapped = [&](std::string_view name) { return name.starts_with(wrapper.prefix); };
+    if (names.empty() || !std::all_of(names.begin(), names.end(), wrapped)) continue;
+    throw Error(Error::Kind::data, path,
+                fmt::format("all names of tensors begin with {}, which {} puts there; save {} with "
+                            "save_pretrained()",
+                            wrapper.prefix, wrapper.by, wrapper.instead));
   }
-  return result;
 }
 
 }  // namespace
 
-bool tensor_files_present(const std::string& directory) {
-  for (const std::string_view name : {"model.safetensors", "model.safetensors.index.json",
-                                      "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    if (entry_exists(fmt::format("{}/{}", directory, name))) return true;
+TensorFiles open_tensor_files(const TensorPlace& place) {
+  TensorFiles files;
+  if (place.index) {
+    files = open_sharded(place);
+  } else {
+    append_tensors(place.path, place.pickle, files);
   }
-  return false;
-}
-
-TensorFiles open_tensor_files(const std::string& directory) {
-  TensorFiles files = open_files(directory);
+  files.path = place.path;
   std::vector<std::string_view> names;
   for (const TensorView& tensor : files.tensors) names.push_back(tensor.name);
-  refuse_wrapped(files.path, names);
+  refuse_wrapped(place.path, names);
   return files;
 }
 

@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/export.h"
 #include "checkpoint/tensor_view.h"
+#include "io/json.h"
 #include "io/mapped_file.h"
 
 namespace bert {
@@ -25,11 +27,16 @@ struct TensorFiles {
 inline constexpr std::string_view kLayoutKey = "bertutils_layout";
 inline constexpr std::string_view kBlockedKey = "blocked.";
 
-/// See Weights::present.
-bool tensor_files_present(const std::string& directory);
+/// Where tensors lie: in one file, or in shards that an index lists.
+struct TensorPlace {
+  std::string path;  ///< the file, or the index
+  bool pickle = false;
+  std::optional<Json> index = {};  ///< the root of the index; its shards lie beside it
+};
 
-/// See Weights::open.
-BERT_API TensorFiles open_tensor_files(const std::string& directory);
+/// Throws Error (no_input, data, permission, unsupported) naming file and tensor. A pickle is read
+/// by an allow-list interpreter, nothing is executed.
+BERT_API TensorFiles open_tensor_files(const TensorPlace& place);
 
 /// Where `name` is one of DType's, or an unsigned type of the same size. Throws Error(unsupported).
 DType dtype_from_name(std::string_view name, const std::string& path, std::string_view tensor);

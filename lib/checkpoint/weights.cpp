@@ -160,8 +160,6 @@ Weights::Weights(Weights&&) noexcept = default;
 Weights& Weights::operator=(Weights&&) noexcept = default;
 Weights::~Weights() = default;
 
-bool Weights::present(const std::string& directory) { return tensor_files_present(directory); }
-
 Weights::Weights(TensorFiles source, const Config& config) : state_(std::make_unique<State>()) {
   state_->source = std::move(source);
   state_->rules.family = config.family;
@@ -171,10 +169,7 @@ Weights::Weights(TensorFiles source, const Config& config) : state_(std::make_un
   state_->settle_ties(config.tie_word_embeddings);
 }
 
-Weights Weights::open(const std::string& directory, const Config& config) {
-  config.require_sizes();
-  return {open_tensor_files(directory), config};
-}
+Weights Weights::of(TensorFiles files, const Config& config) { return {std::move(files), config}; }
 
 Weights Weights::of(std::vector<TensorView> tensors, const Config& config,
                     const std::string& path) {

@@ -29,9 +29,7 @@ struct BERT_API NonFinite {
   std::string text() const;  ///< for messages
 };
 
-/// All tensors of a model directory: model.safetensors, else a sharded index, else
-/// pytorch_model.bin (read by an allow-list interpreter, nothing is executed). A broken safetensors
-/// file never falls back to a pickle.
+/// All tensors of a model.
 ///
 /// Names: every tensor is found under its canonical BERT name, whatever the file calls it: without
 /// the `bert.` / `distilbert.` / `electra.` prefix, `weight`/`bias` for gamma/beta, and the names
@@ -50,11 +48,8 @@ struct BERT_API NonFinite {
 /// Thread rule: const after open(), use_head() and use_input_factors().
 class BERT_API Weights {
  public:
-  /// Whether `directory` holds weights in one of these forms, readable or not.
-  static bool present(const std::string& directory);
-  /// Throws Error (no_input, data, permission, unsupported) naming file and tensor, or the sizes
-  /// that the config lacks.
-  static Weights open(const std::string& directory, const Config& config);
+  /// The tensors of these files.
+  static Weights of(TensorFiles files, const Config& config);
   /// Of tensors that lie in memory, under names that a file could give them; they must outlive it.
   /// `path` stands for their file in messages; without one the config's does.
   static Weights of(std::vector<TensorView> tensors, const Config& config,

@@ -39,7 +39,7 @@ PackedBatch spread_tokens(const Config& config) {
   return batch;
 }
 
-Model open_floats(const std::string& directory, const std::string& head) {
+Model open_floats(const ModelDirectory& directory, const std::string& head) {
   try {
     return Model::open(directory, Precision::f32);
   } catch (const Error& error) {
@@ -50,7 +50,7 @@ Model open_floats(const std::string& directory, const std::string& head) {
 
 }  // namespace
 
-InputFactors input_factors(const std::string& directory, const std::string& head) {
+InputFactors input_factors(const ModelDirectory& directory, const std::string& head) {
   const Model model = open_floats(directory, head);
   const Config& config = model.config();
   InputFactors factors;

@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 #include "checkpoint/weights.h"
+#include "directory/model_directory.h"
 
 namespace bert {
 
@@ -17,6 +18,6 @@ namespace bert {
 /// f32. (16 tokens, or real text, gave the same quality.) The factors belong to the part that all
 /// heads share. Where that part cannot run without tensors of `head`, the model of `head` is read.
 /// The result is for Weights::use_input_factors. Throws Error as Model::open does.
-BERT_API InputFactors input_factors(const std::string& directory, const std::string& head);
+BERT_API InputFactors input_factors(const ModelDirectory& directory, const std::string& head);
 
 }  // namespace bert

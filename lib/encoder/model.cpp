@@ -13,7 +13,7 @@
 namespace bert {
 
 struct Model::State {
-  std::string directory;
+  ModelDirectory directory;
   Config config;
   std::optional<Weights> weights;  // there once the model is
   Precision precision = Precision::f32;
@@ -55,16 +55,16 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-Model Model::open(const std::string& directory, std::optional<Precision> wanted,
+Model Model::open(const ModelDirectory& directory, std::optional<Precision> wanted,
                   const HeadChoice& head, bool many_rows) {
   return make(directory, Checkpoint::open(directory, head), wanted, many_rows);
 }
 
 Model Model::of(Checkpoint checkpoint, std::optional<Precision> precision) {
-  return make("", std::move(checkpoint), precision, false);
+  return make({}, std::move(checkpoint), precision, false);
 }
 
-Model Model::make(const std::string& directory, Checkpoint checkpoint,
+Model Model::make(const ModelDirectory& directory, Checkpoint checkpoint,
                   std::optional<Precision> wanted, bool many_rows) {
   auto& [config, weights, name] = checkpoint;
   Precision precision = wanted.value_or(weights.precision());
@@ -121,7 +121,7 @@ void Model::ablate(std::span<const HeadPlace> heads) {
 const Config& Model::config() const { return state_->config; }
 const Weights& Model::weights() const { return *state_->weights; }
 Precision Model::precision() const { return state_->precision; }
-const std::string& Model::directory() const { return state_->directory; }
+const ModelDirectory& Model::directory() const { return state_->directory; }
 bool Model::has_pooler() const { return static_cast<bool>(state_->pooler); }
 void Model::word_vector(int32_t id, std::span<float> out) const {
   state_->embedding.word_vector(id, out);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/export.h"
-#include "checkpoint/checkpoint.h"
+#include "directory/checkpoint.h"
 #include "encoder/packed_batch.h"
 #include "encoder/trace.h"
 #include "encoder/workspace.h"
@@ -37,7 +37,7 @@ class BERT_API Model {
   /// this precision, or else in that it was quantized to. Floats are computed as Precision::split;
   /// those of a head only with `many_rows`, where each of its products will have many. Throws Error
   /// naming file and reason.
-  static Model open(const std::string& directory, std::optional<Precision> precision = {},
+  static Model open(const ModelDirectory& directory, std::optional<Precision> precision = {},
                     const HeadChoice& head = {}, bool many_rows = false);
   /// Of weights that are open already, with the head that is chosen there; computed as open() does
   /// in f32, or in this precision.
@@ -53,7 +53,7 @@ class BERT_API Model {
   const Config& config() const;
   const Weights& weights() const;
   Precision precision() const;
-  const std::string& directory() const;
+  const ModelDirectory& directory() const;
 
   /// Hidden states of the last layer computed, [T, H], in the workspace until the next call. Throws
   /// Error(data) if an id is outside the vocabulary or a sequence longer than the position table.
@@ -75,7 +75,7 @@ class BERT_API Model {
 
  private:
   Model();
-  static Model make(const std::string& directory, Checkpoint checkpoint,
+  static Model make(const ModelDirectory& directory, Checkpoint checkpoint,
                     std::optional<Precision> precision, bool many_rows);
   struct State;
   std::unique_ptr<State> state_;

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "base/export.h"
-#include "checkpoint/static_files.h"
 #include "checkpoint/weights.h"
+#include "directory/static_files.h"
 
 namespace bert {
 
-/// The table of a model of static vectors (checkpoint/static_files.h): for each token a row of
+/// The table of a model of static vectors (directory/static_files.h): for each token a row of
 /// `width` numbers, times a factor of the token's own if the file has such.
 ///
 /// Computed in float whatever the file's type is. Thread rule: const after open().

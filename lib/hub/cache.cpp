@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "directory/file_names.h"
 #include "io/hub_cache.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
@@ -61,7 +62,7 @@ std::string text_of(const std::string& path) {
 
 /// The order in which files appear: those by which the tools know a model come last.
 int rank(const RemoteFile& file) {
-  return file.path == "config.json" ? 2 : file.path == "modules.json" ? 1 : 0;
+  return file.path == file_names::kConfig ? 2 : file.path == file_names::kModules ? 1 : 0;
 }
 
 }  // namespace

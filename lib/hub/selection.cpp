@@ -5,40 +5,13 @@
 #include <set>
 
 #include "base/error.h"
-#include "io/adapter.h"
+#include "directory/adapter.h"
+#include "directory/file_names.h"
 #include "io/json.h"
 
 namespace bert {
 namespace {
 
-/// What the tools read besides weights. A unit test compares the names with checkpoint's.
-constexpr const char* kFiles[] = {"config.json",
-                                  "generation_config.json",
-                                  "modules.json",
-                                  "sentence_bert_config.json",
-                                  "sentence_roberta_config.json",
-                                  "sentence_distilbert_config.json",
-                                  "sentence_camembert_config.json",
-                                  "sentence_albert_config.json",
-                                  "sentence_xlm-roberta_config.json",
-                                  "sentence_xlnet_config.json",
-                                  "config_sentence_transformers.json",
-                                  "artifact.metadata",
-                                  "vocab.txt",
-                                  "tokenizer.json",
-                                  "tokenizer_config.json",
-                                  "special_tokens_map.json",
-                                  "added_tokens.json",
-                                  "vocab.json",
-                                  "merges.txt",
-                                  "sentencepiece.bpe.model",
-                                  "spiece.model",
-                                  "spm.model",
-                                  "sentencepiece.model",
-                                  "tokenizer.model",
-                                  "source.spm",
-                                  "target.spm",
-                                  "target_vocab.json"};
 constexpr size_t kMostShards = 1024;
 
 class Selector {
@@ -47,17 +20,19 @@ class Selector {
       : listing_(listing), model_(model), read_(read) {}
 
   Selection run() {
-    if (const RemoteFile* adapter = find(kAdapterConfig)) {
+    if (const RemoteFile* adapter = find(file_names::kAdapter)) {
       throw Error(Error::Kind::unsupported, model_.text(), adapter_text(parse(*adapter).root()));
     }
-    if (!find("config.json") && !find("modules.json")) {
+    if (!find(file_names::kConfig) && !find(file_names::kModules)) {
       throw Error(Error::Kind::unsupported, model_.text(),
                   "has neither config.json nor modules.json, so the tools cannot read it");
     }
     std::set<std::string> folders = {""};
-    if (const RemoteFile* modules = find("modules.json")) add_folders(*modules, folders);
+    if (const RemoteFile* modules = find(file_names::kModules)) add_folders(*modules, folders);
     for (const std::string& folder : folders) {
-      for (const char* name : kFiles) add(folder + name);
+      for (const ModelFile& file : kModelFiles) {
+        if (use_of(file.role).pulled) add(folder + std::string(file.name));
+      }
       add_weights(folder);
     }
     if (!weights_) {
@@ -69,8 +44,8 @@ class Selector {
   }
 
  private:
-  const RemoteFile* find(const std::string& path) const {
-    const auto found = listing_.files.find(path);
+  const RemoteFile* find(std::string_view path) const {
+    const auto found = listing_.files.find(std::string(path));
     return found == listing_.files.end() ? nullptr : &found->second;
   }
 
@@ -115,16 +90,18 @@ class Selector {
   }
 
   void add_weights(const std::string& folder) {
-    for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
-      const std::string whole = folder + name, index = whole + ".index.json";
+    for (const std::string_view name : {file_names::kSafetensors, file_names::kPickle}) {
+      const std::string whole = fmt::format("{}{}", folder, name);
+      const std::string index = fmt::format("{}{}", whole, file_names::kIndexEnding);
       const bool sharded = !find(whole) && find(index);
       if (!sharded && !find(whole)) continue;
       weights_ = true;
       add(sharded ? index : whole);
       if (sharded) add_shards(folder, index);
-      if (!whole.ends_with(".bin")) return;
-      result_.notices.push_back(fmt::format("{}: {} is downloaded, since there is no {}",
-                                            model_.text(), whole, folder + "model.safetensors"));
+      if (name != file_names::kPickle) return;
+      result_.notices.push_back(fmt::format("{}: {} is downloaded, since there is no {}{}",
+                                            model_.text(), whole, folder,
+                                            file_names::kSafetensors));
       return;
     }
   }

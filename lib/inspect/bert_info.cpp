@@ -12,11 +12,11 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/model_dir.h"
-#include "checkpoint/tensor_files.h"
+#include "directory/checkpoint.h"
+#include "directory/file_names.h"
+#include "directory/sentence_modules.h"
+#include "directory/weight_files.h"
 #include "io/json.h"
-#include "io/mapped_file.h"
 #include "io/safetensors.h"
 #include "model/recurrent_config.h"
 #include "model/schema.h"
@@ -123,8 +123,8 @@ void write_sizes(const Config& config, Rows& rows) {
   row(rows, "layer_norm_eps", fmt::format("{:g}", config.layer_norm_eps));
 }
 
-void write_tokenizer(const std::string& directory, Rows& rows) {
-  if (!file_exists(directory + "/tokenizer.json") && !file_exists(directory + "/vocab.txt")) {
+void write_tokenizer(const ModelDirectory& directory, Rows& rows) {
+  if (!directory.has(file_names::kTokenizer) && !directory.has(file_names::kVocabTxt)) {
     row(rows, "tokens", "none");
     return;
   }
@@ -134,7 +134,7 @@ void write_tokenizer(const std::string& directory, Rows& rows) {
   if (const auto length = tokenizer.model_max_length()) row(rows, "model_max_length", *length);
 }
 
-void write_modules(const std::string& directory, Rows& rows) {
+void write_modules(const ModelDirectory& directory, Rows& rows) {
   const SentenceModules modules = SentenceModules::open(directory);
   if (!modules.present && !modules.of_tokens) return;
   std::vector<std::string> words = modules.pooling_modes;
@@ -150,9 +150,9 @@ void write_modules(const std::string& directory, Rows& rows) {
 
 }  // namespace
 
-ModelFiles ModelFiles::open(const std::string& directory) {
-  ModelFiles model{directory, Config::open(directory), std::nullopt};
-  if (Weights::present(directory)) model.weights = Weights::open(directory, model.config);
+ModelFiles ModelFiles::open(const ModelDirectory& directory) {
+  ModelFiles model{directory, directory.config(), std::nullopt};
+  if (weights_present(directory)) model.weights = open_weights(directory, model.config);
   return model;
 }
 
@@ -176,7 +176,7 @@ std::string pooling_of(const HeadConfig& head) {
 }  // namespace
 
 void write_summary(const ModelFiles& model, Rows& rows) {
-  row(rows, "model", printable(model.directory, 0));
+  row(rows, "model", printable(model.directory.path(), 0));
   write_sizes(model.config, rows);
   const auto parameters = parameters_of(model);
   row(rows, "parameters", total(parameters));
@@ -253,18 +253,18 @@ void write_parameters(const ModelFiles& model, Rows& rows) {
   write_list(parameters_of(model), rows);
 }
 
-void write_seq2seq_summary(const std::string& directory, Rows& rows) {
-  row(rows, "model", printable(directory, 0));
-  const JsonDocument document = JsonDocument::open(directory + "/config.json");
-  row(rows, "model_type", document.root().find("model_type")->as_string());
-  if (RecurrentConfig::is(document.root())) {
-    write_recurrent(RecurrentConfig::open(directory), rows);
+void write_seq2seq_summary(const ModelDirectory& directory, Rows& rows) {
+  row(rows, "model", printable(directory.path(), 0));
+  const Json root = directory.document(file_names::kConfig).root();
+  row(rows, "model_type", root.find("model_type")->as_string());
+  if (directory.kind() == ModelDirectory::Kind::recurrent) {
+    write_recurrent(directory.recurrent_config(), rows);
   } else {
-    const Seq2SeqConfig config = Seq2SeqConfig::open(directory);
+    const Seq2SeqConfig config = directory.seq2seq_config();
     write_half("encoder", config.encoder, rows);
     write_half("decoder", config.decoder, rows);
   }
-  if (!Weights::present(directory)) {
+  if (!weights_present(directory)) {
     row(rows, "weights", "none");
     return;
   }
@@ -277,7 +277,7 @@ void write_seq2seq_summary(const std::string& directory, Rows& rows) {
   row(rows, "dtype", dtypes_of(weights));
 }
 
-void write_seq2seq_parameters(const std::string& directory, Rows& rows) {
+void write_seq2seq_parameters(const ModelDirectory& directory, Rows& rows) {
   const TensorFiles files = open_tensor_files(directory);
   write_list(stored_parameters(all_tensors(files), nullptr), rows);
 }

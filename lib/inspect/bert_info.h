@@ -6,6 +6,7 @@
 
 #include "base/export.h"
 #include "checkpoint/weights.h"
+#include "directory/model_directory.h"
 #include "io/rows.h"
 #include "model/config.h"
 
@@ -13,12 +14,12 @@ namespace bert {
 
 /// A model directory as bert-info looks at it: the config, and the weights if there are any.
 struct BERT_API ModelFiles {
-  std::string directory;
+  ModelDirectory directory;
   Config config;
   std::optional<Weights> weights;
 
-  /// Throws Error as Config::open and Weights::open do; no weights at all are no error.
-  static ModelFiles open(const std::string& directory);
+  /// Throws Error as ModelDirectory::config and open_weights do; no weights at all are no error.
+  static ModelFiles open(const ModelDirectory& directory);
 };
 
 /// The heads whose tensors a checkpoint has: pooler, masked_lm, next_sentence, classifier,
@@ -32,8 +33,8 @@ BERT_API void write_summary(const ModelFiles& model, Rows& rows);
 BERT_API void write_parameters(const ModelFiles& model, Rows& rows);
 /// As write_summary and write_parameters, of a model that translates (model/seq2seq_config.h). The
 /// parameters are those of its files. Throws Error as these do when they are opened.
-BERT_API void write_seq2seq_summary(const std::string& directory, Rows& rows);
-BERT_API void write_seq2seq_parameters(const std::string& directory, Rows& rows);
+BERT_API void write_seq2seq_summary(const ModelDirectory& directory, Rows& rows);
+BERT_API void write_seq2seq_parameters(const ModelDirectory& directory, Rows& rows);
 /// step shape elements parameters: what one text of `tokens` tokens goes through. Throws
 /// Error(usage) if the model has no such position.
 BERT_API void write_shapes(const Config& config, size_t tokens, Rows& rows);
@@ -45,6 +46,7 @@ BERT_API void write_cpu(Rows& rows);
 /// level subject text, level being ok, warning or error: what may go wrong with this directory.
 /// `name` comes first in each row, unless it is empty. Throws nothing but std::bad_alloc. Returns
 /// the number of errors.
-BERT_API size_t check_model(const std::string& directory, Rows& rows, std::string_view name = "");
+BERT_API size_t check_model(const ModelDirectory& directory, Rows& rows,
+                            std::string_view name = "");
 
 }  // namespace bert

@@ -34,7 +34,7 @@ class Comparison {
   explicit Comparison(const CompareOptions& options)
       : options_(options),
         tokenizer_(Tokenizer::open(options.original)),
-        config_(Config::open(options.original)),
+        config_(options.original.config()),
         team_(options.threads) {
     workspace_.linear.team = &team_;
     read_lines();

@@ -12,7 +12,9 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "checkpoint/model_dir.h"
+#include "directory/file_names.h"
+#include "directory/sentence_modules.h"
+#include "directory/weight_files.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "heads/question_answering.h"
@@ -25,26 +27,17 @@
 #include "io/mapped_file.h"
 #include "model/names.h"
 #include "model/schema.h"
-#include "model/seq2seq_config.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {
 namespace {
 
-/// A config.json with a fault is told by the checks of other models.
-std::optional<StaticFiles> static_files_or_none(const std::string& directory) {
+/// What a directory holds. A config.json with a fault is told by the checks of an encoder.
+ModelDirectory::Kind kind_or_encoder(const ModelDirectory& directory) {
   try {
-    return StaticFiles::find(directory);
+    return directory.kind();
   } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-bool translates(const std::string& directory) {
-  try {
-    return seq2seq_kind(directory).has_value();
-  } catch (const Error&) {
-    return false;
+    return ModelDirectory::Kind::encoder;
   }
 }
 
@@ -52,8 +45,8 @@ bool translates(const std::string& directory) {
 /// would have given them.
 class Doctor : Findings {
  public:
-  Doctor(std::string directory, Rows& rows, std::string_view name)
-      : Findings(rows, name), directory_(std::move(directory)) {}
+  Doctor(const ModelDirectory& directory, Rows& rows, std::string_view name)
+      : Findings(rows, name), directory_(directory) {}
 
   size_t run() {
     look("config", [&] { look_at_config(); });
@@ -81,7 +74,7 @@ class Doctor : Findings {
   void look_at_length(const Tokenizer& tokenizer);
   void look_at_modules();
 
-  std::string directory_;
+  const ModelDirectory& directory_;
   bool trunk_opens_ = false;  ///< else no head would, for the same reason
   std::optional<Config> config_;
   std::optional<Weights> weights_;
@@ -89,7 +82,7 @@ class Doctor : Findings {
 };
 
 void Doctor::look_at_config() {
-  config_ = Config::open(directory_);
+  config_ = directory_.config();
   say("ok", "config",
       fmt::format("{} of {} layers, {} wide", config_->family->model_type,
                   config_->num_hidden_layers, config_->hidden_size));
@@ -142,8 +135,7 @@ void Doctor::look_at_labels() {
   } else {
     say("ok", "labels", printable(fmt::format("{}", fmt::join(config_->labels, " ")), 200));
   }
-  const JsonDocument document = JsonDocument::open(config_->path);
-  const auto map = document.root().find("label2id");
+  const auto map = directory_.document(file_names::kConfig).root().find("label2id");
   if (!map || !map->is_object()) return;
   map->for_each_member([&](std::string_view label, Json value) {
     const auto id = value.try_int();
@@ -159,7 +151,7 @@ void Doctor::look_at_labels() {
 
 void Doctor::look_at_weights() {
   if (!config_) return;
-  weights_ = Weights::open(directory_, *config_);
+  weights_ = open_weights(directory_, *config_);
   for (const TensorSpec& tensor : encoder_tensors(*config_)) {
     if (!tensor.required && !weights_->find(tensor.name)) continue;
     try {
@@ -265,9 +257,8 @@ void Doctor::look_at_named_heads() {
 
 /// What a line of vocab.txt must not be.
 void Doctor::look_at_vocabulary_file() {
-  const std::string path = directory_ + "/vocab.txt";
-  if (!file_exists(path)) return;
-  const MappedFile file = MappedFile::open(path, 256u << 20);
+  if (!directory_.has(file_names::kVocabTxt)) return;
+  const MappedFile file = MappedFile::open(directory_.file(file_names::kVocabTxt), 256u << 20);
   std::string_view text = file.text();
   if (text.starts_with("\xEF\xBB\xBF")) {
     say("warning", "vocabulary",
@@ -390,11 +381,12 @@ void Doctor::look_at_modules() {
 
 }  // namespace
 
-size_t check_model(const std::string& directory, Rows& rows, std::string_view name) {
-  if (const auto files = static_files_or_none(directory)) {
-    return check_static_model(directory, *files, rows, name);
+size_t check_model(const ModelDirectory& directory, Rows& rows, std::string_view name) {
+  const ModelDirectory::Kind kind = kind_or_encoder(directory);
+  if (kind == ModelDirectory::Kind::static_vectors) {
+    return check_static_model(directory, *directory.static_files(), rows, name);
   }
-  if (translates(directory)) return check_seq2seq_model(directory, rows, name);
+  if (kind != ModelDirectory::Kind::encoder) return check_seq2seq_model(directory, rows, name);
   return Doctor(directory, rows, name).run();
 }
 

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
-#include "checkpoint/static_files.h"
+#include "directory/adapter.h"
+#include "directory/file_names.h"
+#include "directory/find_model.h"
+#include "directory/sentence_modules.h"
 #include "inspect/bert_info.h"
-#include "io/adapter.h"
 #include "io/json.h"
-#include "model/seq2seq_config.h"
 
 namespace bert {
 namespace {
@@ -23,13 +23,8 @@ struct Description {
   std::string kind, heads;
 };
 
-std::string model_type(const std::string& directory) {
-  const JsonDocument document = JsonDocument::open(directory + "/config.json");
-  return std::string(document.root().find("model_type")->as_string());
-}
-
 /// What embed makes of it, in a word; empty: nothing of its own.
-std::string vectors_of(const std::string& directory) {
+std::string vectors_of(const ModelDirectory& directory) {
   const SentenceModules modules = SentenceModules::open(directory);
   if (modules.splade) return "sparse_vectors";
   if (modules.of_tokens) return "token_vectors";
@@ -37,10 +32,13 @@ std::string vectors_of(const std::string& directory) {
 }
 
 /// Throws Error for a directory that the tools would not run.
-Description describe(const std::string& directory) {
-  refuse_adapter(directory);
-  if (StaticFiles::find(directory)) return {"static", "vectors"};
-  if (seq2seq_kind(directory)) return {model_type(directory), "translation"};
+Description describe(const ModelDirectory& directory) {
+  refuse_adapter(directory.path());
+  if (directory.kind() == ModelDirectory::Kind::static_vectors) return {"static", "vectors"};
+  if (directory.translates()) {
+    const Json root = directory.document(file_names::kConfig).root();
+    return {std::string(root.at("model_type").as_string()), "translation"};
+  }
   const ModelFiles model = ModelFiles::open(directory);
   std::vector<std::string> heads;
   if (model.weights) heads = heads_of(*model.weights, model.config);
@@ -52,7 +50,7 @@ Description describe(const std::string& directory) {
                           : fmt::format("{}", fmt::join(heads, " "))};
 }
 
-Description describe_or_say_why(const std::string& directory) {
+Description describe_or_say_why(const ModelDirectory& directory) {
   if (directory.empty()) return {"broken", "no snapshot with config.json, or several"};
   try {
     return describe(directory);

@@ -9,9 +9,10 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "checkpoint/checkpoint.h"
-#include "checkpoint/model_files.h"
 #include "checkpoint/weights_writer.h"
+#include "directory/checkpoint.h"
+#include "directory/file_names.h"
+#include "directory/model_files.h"
 #include "encoder/input_factors.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
@@ -50,7 +51,7 @@ class Quantizer {
     }
     for (const std::string& name : names()) add(name);
     NamedFiles files = model_files(options_.model);
-    files.emplace_back("config.json", config_text());
+    files.emplace_back(file_names::kConfig, config_text());
     write_model(files, writer_, options_.output);
     if (options_.overwrite) remove_other_model_files(files, options_.output);
   }
@@ -203,7 +204,7 @@ class Quantizer {
     members.emplace_back(
         "quantization_config",
         plain ? "" : fmt::format(R"({{"quant_method": "bertutils", "dtype": "{}"}})", name));
-    return edit_config(options_.model + "/config.json", members);
+    return edit_config(options_.model.document(file_names::kConfig).root(), members);
   }
 
   const Weights& weights() const { return checkpoint_.weights; }

@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "base/export.h"
+#include "directory/model_directory.h"
 #include "ops/linear.h"
 
 namespace bert {
 
 struct QuantizeOptions {
-  std::string model;   ///< directory to read
-  std::string output;  ///< directory to write
+  ModelDirectory model;  ///< to read
+  std::string output;    ///< directory to write
   Precision precision = Precision::int8;
   std::string head;        ///< only this named head, which then is the directory's one; empty: all
   bool overwrite = false;  ///< where a model stands
@@ -29,7 +30,7 @@ struct Agreement {
 };
 
 struct CompareOptions {
-  std::string original, other;     ///< directories; the first is computed with in f32
+  ModelDirectory original, other;  ///< the first is computed with in f32
   std::string head;                ///< of the original, the other's only one; empty: all
   std::vector<std::string> files;  ///< lines of text; those with a tab: question and context
   int threads = 1;

@@ -11,7 +11,7 @@
 
 namespace bert {
 
-size_t check_seq2seq_model(const std::string& directory, Rows& rows, std::string_view name) {
+size_t check_seq2seq_model(const ModelDirectory& directory, Rows& rows, std::string_view name) {
   Findings findings(rows, name);
   std::unique_ptr<Seq2Seq> model;
   findings.look("model", [&] {

@@ -3,11 +3,12 @@
 #include <string>
 #include <string_view>
 
+#include "directory/model_directory.h"
 #include "io/rows.h"
 
 namespace bert {
 
 /// check_model (bert_info.h) of a directory whose model translates (model/seq2seq_config.h).
-size_t check_seq2seq_model(const std::string& directory, Rows& rows, std::string_view name);
+size_t check_seq2seq_model(const ModelDirectory& directory, Rows& rows, std::string_view name);
 
 }  // namespace bert

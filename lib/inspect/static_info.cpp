@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
 #include "inspect/findings.h"
 #include "tasks/embed.h"
 #include "tasks/static_text.h"
@@ -25,7 +24,7 @@ std::string steps_of(const EmbedPlan& plan) {
 
 }  // namespace
 
-void write_static_summary(const std::string& directory, const StaticFiles& files, Rows& rows) {
+void write_static_summary(const ModelDirectory& directory, const StaticFiles& files, Rows& rows) {
   const Tokenizer tokenizer = Tokenizer::open_alone(files.folder);
   const StaticText text = StaticText::open(files, tokenizer);
   const EmbedPlan plan = EmbedPlan::make(text, SentenceModules::open(directory), "", "");
@@ -34,7 +33,7 @@ void write_static_summary(const std::string& directory, const StaticFiles& files
     rows.field(key).field(printable(value, 0));
     rows.end();
   };
-  row("model", directory);
+  row("model", directory.path());
   row("static_vectors", std::string(kind_name(files)));
   row("hidden_size", fmt::format("{}", vectors.width()));
   row("rows", fmt::format("{}", vectors.rows()));
@@ -52,7 +51,7 @@ namespace {
 /// Checks one directory of static vectors.
 class StaticDoctor : Findings {
  public:
-  StaticDoctor(const std::string& directory, const StaticFiles& files, Rows& rows,
+  StaticDoctor(const ModelDirectory& directory, const StaticFiles& files, Rows& rows,
                std::string_view name)
       : Findings(rows, name), directory_(directory), files_(files) {}
 
@@ -97,7 +96,7 @@ class StaticDoctor : Findings {
     }
   }
 
-  const std::string& directory_;
+  const ModelDirectory& directory_;
   const StaticFiles& files_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<StaticText> text_;
@@ -105,7 +104,7 @@ class StaticDoctor : Findings {
 
 }  // namespace
 
-size_t check_static_model(const std::string& directory, const StaticFiles& files, Rows& rows,
+size_t check_static_model(const ModelDirectory& directory, const StaticFiles& files, Rows& rows,
                           std::string_view name) {
   return StaticDoctor(directory, files, rows, name).run();
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "checkpoint/checkpoint.h"
+#include "directory/checkpoint.h"
 #include "ops/kernels.h"
 #include "tokenizer/words.h"
 

@@ -90,7 +90,7 @@ MlmFillWorker::MlmFillWorker(const Tokenizer& tokenizer, const Model& model, con
       queries_(model, head, options.max_batch_tokens),
       fillable_(fillable_tokens(tokenizer)) {
   if (tokenizer.mask_id() < 0) {
-    throw Error(Error::Kind::data, model.directory(), "its vocabulary has no mask token");
+    throw Error(Error::Kind::data, model.directory().path(), "its vocabulary has no mask token");
   }
 }
 

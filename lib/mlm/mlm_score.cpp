@@ -130,7 +130,7 @@ MlmScoreWorker::MlmScoreWorker(const Tokenizer& tokenizer, const Model& model, c
       summary_(summary),
       queries_(model, head, options.max_batch_tokens) {
   if (tokenizer.mask_id() < 0) {
-    throw Error(Error::Kind::data, model.directory(), "its vocabulary has no mask token");
+    throw Error(Error::Kind::data, model.directory().path(), "its vocabulary has no mask token");
   }
 }
 

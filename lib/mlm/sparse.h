@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/model_dir.h"
+#include "directory/sentence_modules.h"
 #include "mlm/mlm.h"
 
 namespace bert {

@@ -11,10 +11,8 @@
 
 #include "base/error.h"
 #include "io/json.h"
-#include "io/mapped_file.h"
 #include "model/config_keys.h"
 #include "model/layers.h"
-#include "model/static_config.h"
 
 namespace bert {
 namespace {
@@ -225,16 +223,6 @@ void read_score_function(const Json& root, Config& config) {
   if (value) config.score_function = value->as_string();
 }
 
-/// Since version 5.4 it stands beside config.json, and prevails.
-void read_score_file(const std::string& directory, Config& config) {
-  const std::string path = directory + "/config_sentence_transformers.json";
-  if (!file_exists(path)) return;
-  const JsonDocument document = JsonDocument::open(path);
-  if (const auto value = find(document.root(), {"activation_fn"})) {
-    config.score_function = value->as_string();
-  }
-}
-
 void read_heads(const Json& root, Config& config) {
   const auto map = find(root, {"bertutils_heads"});
   if (!map) return;
@@ -359,17 +347,11 @@ bool is_head_name(std::string_view name) {
   });
 }
 
-Config Config::open(const std::string& directory) {
-  refuse_static_vectors(directory);
-  const std::string path = directory + "/config.json";
-  Config config = parse(MappedFile::open(path, 16u << 20).text(), path);
-  read_score_file(directory, config);
-  return config;
+Config Config::parse(std::string_view json, const std::string& path) {
+  return read(JsonDocument::parse(json, path).root(), path);
 }
 
-Config Config::parse(std::string_view json, const std::string& path) {
-  const JsonDocument document = JsonDocument::parse(json, path);
-  const Json root = document.root();
+Config Config::read(const Json& root, const std::string& path) {
   return read(root, path, family_of(root, architectures_of(root)));
 }
 

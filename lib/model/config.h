@@ -145,12 +145,12 @@ struct BERT_API Config : HeadConfig {
     return family->mlm_act.value_or(hidden_act);
   }
 
-  /// Reads and checks config.json in `directory`. Throws Error: no_input, data (broken JSON),
-  /// unsupported (a value out of range or another kind of model) naming key, value and rule.
-  static Config open(const std::string& directory);
-  /// The same of a text; `path` stands for the file in messages.
+  /// Reads and checks the root of config.json. `path` stands for the file in messages. Throws
+  /// Error: data (broken JSON), unsupported (a value out of range or another kind of model) naming
+  /// key, value and rule.
+  static Config read(const Json& root, const std::string& path);
+  /// The same of a text.
   static Config parse(std::string_view json, const std::string& path);
-
   /// The same of an object in a file, as a model of this family whatever its model_type says.
   static Config read(const Json& object, const std::string& path, const Family& family);
 

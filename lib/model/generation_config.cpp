@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "io/json.h"
-#include "io/mapped_file.h"
 #include "model/config_keys.h"
 
 namespace bert {
@@ -158,15 +157,11 @@ void read_ends(const Keys& keys, GenerationConfig& config) {
 
 }  // namespace
 
-GenerationConfig GenerationConfig::open(const std::string& directory, size_t positions,
+GenerationConfig GenerationConfig::read(const Json& root, bool of_config, size_t positions,
                                         size_t vocab_size) {
-  const std::string own = directory + "/generation_config.json";
-  const bool has_own = file_exists(own);
-  const JsonDocument document = JsonDocument::open(has_own ? own : directory + "/config.json");
-  const Json root = document.root();
   if (!root.is_object()) refuse(root, "an object");
   Keys keys{root, {}, std::max<size_t>(vocab_size, 1)};
-  if (!has_own) keys.decoder = config_keys::find(root, {"decoder"});
+  if (of_config) keys.decoder = config_keys::find(root, {"decoder"});
   if (keys.decoder && !keys.decoder->is_object()) refuse(*keys.decoder, "an object");
   refuse_others(keys);
   GenerationConfig config;

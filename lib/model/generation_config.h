@@ -9,6 +9,8 @@
 
 namespace bert {
 
+class Json;
+
 /// How a model that writes tokens is asked for them: generation_config.json of transformers, or the
 /// same keys of config.json where there is no such file. Lengths count the token that a target
 /// begins with, as transformers does.
@@ -34,11 +36,13 @@ struct BERT_API GenerationConfig {
   std::vector<int32_t> eos = {};    ///< none: only max_length ends a target
   int32_t pad = 0;                  ///< else the first of eos
 
-  /// Reads and checks the file of `directory`, else its config.json. `positions`: how many tokens a
-  /// target of this model may have at all; `vocab_size`: ids are below it. Throws Error: data
-  /// (broken JSON), unsupported, naming the key, for values out of range and for all that would
-  /// change the tokens and that we lack (sampling, constraints, ..).
-  static GenerationConfig open(const std::string& directory, size_t positions, size_t vocab_size);
+  /// Reads and checks the root of the file, or `of_config` of config.json, where a decoder's own
+  /// config has what the whole lacks. `positions`: how many tokens a target of this model may have
+  /// at all; `vocab_size`: ids are below it. Throws Error(unsupported), naming the key, for values
+  /// out of range and for all that would change the tokens and that we lack (sampling,
+  /// constraints, ..).
+  static GenerationConfig read(const Json& root, bool of_config, size_t positions,
+                               size_t vocab_size);
 };
 
 }  // namespace bert

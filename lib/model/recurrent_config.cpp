@@ -65,16 +65,10 @@ bool RecurrentConfig::is(const Json& root) {
   return type && type->is_string() && type->as_string() == kRecurrentType;
 }
 
-RecurrentConfig RecurrentConfig::open(const std::string& directory) {
-  const std::string path = directory + "/config.json";
-  const JsonDocument document = JsonDocument::open(path);
-  if (!is(document.root())) {
+RecurrentConfig RecurrentConfig::read(const Json& root, const std::string& path) {
+  if (!is(root)) {
     throw Error(Error::Kind::unsupported, path, fmt::format("wants model_type {}", kRecurrentType));
   }
-  return read(document.root(), path);
-}
-
-RecurrentConfig RecurrentConfig::read(const Json& root, const std::string& path) {
   RecurrentConfig c;
   c.path = path;
   const auto cell = cell_of(root.at("cell").as_string());

@@ -51,8 +51,7 @@ struct BERT_API RecurrentConfig {
 
   /// Whether config.json is one of a pair of recurrent nets, by its model_type.
   static bool is(const Json& root);
-  /// Reads and checks config.json. Throws Error as Config::open.
-  static RecurrentConfig open(const std::string& directory);
+  /// Reads and checks the root of config.json. Throws Error as Config::read.
   static RecurrentConfig read(const Json& root, const std::string& path);
   /// The text of config.json.
   std::string text() const;

@@ -20,15 +20,6 @@ constexpr std::string_view kEncoderPrefix = "encoder.", kDecoderPrefix = "decode
 /// Marian's word vectors where both halves share them, and where each half has its own.
 constexpr std::string_view kSharedWords = "model.shared.weight", kWords = "embed_tokens.weight";
 
-std::optional<Seq2SeqKind> kind_of(const Json& root) {
-  const auto type = root.is_object() ? find(root, {"model_type"}) : std::nullopt;
-  if (!type || !type->is_string()) return std::nullopt;
-  if (type->as_string() == marian_half(false).model_type) return Seq2SeqKind::marian;
-  if (type->as_string() == kEncoderDecoder) return Seq2SeqKind::encoder_decoder;
-  if (RecurrentConfig::is(root)) return Seq2SeqKind::recurrent;
-  return std::nullopt;
-}
-
 void read_marian(const Json& root, Seq2SeqConfig& config) {
   config.encoder = Config::read(root, config.path, marian_half(false));
   config.decoder = Config::read(root, config.path, marian_half(true));
@@ -83,16 +74,19 @@ std::vector<HalfName> marian_names(std::string_view name) {
 
 }  // namespace
 
-std::optional<Seq2SeqKind> seq2seq_kind(const std::string& directory) {
-  return kind_of(JsonDocument::open(directory + "/config.json").root());
+std::optional<Seq2SeqKind> seq2seq_kind(const Json& root) {
+  const auto type = root.is_object() ? find(root, {"model_type"}) : std::nullopt;
+  if (!type || !type->is_string()) return std::nullopt;
+  if (type->as_string() == marian_half(false).model_type) return Seq2SeqKind::marian;
+  if (type->as_string() == kEncoderDecoder) return Seq2SeqKind::encoder_decoder;
+  if (RecurrentConfig::is(root)) return Seq2SeqKind::recurrent;
+  return std::nullopt;
 }
 
-Seq2SeqConfig Seq2SeqConfig::open(const std::string& directory) {
+Seq2SeqConfig Seq2SeqConfig::read(const Json& root, const std::string& path) {
   Seq2SeqConfig config;
-  config.path = directory + "/config.json";
-  const JsonDocument document = JsonDocument::open(config.path);
-  const Json root = document.root();
-  const auto kind = kind_of(root);
+  config.path = path;
+  const auto kind = seq2seq_kind(root);
   if (!kind || *kind == Seq2SeqKind::recurrent) {
     throw Error(Error::Kind::unsupported, config.path,
                 fmt::format("no model that translates, wants model_type {}, {} or {}",

@@ -18,8 +18,8 @@ enum class Seq2SeqKind {
   recurrent,        ///< a pair of recurrent nets (model/recurrent_config.h)
 };
 
-/// By model_type of its config.json; nullopt: another model. Throws Error as JsonDocument::open.
-BERT_API std::optional<Seq2SeqKind> seq2seq_kind(const std::string& directory);
+/// By model_type of the root of its config.json; nullopt: another model.
+std::optional<Seq2SeqKind> seq2seq_kind(const Json& root);
 
 /// config.json of an encoder-decoder Transformer. Each half has a Config as any model has, by which
 /// its tensors have canonical names and shapes (model/schema.h); that of the decoder has a family
@@ -35,9 +35,9 @@ struct BERT_API Seq2SeqConfig {
   /// Whether a dense layer and a norm stand before the output layer (BERT's head).
   bool transforms() const { return kind != Seq2SeqKind::marian; }
 
-  /// Reads and checks config.json. Throws Error: no_input, data (broken JSON), unsupported (a value
-  /// out of range or another kind of model) naming key, value and rule.
-  static Seq2SeqConfig open(const std::string& directory);
+  /// Reads and checks the root of config.json. Throws Error(unsupported) (a value out of range or
+  /// another kind of model) naming key, value and rule.
+  static Seq2SeqConfig read(const Json& root, const std::string& path);
 };
 
 /// A new model of Marian's architecture. Both halves have the same sizes and one table of words.

@@ -2,12 +2,13 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/export.h"
 
 namespace bert {
+
+class Json;
 
 /// config.json of model2vec's StaticModel: a vector for each token, and no layers.
 struct BERT_API StaticConfig {
@@ -15,9 +16,8 @@ struct BERT_API StaticConfig {
   bool normalize = false;  ///< the mean of the vectors becomes one of length 1
   std::optional<size_t> max_length;  ///< tokens; nullopt: no limit
 
-  /// nullopt: there is no such file, or it is that of another model. Throws Error(unsupported) for
-  /// a value out of range.
-  static std::optional<StaticConfig> find(const std::string& directory);
+  /// nullopt: it is that of another model. Throws Error(unsupported) for a value out of range.
+  static std::optional<StaticConfig> read(const Json& root);
 };
 
 /// What model2vec calls its tensors: the vectors; which of them each token has; the factor of each
@@ -27,11 +27,5 @@ inline constexpr std::string_view kStaticMapping = "mapping";
 inline constexpr std::string_view kStaticWeights = "weights";
 /// The vectors of sentence-transformers' StaticEmbedding.
 inline constexpr std::string_view kStaticEmbedding = "embedding.weight";
-
-/// For those who need layers. Throws Error(unsupported) where config.json or modules.json says that
-/// these are static vectors.
-BERT_API void refuse_static_vectors(const std::string& directory);
-/// The same error, for who knows that they are.
-[[noreturn]] BERT_API void throw_static_vectors(const std::string& directory);
 
 }  // namespace bert

@@ -10,6 +10,7 @@
 
 #include "base/export.h"
 #include "checkpoint/weights.h"
+#include "directory/model_directory.h"
 #include "encoder/model.h"
 #include "encoder/packed_batch.h"
 #include "model/generation_config.h"
@@ -67,7 +68,7 @@ class Decoding {
 class BERT_API Seq2Seq {
  public:
   /// The model of a directory, computed in this precision. Throws Error naming file and reason.
-  static std::unique_ptr<Seq2Seq> open(const std::string& directory,
+  static std::unique_ptr<Seq2Seq> open(const ModelDirectory& directory,
                                        std::optional<Precision> precision = {});
   virtual ~Seq2Seq() = default;
 

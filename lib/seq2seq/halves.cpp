@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "directory/weight_files.h"
 #include "model/names.h"
 #include "model/schema.h"
 
@@ -48,9 +49,9 @@ void share_words(Tensors& encoder, Tensors& decoder, const Seq2SeqConfig& config
 
 }  // namespace
 
-Halves Halves::open(const std::string& directory) {
+Halves Halves::open(const ModelDirectory& directory) {
   Halves halves;
-  halves.config = Seq2SeqConfig::open(directory);
+  halves.config = directory.seq2seq_config();
   halves.files = open_tensor_files(directory);
   const Seq2SeqConfig& config = halves.config;
   Tensors tensors[2];

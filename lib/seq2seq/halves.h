@@ -7,6 +7,7 @@
 #include "base/export.h"
 #include "checkpoint/tensor_files.h"
 #include "checkpoint/weights.h"
+#include "directory/model_directory.h"
 #include "model/seq2seq_config.h"
 
 namespace bert {
@@ -18,7 +19,7 @@ struct BERT_API Halves {
   std::optional<Weights> encoder, decoder;
 
   /// Throws Error naming the file.
-  static Halves open(const std::string& directory);
+  static Halves open(const ModelDirectory& directory);
   /// A tensor by its file's name; nullptr if there is none.
   const TensorView* find(const std::string& name) const;
 };

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/tensor_files.h"
+#include "directory/weight_files.h"
 #include "io/safetensors.h"
 #include "model/recurrent_config.h"
 #include "nn/recurrent_decoder.h"
@@ -271,15 +271,15 @@ void RecurrentPair::Live::step(std::span<const int32_t> tokens, Matrix hidden, c
 RecurrentPair::RecurrentPair() : state_(std::make_unique<State>()) {}
 RecurrentPair::~RecurrentPair() = default;
 
-std::unique_ptr<RecurrentPair> RecurrentPair::open(const std::string& directory,
+std::unique_ptr<RecurrentPair> RecurrentPair::open(const ModelDirectory& directory,
                                                    std::optional<Precision> precision) {
   std::unique_ptr<RecurrentPair> model(new RecurrentPair);
   State& state = *model->state_;
-  state.config = RecurrentConfig::open(directory);
+  state.config = directory.recurrent_config();
   state.files = open_tensor_files(directory);
   state.precision = precision.value_or(Precision::f32);
   const RecurrentConfig& config = state.config;
-  state.generation = GenerationConfig::open(directory, SIZE_MAX, config.vocab_size);
+  state.generation = directory.generation_config(SIZE_MAX, config.vocab_size);
   const Tensors tensors(state.files, config);
   state.source_words = &tensors.at(kSourceWords);
   state.target_words = &tensors.at(kTargetWords);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "directory/model_directory.h"
 #include "seq2seq/decoder.h"
 
 namespace bert {
@@ -15,7 +16,7 @@ namespace bert {
 class RecurrentPair : public Seq2Seq {
  public:
   /// Throws Error naming file and reason: no_input, data, unsupported.
-  static std::unique_ptr<RecurrentPair> open(const std::string& directory,
+  static std::unique_ptr<RecurrentPair> open(const ModelDirectory& directory,
                                              std::optional<Precision> precision = {});
   ~RecurrentPair() override;
 

@@ -219,7 +219,7 @@ void Transformer::Cached::select(std::span<const size_t> rows) {
 Transformer::Transformer() : state_(std::make_unique<State>()) {}
 Transformer::~Transformer() = default;
 
-std::unique_ptr<Transformer> Transformer::open(const std::string& directory,
+std::unique_ptr<Transformer> Transformer::open(const ModelDirectory& directory,
                                                std::optional<Precision> precision) {
   std::unique_ptr<Transformer> model(new Transformer);
   State& state = *model->state_;
@@ -227,7 +227,7 @@ std::unique_ptr<Transformer> Transformer::open(const std::string& directory,
   state.precision = precision.value_or(Precision::f32);
   const Config& config = state.config();
   const Weights& weights = *state.halves.decoder;
-  state.generation = GenerationConfig::open(directory, config.max_tokens(), config.vocab_size);
+  state.generation = directory.generation_config(config.max_tokens(), config.vocab_size);
   state.encoder =
       Model::of({state.halves.config.encoder, std::move(*state.halves.encoder), ""}, precision);
   if (state.halves.config.projects()) {

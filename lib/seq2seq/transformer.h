@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "directory/model_directory.h"
 #include "seq2seq/decoder.h"
 
 namespace bert {
@@ -12,7 +13,7 @@ namespace bert {
 /// BERT's family (Rothe et al. 2020, bert2bert).
 class Transformer : public Seq2Seq {
  public:
-  static std::unique_ptr<Transformer> open(const std::string& directory,
+  static std::unique_ptr<Transformer> open(const ModelDirectory& directory,
                                            std::optional<Precision> precision = {});
   ~Transformer() override;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/model_dir.h"
+#include "directory/sentence_modules.h"
 #include "heads/attentive_pooling.h"
 #include "heads/pooling.h"
 #include "model/layers.h"

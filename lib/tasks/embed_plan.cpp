@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "directory/file_names.h"
 #include "tasks/embed.h"
 
 namespace bert {
@@ -12,20 +13,20 @@ namespace {
 /// modules.json without a Pooling is of a model that gives a vector for each token, or none. So are
 /// ColBERT's own directories, which have no modules.json.
 void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
+  const std::string modules_json = model.directory().file(file_names::kModules);
   if (modules.of_tokens) {
-    throw Error(Error::Kind::unsupported,
-                model.directory() + (modules.present ? "/modules.json" : "/config.json"),
+    throw Error(Error::Kind::unsupported, modules.present ? modules_json : model.config().path,
                 "the model gives a vector for each token (ColBERT), none for a text; `pool` none "
                 "writes them, rank compares them, and another pooling that is asked for "
                 "is of its bare encoder");
   }
   if (modules.splade) {
-    throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
+    throw Error(Error::Kind::unsupported, modules_json,
                 "the model's vectors are sparse (SpladePooling): `sparse` of embed writes them, "
                 "and a pooling that is asked for (`pool`) is of its bare encoder");
   }
   if (modules.pooling_modes.empty()) {
-    throw Error(Error::Kind::unsupported, model.directory() + "/modules.json",
+    throw Error(Error::Kind::unsupported, modules_json,
                 "names no Pooling, so the model gives no vector for a text; a pooling that is "
                 "asked for (`pool`) is of its bare encoder");
   }

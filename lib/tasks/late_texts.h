@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/late_interaction.h"
+#include "directory/late_interaction.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {

@@ -30,7 +30,7 @@ MaxSimPlan MaxSimPlan::make(const Model& model, const SentenceModules& modules,
     modules.check_widths(model.config().hidden_size);
     dense = modules.dense;
   }
-  return {LateSide::of_query(tokenizer, late, model.directory()),
+  return {LateSide::of_query(tokenizer, late, model.directory().path()),
           LateSide::of_document(tokenizer, late),
           dense,
           DenseModules(dense),

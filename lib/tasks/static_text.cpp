@@ -50,8 +50,8 @@ std::string_view StaticText::cut(std::string_view text, size_t tokens) const {
   return text.substr(0, i);
 }
 
-Tokenizer open_any_tokenizer(const std::string& directory) {
-  const auto files = StaticFiles::find(directory);
+Tokenizer open_any_tokenizer(const ModelDirectory& directory) {
+  const StaticFiles* files = directory.static_files();
   return files ? Tokenizer::open_alone(files->folder) : Tokenizer::open(directory);
 }
 

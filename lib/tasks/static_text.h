@@ -28,6 +28,6 @@ struct BERT_API StaticText {
 
 /// The tokenizer of a directory, of static vectors or of a model with layers. Throws Error as
 /// Tokenizer::open.
-BERT_API Tokenizer open_any_tokenizer(const std::string& directory);
+BERT_API Tokenizer open_any_tokenizer(const ModelDirectory& directory);
 
 }  // namespace bert

@@ -219,7 +219,7 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Tokenizer Tokenizer::open(const std::string& directory) {
+Tokenizer Tokenizer::open(const ModelDirectory& directory) {
   Tokenizer tokenizer;
   tokenizer.state_ = std::make_shared<const State>(read_tokenizer_files(directory));
   return tokenizer;
@@ -244,13 +244,13 @@ Tokenizer Tokenizer::with_marker(int32_t id) const {
   return marked;
 }
 
-Tokenizer Tokenizer::open_target(const std::string& directory) {
+Tokenizer Tokenizer::open_target(const ModelDirectory& directory) {
   Tokenizer tokenizer;
   tokenizer.state_ = std::make_shared<const State>(read_target_files(directory));
   return tokenizer;
 }
 
-Tokenizer Tokenizer::open_alone(const std::string& directory) {
+Tokenizer Tokenizer::open_alone(const ModelDirectory& directory) {
   Tokenizer tokenizer;
   tokenizer.state_ = std::make_shared<const State>(read_tokenizer_alone(directory));
   return tokenizer;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "directory/model_directory.h"
 #include "tokenizer/encoding.h"
 #include "tokenizer/frame.h"
 
@@ -54,12 +55,12 @@ class BERT_API Tokenizer {
   /// vocab.json and merges.txt, else vocab.txt, with tokenizer_config.json and
   /// special_tokens_map.json. Throws Error (no_input, data, unsupported)
   /// naming the file.
-  static Tokenizer open(const std::string& directory);
+  static Tokenizer open(const ModelDirectory& directory);
   /// Reads tokenizer.json and no other file, as the library tokenizers does: no special tokens
   /// stand around a text. model_max_length() is where the file truncates.
-  static Tokenizer open_alone(const std::string& directory);
+  static Tokenizer open_alone(const ModelDirectory& directory);
   /// As open(), but of Marian's two tokenizers that of the target; see TranslationTokenizers.
-  static Tokenizer open_target(const std::string& directory);
+  static Tokenizer open_target(const ModelDirectory& directory);
   /// Words by a dictionary, a file with an entry a line; see DictionaryWords. Ids are numbers of
   /// lines, from 0; words that are no entries have the id -1, and no token() but what stands in the
   /// text. There are no special tokens. Throws Error (no_input, data) naming the file.

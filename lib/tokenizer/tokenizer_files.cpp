@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "directory/file_names.h"
 #include "io/json.h"
-#include "io/mapped_file.h"
 #include "tokenizer/merges_txt.h"
 #include "tokenizer/parts_json.h"
 #include "tokenizer/sentencepiece_parts.h"
@@ -23,21 +23,17 @@ namespace {
   throw Error(Error::Kind::data, where, what);
 }
 
-/// Model files of sentencepiece by the names that they have.
-constexpr const char* kSentencePieceFiles[] = {"sentencepiece.bpe.model", "spiece.model",
-                                               "spm.model", "sentencepiece.model",
-                                               "tokenizer.model"};
-
 /// Reads the files of one directory; the order of its steps is that of the reference.
 class Reader {
  public:
-  Reader(const std::string& directory, bool alone, bool target = false)
+  Reader(const ModelDirectory& directory, bool alone, bool target = false)
       : directory_(directory), alone_(alone), target_(target) {}
   TokenizerFiles read();
 
  private:
-  std::string path(std::string_view name) const { return directory_ + "/" + std::string(name); }
-  std::optional<JsonDocument> open_json(std::string_view name) const;
+  bool has(std::string_view name) const { return directory_.has(name); }
+  std::string path(std::string_view name) const { return directory_.file(name); }
+  const JsonDocument* open_json(std::string_view name) const { return directory_.find(name); }
 
   void read_config();
   void choose_class(Json config);
@@ -50,7 +46,7 @@ class Reader {
 
   void use_vocab_txt();
   void use_vocab_json();
-  void use_sentencepiece(const std::string& name);
+  void use_sentencepiece(std::string_view name);
   void use_marian();
   void want_named(const std::vector<std::optional<std::string>>& names);
   void use_tokenizer_json();
@@ -67,7 +63,7 @@ class Reader {
   [[noreturn]] void no_token(const std::string& name) const;
   void check_case();
 
-  std::string directory_;
+  const ModelDirectory& directory_;
   const bool alone_;    ///< tokenizer.json says all, whatever stands beside it
   const bool target_;   ///< of Marian's two tokenizers that of the target
   std::string source_;  ///< the file that the vocabulary came from
@@ -103,31 +99,24 @@ class Reader {
   bool bare_ = false;  ///< a tokenizer.json that no model and no class is with: it says all
 };
 
-std::optional<JsonDocument> Reader::open_json(std::string_view name) const {
-  const std::string file = path(name);
-  if (!file_exists(file)) return std::nullopt;
-  return JsonDocument::open(file);
-}
-
 TokenizerFiles Reader::read() {
-  const bool json = file_exists(path("tokenizer.json"));
+  const bool json = has(file_names::kTokenizer);
   if (!json && alone_) {
-    throw Error(Error::Kind::no_input, directory_, "has no tokenizer.json");
+    throw Error(Error::Kind::no_input, directory_.path(), "has no tokenizer.json");
   }
-  const bool merges = file_exists(path("vocab.json")) && file_exists(path("merges.txt"));
-  const bool words = file_exists(path("vocab.txt"));
-  const auto* model = std::find_if(std::begin(kSentencePieceFiles), std::end(kSentencePieceFiles),
-                                   [&](const char* name) { return file_exists(path(name)); });
-  const bool marian = !alone_ && file_exists(path("source.spm"));
-  const bool pieces =
-      !marian && !json && !merges && !words && model != std::end(kSentencePieceFiles);
+  const bool merges = has(file_names::kVocabJson) && has(file_names::kMerges);
+  const bool words = has(file_names::kVocabTxt);
+  const auto* model = std::find_if(
+      std::begin(kModelFiles), std::end(kModelFiles),
+      [&](const ModelFile& file) { return file.role == FileRole::pieces && has(file.name); });
+  const bool marian = !alone_ && has(file_names::kSourcePieces);
+  const bool pieces = !marian && !json && !merges && !words && model != std::end(kModelFiles);
   if (!marian && !json && !merges && !words && !pieces) {
-    throw Error(Error::Kind::no_input, directory_,
+    throw Error(Error::Kind::no_input, directory_.path(),
                 "has no tokenizer.json, no vocab.json with merges.txt, no vocab.txt and no model "
                 "of sentencepiece");
   }
-  bare_ = alone_ || (json && !file_exists(path("tokenizer_config.json")) &&
-                     !file_exists(path("config.json")));
+  bare_ = alone_ || (json && !has(file_names::kTokenizerConfig) && !has(file_names::kConfig));
   if (bare_) class_ = Class::as_written;
   if (!alone_) read_config();
   if (marian) {
@@ -137,7 +126,7 @@ TokenizerFiles Reader::read() {
   } else if (merges) {
     use_vocab_json();
   } else if (pieces) {
-    use_sentencepiece(*model);
+    use_sentencepiece(model->name);
   } else {
     use_vocab_txt();
   }
@@ -150,7 +139,7 @@ TokenizerFiles Reader::read() {
 // tokenizer_config.json, special_tokens_map.json, added_tokens.json
 
 void Reader::read_config() {
-  if (const auto config = open_json("tokenizer_config.json")) {
+  if (const auto config = open_json(file_names::kTokenizerConfig)) {
     const Json root = config->root();
     read_flags(root);
     read_named_tokens(root);
@@ -158,7 +147,7 @@ void Reader::read_config() {
   }
   if (!class_named_) choose_class_of_model();
   if (!config_names_tokens_) {
-    if (const auto map = open_json("special_tokens_map.json")) read_named_tokens(map->root());
+    if (const auto map = open_json(file_names::kSpecialTokensMap)) read_named_tokens(map->root());
     read_added_tokens_json();
   }
 }
@@ -212,7 +201,7 @@ void Reader::choose_class(Json config) {
 /// as the model's type is, but for capitals.
 void Reader::choose_class_of_model() {
   constexpr std::string_view kClass = "MPNetTokenizer";
-  const auto config = open_json("config.json");
+  const auto config = open_json(file_names::kConfig);
   const auto type = config ? config->root().find("model_type") : std::nullopt;
   if (!type || !type->is_string()) return;
   const std::string name = std::string(type->as_string()) + "Tokenizer";
@@ -321,7 +310,7 @@ void Reader::read_config_tokens(Json config) {
 }
 
 void Reader::read_added_tokens_json() {
-  const auto document = open_json("added_tokens.json");
+  const auto document = open_json(file_names::kAddedTokens);
   if (!document) return;
   const Json root = document->root();
   std::vector<Wanted> tokens;
@@ -346,7 +335,7 @@ void Reader::read_added_tokens_json() {
 // The vocabulary
 
 void Reader::use_vocab_txt() {
-  source_ = path("vocab.txt");
+  source_ = path(file_names::kVocabTxt);
   files_.vocab = Vocab("##", files_.wordpiece.max_input_chars_per_word * 4);
   read_vocab_txt(source_, files_.vocab, files_.warnings);
   const bool lowercase = flags_.lowercase.value_or(true);
@@ -358,9 +347,9 @@ void Reader::use_vocab_txt() {
 
 /// RoBERTa's tokenizer, as transformers builds it of these two files.
 void Reader::use_vocab_json() {
-  source_ = path("vocab.json");
+  source_ = path(file_names::kVocabJson);
   if (class_ != Class::roberta && class_named_) {
-    throw Error(Error::Kind::unsupported, path("tokenizer_config.json"),
+    throw Error(Error::Kind::unsupported, path(file_names::kTokenizerConfig),
                 fmt::format("the tokenizer {} without a tokenizer.json is not supported, wants "
                             "RobertaTokenizer for vocab.json and merges.txt",
                             printable(class_name_)));
@@ -372,7 +361,7 @@ void Reader::use_vocab_json() {
   files_.vocab = read_vocabulary(document.root(), Vocab("", 0));
   TokenizerParts parts;
   parts.model.kind = SubwordPart::Kind::bpe;
-  parts.model.where = path("merges.txt");
+  parts.model.where = path(file_names::kMerges);
   parts.model.merges = read_merges_txt(parts.model.where);
   parts.pre_tokenizers.emplace_back().kind = PreTokenizerPart::Kind::byte_level;
   parts.decoders.emplace_back().kind = DecoderPart::Kind::byte_level;
@@ -384,7 +373,7 @@ void Reader::use_vocab_json() {
 }
 
 /// A model file of sentencepiece, as the class that is named makes a tokenizer of it.
-void Reader::use_sentencepiece(const std::string& name) {
+void Reader::use_sentencepiece(std::string_view name) {
   source_ = path(name);
   if (!sentencepiece_) {
     throw Error(
@@ -424,15 +413,16 @@ void Reader::use_sentencepiece(const std::string& name) {
 /// Marian's tokenizer of the source or of the target, as MarianTokenizer is composed.
 void Reader::use_marian() {
   if (class_named_ && class_name_ != "MarianTokenizer" && !any_class_) {
-    throw Error(Error::Kind::unsupported, path("source.spm"),
+    throw Error(Error::Kind::unsupported, path(file_names::kSourcePieces),
                 fmt::format("is read for MarianTokenizer, not for {}", printable(class_name_)));
   }
   class_ = Class::as_written;
   const bool own = target_ && flags_.separate_vocabs.value_or(false);
-  source_ = path(own ? "target_vocab.json" : "vocab.json");
-  const JsonDocument document = JsonDocument::open(source_, kLargestVocabulary, kManyKeys);
-  files_.vocab = read_vocabulary(document.root(), Vocab("", 0));
-  const std::string model = path(target_ ? "target.spm" : "source.spm");
+  const std::string_view vocab = own ? file_names::kTargetVocab : file_names::kVocabJson;
+  source_ = path(vocab);
+  const auto document = directory_.large_document(vocab, kLargestVocabulary, kManyKeys);
+  files_.vocab = read_vocabulary(document->root(), Vocab("", 0));
+  const std::string model = path(target_ ? file_names::kTargetPieces : file_names::kSourcePieces);
   SentencePieceFile file = read_sentencepiece_file(model);
   if (file.has_denormalizer) {
     throw Error(Error::Kind::unsupported, model,
@@ -475,7 +465,7 @@ void Reader::want_named(const std::vector<std::optional<std::string>>& names) {
 }
 
 void Reader::use_tokenizer_json() {
-  source_ = path("tokenizer.json");
+  source_ = path(file_names::kTokenizer);
   TokenizerJson json = read_tokenizer_json(source_, !alone_);
   files_.vocab = std::move(json.vocab);
   settle_class(json);
@@ -493,8 +483,8 @@ void Reader::use_tokenizer_json() {
   // added_tokens_decoder of the configuration comes first, where there is one.
   wanted_.insert(config_names_tokens_ ? wanted_.end() : wanted_.begin(), tokens.begin(),
                  tokens.end());
-  if (alone_ || !file_exists(path("vocab.txt"))) return;
-  if (const size_t line = first_difference(path("vocab.txt"), files_.vocab); line > 0) {
+  if (alone_ || !has(file_names::kVocabTxt)) return;
+  if (const size_t line = first_difference(path(file_names::kVocabTxt), files_.vocab); line > 0) {
     files_.warnings.push_back(fmt::format(
         "{}: differs from vocab.txt from line {} on; tokenizer.json is used", source_, line));
   }
@@ -717,20 +707,20 @@ void Reader::check_case() {
                 capitals)
           : "text keeps its capitals, but the vocabulary has none: words with capitals become "
             "[UNK]; is do_lower_case meant to be true?";
-  files_.warnings.push_back(directory_ + ": " + files_.case_fault);
+  files_.warnings.push_back(directory_.path() + ": " + files_.case_fault);
 }
 
 }  // namespace
 
-TokenizerFiles read_tokenizer_files(const std::string& directory) {
+TokenizerFiles read_tokenizer_files(const ModelDirectory& directory) {
   return Reader(directory, false).read();
 }
 
-TokenizerFiles read_target_files(const std::string& directory) {
+TokenizerFiles read_target_files(const ModelDirectory& directory) {
   return Reader(directory, false, true).read();
 }
 
-TokenizerFiles read_tokenizer_alone(const std::string& directory) {
+TokenizerFiles read_tokenizer_alone(const ModelDirectory& directory) {
   return Reader(directory, true).read();
 }
 

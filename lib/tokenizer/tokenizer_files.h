@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "directory/model_directory.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/frame.h"
 #include "tokenizer/sentencepiece.h"
@@ -47,12 +48,12 @@ struct TokenizerFiles {
 /// Reads source.spm and vocab.json, else tokenizer.json, else vocab.json and merges.txt, else
 /// vocab.txt, then tokenizer_config.json, special_tokens_map.json and added_tokens.json. Throws
 /// Error (no_input, data, unsupported) naming the file.
-TokenizerFiles read_tokenizer_files(const std::string& directory);
+TokenizerFiles read_tokenizer_files(const ModelDirectory& directory);
 
 /// The same with target.spm, and target_vocab.json where there is one.
-TokenizerFiles read_target_files(const std::string& directory);
+TokenizerFiles read_target_files(const ModelDirectory& directory);
 
 /// Reads tokenizer.json and no other file; see Tokenizer::open_alone.
-TokenizerFiles read_tokenizer_alone(const std::string& directory);
+TokenizerFiles read_tokenizer_alone(const ModelDirectory& directory);
 
 }  // namespace bert

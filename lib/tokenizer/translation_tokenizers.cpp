@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "directory/file_names.h"
 #include "io/json_writer.h"
 
 namespace bert {
@@ -30,21 +31,24 @@ std::string vocab_json(const std::vector<const SentencePieceFile*>& files) {
 
 }  // namespace
 
-TranslationTokenizers TranslationTokenizers::open(const std::string& directory) {
-  return {Tokenizer::open(directory), Tokenizer::open_target(directory)};
+TranslationTokenizers TranslationTokenizers::open(const ModelDirectory& directory) {
+  const auto kept = directory.keep_large();  // both may read one vocab.json
+  const Tokenizer source = Tokenizer::open(directory);
+  const bool two = directory.has(file_names::kSourcePieces);
+  return {source, two ? Tokenizer::open_target(directory) : source};
 }
 
 std::vector<std::pair<std::string, std::string>> translation_files(
     const SentencePieceFile& source, const SentencePieceFile& target,
     const TranslationFilesOptions& options) {
   std::vector<std::pair<std::string, std::string>> files;
-  files.emplace_back("source.spm", sentencepiece_bytes(source));
-  files.emplace_back("target.spm", sentencepiece_bytes(target));
+  files.emplace_back(file_names::kSourcePieces, sentencepiece_bytes(source));
+  files.emplace_back(file_names::kTargetPieces, sentencepiece_bytes(target));
   if (options.separate_vocabs) {
-    files.emplace_back("vocab.json", vocab_json({&source}));
-    files.emplace_back("target_vocab.json", vocab_json({&target}));
+    files.emplace_back(file_names::kVocabJson, vocab_json({&source}));
+    files.emplace_back(file_names::kTargetVocab, vocab_json({&target}));
   } else {
-    files.emplace_back("vocab.json", vocab_json({&source, &target}));
+    files.emplace_back(file_names::kVocabJson, vocab_json({&source, &target}));
   }
   std::string config = "{\n  \"tokenizer_class\": \"MarianTokenizer\",\n";
   for (const auto& [key, value] :
@@ -55,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> translation_files(
       "  \"eos_token\": \"</s>\",\n  \"unk_token\": \"<unk>\",\n  \"pad_token\": \"<pad>\",\n"
       "  \"model_max_length\": {},\n  \"separate_vocabs\": {}\n}}\n",
       options.model_max_length, options.separate_vocabs);
-  files.emplace_back("tokenizer_config.json", std::move(config));
+  files.emplace_back(file_names::kTokenizerConfig, std::move(config));
   return files;
 }
 

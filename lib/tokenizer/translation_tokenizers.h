@@ -28,7 +28,7 @@ struct BERT_API TranslationTokenizers {
   Tokenizer target;
 
   /// Throws Error (no_input, data, unsupported) naming the file.
-  static TranslationTokenizers open(const std::string& directory);
+  static TranslationTokenizers open(const ModelDirectory& directory);
 };
 
 struct TranslationFilesOptions {

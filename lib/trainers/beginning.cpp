@@ -20,8 +20,8 @@ Beginning::Beginning(const std::string& output, const NamedFiles& files)
   }
 }
 
-void Beginning::add(const std::string& name, const std::string& content) const {
-  write_whole_file(path_ + "/" + name, content);
+void Beginning::add(std::string_view name, const std::string& content) const {
+  write_whole_file(fmt::format("{}/{}", path_, name), content);
 }
 
 void Beginning::remove() const {

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
-#include "checkpoint/model_files.h"
+#include "directory/model_files.h"
 #include "io/output_file.h"
 
 namespace bert {
@@ -19,7 +20,7 @@ class Beginning {
 
   const std::string& path() const { return path_; }
   /// One more file.
-  void add(const std::string& name, const std::string& content) const;
+  void add(std::string_view name, const std::string& content) const;
 
  private:
   void remove() const;

@@ -8,7 +8,8 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "checkpoint/checkpoint.h"
+#include "directory/checkpoint.h"
+#include "directory/file_names.h"
 #include "io/mapped_file.h"
 #include "metrics/metrics.h"
 #include "model/layers.h"
@@ -254,7 +255,7 @@ class Finetuning {
   void check_kept(Run& run) const {
     std::string missing;
     auto files = files_.head_name.empty() ? files_.files : files_.head_files;
-    files.emplace_back("model.safetensors", "");
+    files.emplace_back(file_names::kSafetensors, "");
     for (const auto& [name, content] : files) {
       if (!file_exists(options_.output + "/" + name)) missing += name + ", ";
     }

@@ -7,8 +7,10 @@
 #include <memory>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
-#include "model/static_config.h"
+#include "directory/file_names.h"
+#include "directory/sentence_modules.h"
+#include "directory/static_files.h"
+#include "directory/weight_files.h"
 #include "trainers/multitask_task.h"
 
 namespace bert {
@@ -19,7 +21,7 @@ using training::HeadPlan;
 using training::Run;
 using training::TrainingBatch;
 
-Tokenizer open_tokenizer(const std::string& directory) {
+Tokenizer open_tokenizer(const ModelDirectory& directory) {
   refuse_static_vectors(directory);
   return Tokenizer::open(directory);
 }
@@ -31,7 +33,7 @@ class Multitask {
     if (options.on_notice) {
       for (const std::string& warning : tokenizer_.warnings()) options.on_notice(warning);
     }
-    Config config = Config::open(options.model);
+    Config config = options.model.config();
     config.bilstm = {};  // new heads are linear
     training::require_trainable(config);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer
@@ -46,7 +48,7 @@ class Multitask {
     }
     const training::LearnerOptions learner = options.learner_options(options.steps);
     files_ = training::ModelFiles::make(options.model, heads);
-    const Weights weights = Weights::open(options.model, config);
+    const Weights weights = open_weights(options.model, config);
     tell_lost(config, weights, heads);
     tell_other_vectors();
     learner_ = std::make_unique<BertLearner>(std::move(heads), learner);
@@ -137,8 +139,8 @@ class Multitask {
     const SentenceModules modules = SentenceModules::open(options_.model);
     if (modules.dense.empty() && modules.pooling_modes == std::vector<std::string>{"mean"}) return;
     tell(static_cast<size_t>(trained - tasks_.begin()),
-         {fmt::format("trains the mean over all tokens, but embed follows {}/modules.json: {}{}",
-                      options_.output, fmt::join(modules.pooling_modes, " "),
+         {fmt::format("trains the mean over all tokens, but embed follows {}/{}: {}{}",
+                      options_.output, file_names::kModules, fmt::join(modules.pooling_modes, " "),
                       modules.dense.empty() ? "" : ", dense")});
   }
   void tell_names(const char* what, const std::vector<std::string>& names) const {

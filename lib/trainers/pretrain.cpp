@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "directory/file_names.h"
 #include "io/mapped_file.h"
 #include "trainers/beginning.h"
 #include "trainers/held_out.h"
@@ -26,19 +27,20 @@ std::string text_of(const std::string& path) { return std::string(MappedFile::op
 
 /// The files of a model from scratch.
 NamedFiles files_of(const PretrainOptions& options) {
-  return {{"config.json", text_of(options.config)},
-          {"vocab.txt", text_of(options.vocab)},
-          {"tokenizer_config.json", fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
-                                                "  \"do_lower_case\": {}\n}}\n",
-                                                options.cased ? "false" : "true")}};
+  return {{std::string(file_names::kConfig), text_of(options.config)},
+          {std::string(file_names::kVocabTxt), text_of(options.vocab)},
+          {std::string(file_names::kTokenizerConfig),
+           fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
+                       "  \"do_lower_case\": {}\n}}\n",
+                       options.cased ? "false" : "true")}};
 }
 
 /// `message` with the names of the user's files instead of their copies in `directory`.
 std::string told(std::string message, const std::string& directory,
                  const PretrainOptions& options) {
   for (const auto& [name, file] :
-       {std::pair("/config.json", &options.config), std::pair("/vocab.txt", &options.vocab)}) {
-    const std::string copied = directory + name;
+       {std::pair(file_names::kConfig, &options.config), {file_names::kVocabTxt, &options.vocab}}) {
+    const std::string copied = fmt::format("{}/{}", directory, name);
     for (size_t at = 0; (at = message.find(copied, at)) != message.npos; at += file->size()) {
       message.replace(at, copied.size(), *file);
     }
@@ -119,12 +121,12 @@ class Pretraining {
   }
 
   /// The model to begin with.
-  void open(const std::string& directory) {
+  void open(const ModelDirectory& directory) {
     directory_ = directory;
     std::optional<Weights> weights;
     Config config;
     if (options_.model.empty()) {
-      config = Config::open(directory_);
+      config = directory_.config();
     } else {
       Checkpoint start = open_start(directory_, options_.head, HeadKind::masked_lm);
       config = std::move(start.config);
@@ -286,7 +288,7 @@ class Pretraining {
 
   const PretrainOptions& options_;
   const Beginning* beginning_ = nullptr;  ///< of a model from scratch, while it is opened
-  std::string directory_;
+  ModelDirectory directory_;
   std::optional<Tokenizer> tokenizer_;
   PretrainingStream::Options data_;
   training::ModelFiles files_;

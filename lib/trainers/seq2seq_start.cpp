@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "checkpoint/tensor_files.h"
+#include "directory/file_names.h"
+#include "directory/weight_files.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/generation_config.h"
@@ -29,17 +30,17 @@ Cell cell_of(Seq2SeqNet net) {
 }
 
 /// The files of `directory` that are no weights, but config.json.
-NamedFiles files_of(const std::string& directory) {
+NamedFiles files_of(const ModelDirectory& directory) {
   NamedFiles files = tokenizer_files(directory);
-  const std::string generation = directory + "/generation_config.json";
-  if (file_exists(generation)) {
-    files.emplace_back("generation_config.json", MappedFile::open(generation).text());
+  if (directory.has(file_names::kGeneration)) {
+    const std::string path = directory.file(file_names::kGeneration);
+    files.emplace_back(file_names::kGeneration, MappedFile::open(path).text());
   }
   return files;
 }
 
 /// Sets the values of tensors that stand in files under their own names.
-void load_by_name(const std::string& directory, const Layout& layout, float* values) {
+void load_by_name(const ModelDirectory& directory, const Layout& layout, float* values) {
   const TensorFiles files = open_tensor_files(directory);
   for (const training::Parameter& p : layout.parameters()) {
     const auto found = std::find_if(files.tensors.begin(), files.tensors.end(),
@@ -63,7 +64,7 @@ class Starter {
     units.units = options_.units;
     units.vocab_size = options_.vocab_size;
     const Beginning beginning(options_.output, learn_units(train, units, max_length()));
-    const std::string& directory = beginning.path();
+    const ModelDirectory directory(beginning.path());
     start_.tokenizers.emplace(TranslationTokenizers::open(directory));
     const Tokenizer& tokenizer = start_.tokenizers->source;
     const auto id = [&](std::string_view token) { return *tokenizer.token_to_id(token); };
@@ -71,14 +72,14 @@ class Starter {
     const bool recurrent = options_.net != Seq2SeqNet::transformer;
     const std::string json = recurrent ? recurrent_config(tokenizer.vocab_size(), eos, pad)
                                        : transformer_config(tokenizer.vocab_size(), eos, pad);
-    beginning.add("config.json", json);
-    beginning.add("generation_config.json", greedy_generation_config(max_length(), eos, pad));
+    beginning.add(file_names::kConfig, json);
+    beginning.add(file_names::kGeneration, greedy_generation_config(max_length(), eos, pad));
     start_.files = files_of(directory);
-    start_.files.emplace_back("config.json", json);
+    start_.files.emplace_back(file_names::kConfig, json);
     if (recurrent) {
-      set_recurrent(RecurrentConfig::open(directory));
+      set_recurrent(directory.recurrent_config());
     } else {
-      set_transformer(directory, Seq2SeqConfig::open(directory));
+      set_transformer(directory, directory.seq2seq_config());
     }
     const auto range = static_cast<float>(deviation());
     start_.fill = [range, seed = options_.learner.seed](const Layout& layout, float* values) {
@@ -88,11 +89,10 @@ class Starter {
   }
 
   Seq2SeqStart from_model() {
-    const std::string& directory = options_.model;
-    const std::string path = directory + "/config.json";
-    const JsonDocument document = JsonDocument::open(path);
-    if (RecurrentConfig::is(document.root())) {
-      const RecurrentConfig config = RecurrentConfig::open(directory);
+    const ModelDirectory& directory = options_.model;
+    const Json root = directory.document(file_names::kConfig).root();
+    if (RecurrentConfig::is(root)) {
+      const RecurrentConfig config = directory.recurrent_config();
       start_.tokenizers.emplace(TranslationTokenizers::open(directory));
       set_recurrent(config);
       start_.fill = [directory](const Layout& layout, float* values) {
@@ -107,8 +107,8 @@ class Starter {
       };
     }
     start_.files = files_of(directory);
-    start_.files.emplace_back("config.json",
-                              edit_config(path, {{"dtype", "\"float32\""}, {"torch_dtype", ""}}));
+    start_.files.emplace_back(file_names::kConfig,
+                              edit_config(root, {{"dtype", "\"float32\""}, {"torch_dtype", ""}}));
     return std::move(start_);
   }
 
@@ -145,7 +145,7 @@ class Starter {
     return config.text();
   }
 
-  const training::TransformerNetwork* set_transformer(const std::string& directory,
+  const training::TransformerNetwork* set_transformer(const ModelDirectory& directory,
                                                       const Seq2SeqConfig& config) {
     training::TransformerPlan plan;
     plan.config = config;
@@ -157,8 +157,7 @@ class Starter {
                                         options_.max_length, positions));
     }
     start_.max_tokens = options_.max_length > 0 ? options_.max_length : positions;
-    plan.target.start =
-        GenerationConfig::open(directory, decoder.max_tokens(), decoder.vocab_size).start;
+    plan.target.start = directory.generation_config(decoder.max_tokens(), decoder.vocab_size).start;
     plan.target.label_smoothing = static_cast<float>(options_.label_smoothing);
     plan.target.teacher_forcing = options_.teacher_forcing;
     plan.target.unknown = start_.tokenizers->target.unk_id();

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "checkpoint/model_files.h"
+#include "directory/model_files.h"
 #include "tokenizer/translation_tokenizers.h"
 #include "trainers/train_seq2seq.h"
 #include "trainers/translation_pairs.h"

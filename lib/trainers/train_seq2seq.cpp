@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "checkpoint/model_files.h"
+#include "directory/model_files.h"
 #include "trainers/held_out.h"
 #include "trainers/seq2seq_start.h"
 #include "trainers/supervised.h"

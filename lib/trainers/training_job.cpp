@@ -56,13 +56,13 @@ training::RunOptions TrainingJob::run_options(const std::string& task, uint64_t 
   return run;
 }
 
-Checkpoint open_start(const std::string& model, const std::string& head, HeadKind kind) {
+Checkpoint open_start(const ModelDirectory& model, const std::string& head, HeadKind kind) {
   if (head.empty()) return Checkpoint::open(model);
   if (!is_head_name(head)) {
     throw Error::of_field(
         "head", fmt::format("found '{}', wants letters, digits, '-' and '_'", printable(head)));
   }
-  if (!Config::open(model).find_head(head)) return Checkpoint::open(model);
+  if (!model.config().find_head(head)) return Checkpoint::open(model);
   return Checkpoint::open(model, {head, kind});
 }
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
+#include "directory/checkpoint.h"
+#include "directory/model_directory.h"
 #include "training/learner.h"
 #include "training/parameters.h"
 #include "training/run.h"
@@ -15,7 +16,7 @@ namespace bert {
 
 /// What all kinds of training are told.
 struct TrainingJob {
-  std::string model;       ///< directory to start from
+  ModelDirectory model;    ///< to start from
   std::string output;      ///< directory to write
   size_t batch_size = 32;  ///< sequences in a step
   training::LearnerOptions learner;
@@ -51,7 +52,7 @@ struct TrainingJob {
 
 /// The model to start from: with the head of this name, if it has one. Throws Error (`head`) if
 /// that is no name for a head, or names one for another task.
-Checkpoint open_start(const std::string& model, const std::string& head, HeadKind kind);
+Checkpoint open_start(const ModelDirectory& model, const std::string& head, HeadKind kind);
 
 /// Freezes the embeddings and the lowest `layers` layers.
 void freeze(training::Layout& layout, size_t layers);

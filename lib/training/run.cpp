@@ -12,8 +12,8 @@
 #include "base/hash.h"
 #include "base/parse.h"
 #include "base/random.h"
-#include "checkpoint/model_files.h"
-#include "checkpoint/weights.h"
+#include "directory/model_files.h"
+#include "directory/weight_files.h"
 #include "io/mapped_file.h"
 #include "model/names.h"
 #include "training/loss_curve.h"
@@ -26,7 +26,7 @@ namespace {
 /// parameters.
 uint64_t hash_of_copied(const ModelFiles& files) {
   if (files.head_name.empty()) return 0;
-  const Weights weights = Weights::open(files.source, Config::open(files.source));
+  const Weights weights = open_weights(files.source, files.source.config());
   uint64_t hash = 0;
   for (const TensorView* tensor : weights.tensors()) {
     if (head_name(tensor->name) == files.head_name) continue;

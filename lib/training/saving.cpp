@@ -10,8 +10,10 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "checkpoint/model_files.h"
 #include "checkpoint/weights_writer.h"
+#include "directory/file_names.h"
+#include "directory/model_files.h"
+#include "directory/weight_files.h"
 #include "io/json_writer.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
@@ -54,7 +56,7 @@ std::span<const float> values_of(const float* base, const Parameter& p) {
 /// Writes the model that training began with, and the trained tensors as one more head.
 void write_with_head(Learner& learner, const ModelFiles& files, const std::string& directory) {
   const std::string prefix = prefix_of_head(files.head_name);
-  const Weights weights = Weights::open(files.source, Config::open(files.source));
+  const Weights weights = open_weights(files.source, files.source.config());
   WeightsWriter writer;
   for (const TensorView* tensor : weights.tensors()) {
     if (!tensor->name.starts_with(prefix)) writer.add(*tensor, tensor->name);
@@ -115,6 +117,10 @@ void read_tensors(const Layout& layout, const MappedFile& file, Name name, float
   }
 }
 
+std::string file_in(const std::string& directory, std::string_view name) {
+  return fmt::format("{}/{}", directory, name);
+}
+
 std::string step_name(uint64_t step) { return fmt::format("step-{:010}", step); }
 
 /// `members`: more of them, each behind a comma.
@@ -127,7 +133,8 @@ std::string state_text(const RunState& state, const std::string& members) {
 }
 
 constexpr const char* kFinished = "/training.json";
-constexpr const char* kHashed[] = {"model.safetensors", "optimizer.safetensors"};
+constexpr std::string_view kMoments = "optimizer.safetensors";
+constexpr std::string_view kHashed[] = {file_names::kSafetensors, kMoments};
 
 NamedHead named_head(const std::string& name, const Config& config, Objective objective) {
   NamedHead head{head_config(config, objective), name, std::string(head_spec(objective).task)};
@@ -136,7 +143,7 @@ NamedHead named_head(const std::string& name, const Config& config, Objective ob
 }
 
 /// `heads`: the value of bertutils_heads; empty: none.
-ModelFiles files_of(const std::string& directory, const Config& config, Objective objective,
+ModelFiles files_of(const ModelDirectory& directory, const Config& config, Objective objective,
                     std::string heads) {
   ModelFiles made;
   ConfigMembers members = head_members(head_config(config, objective));
@@ -149,28 +156,30 @@ ModelFiles files_of(const std::string& directory, const Config& config, Objectiv
   }
   members.emplace_back("bertutils_heads", std::move(heads));
   made.files = tokenizer_files(directory);
-  made.files.emplace_back("config.json", edit_config(directory + "/config.json", members));
+  made.files.emplace_back(file_names::kConfig,
+                          edit_config(directory.document(file_names::kConfig).root(), members));
   return made;
 }
 
 }  // namespace
 
-ModelFiles ModelFiles::make(const std::string& directory, const Config& config,
+ModelFiles ModelFiles::make(const ModelDirectory& directory, const Config& config,
                             Objective objective) {
   return files_of(directory, config, objective, "");
 }
 
-void ModelFiles::add_head(const std::string& directory, const std::string& name,
+void ModelFiles::add_head(const ModelDirectory& directory, const std::string& name,
                           const Config& config, Objective objective) {
   source = directory;
   NamedHead head = named_head(name, config, objective);
   if (const NamedHead* old = config.find_head(name)) head.preferred = old->preferred;
   head_name = name;
   head_files = model_files(directory);
-  head_files.emplace_back("config.json", config_with_head(directory + "/config.json", head));
+  head_files.emplace_back(file_names::kConfig,
+                          config_with_head(directory.document(file_names::kConfig).root(), head));
 }
 
-ModelFiles ModelFiles::make(const std::string& directory, std::span<const HeadPlan> heads) {
+ModelFiles ModelFiles::make(const ModelDirectory& directory, std::span<const HeadPlan> heads) {
   const auto plain = std::find_if(heads.begin(), heads.end(), [](const HeadPlan& head) {
     return head.name.empty() && head.objective != Objective::vectors;
   });
@@ -206,10 +215,10 @@ void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& 
   fs::remove_all(temporary, ignored);
   try {
     save_model(learner, files, temporary);
-    write_moments(learner, temporary + "/optimizer.safetensors");
+    write_moments(learner, file_in(temporary, kMoments));
     std::string hashes;
-    for (const char* name : kHashed) {
-      hashes += fmt::format(",\n  \"hash {}\": \"{}\"", name, file_hash(temporary + "/" + name));
+    for (const std::string_view name : kHashed) {
+      hashes += fmt::format(",\n  \"hash {}\": \"{}\"", name, file_hash(file_in(temporary, name)));
     }
     write_whole_file(temporary + "/state.json", state_text(state, hashes));
     commit_directory(temporary, path);
@@ -280,17 +289,17 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
   const std::string path = directory + "/" + step_name(step);
   const JsonDocument document = open_state(path + "/state.json");
   const Json root = document.root();
-  for (const char* name : kHashed) {
-    const Json hash = root.at(std::string("hash ") + name);
-    if (hash.as_string() != file_hash(path + "/" + name)) {
-      throw Error(Error::Kind::data, path + "/" + name,
+  for (const std::string_view name : kHashed) {
+    const Json hash = root.at(fmt::format("hash {}", name));
+    if (hash.as_string() != file_hash(file_in(path, name))) {
+      throw Error(Error::Kind::data, file_in(path, name),
                   "is damaged: its hash is not the saved one");
     }
   }
   const RunState state = state_of(root);
   const Layout& layout = learner.layout();
-  const MappedFile model = MappedFile::open(path + "/model.safetensors");
-  const MappedFile moments = MappedFile::open(path + "/optimizer.safetensors");
+  const MappedFile model = MappedFile::open(file_in(path, file_names::kSafetensors));
+  const MappedFile moments = MappedFile::open(file_in(path, kMoments));
   const auto name = [&](const Parameter& p) { return learner.network().file_names(p).front(); };
   read_tensors(layout, model, name, learner.values());
   read_tensors(

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "directory/model_directory.h"
 #include "model/config.h"
 #include "training/learner.h"
 #include "training/parameters.h"
@@ -19,16 +20,18 @@ struct ModelFiles {
   std::vector<std::pair<std::string, std::string>> files;  ///< name, content
   /// If head_name is not empty, the result is this head added to a copy of the model `source`, and
   /// head_files are the small files of that copy.
-  std::string head_name, source;
+  std::string head_name;
+  ModelDirectory source;
   std::vector<std::pair<std::string, std::string>> head_files;
 
   /// The tokenizer's files in `directory`, and its config.json with the changes of training:
   /// architectures for `objective`, labels and problem_type of `config`, float32.
-  static ModelFiles make(const std::string& directory, const Config& config, Objective objective);
+  static ModelFiles make(const ModelDirectory& directory, const Config& config,
+                         Objective objective);
   /// The same for several heads. The first head without a name becomes the head that transformers
   /// sees. Heads with a name are listed in `bertutils_heads` (bert-model(5)).
-  static ModelFiles make(const std::string& directory, std::span<const HeadPlan> heads);
-  void add_head(const std::string& directory, const std::string& name, const Config& config,
+  static ModelFiles make(const ModelDirectory& directory, std::span<const HeadPlan> heads);
+  void add_head(const ModelDirectory& directory, const std::string& name, const Config& config,
                 Objective objective);
 };
 

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "directory/model_directory.h"
+#include "directory/weight_files.h"
 #include "training/bert_network.h"
 
 namespace {
@@ -39,10 +41,10 @@ int main(int argc, char** argv) {
   options.bf16 = std::string(argv[6]) == "bf16";
   const int steps = std::atoi(argv[4]);
   options.optimizer.schedule = Schedule::constant;
-  HeadPlan head{Objective::classify, Config::open(argv[1]), ""};
+  HeadPlan head{Objective::classify, ModelDirectory(argv[1]).config(), ""};
   head.config.labels = {"0", "1"};
   head.dropout = DropoutRates::all(std::strtod(argv[5], nullptr));
-  const Weights weights = Weights::open(argv[1], head.config);
+  const Weights weights = open_weights(argv[1], head.config);
   BertLearner learner({std::move(head)}, options);
   load_parameters(learner.layout(), weights, 1, 0.02f, learner.values());
 

@@ -90,6 +90,14 @@ while read -r file; do
     fail "$file: spells a tensor's name, which only lib/model/ does: $found"
 done < <(find lib tools -name '*.cpp' -o -name '*.h')
 
+# The names of a model directory's files stand in lib/directory only: others take them from its list.
+names=$(grep -oE '"[^"]+\.[a-z]+"' lib/directory/file_names.h | tr -d '"' | sed 's/\./\\./g' | paste -sd'|')
+[ "$(tr '|' '\n' <<<"$names" | wc -l)" -ge 30 ] || fail "lib/directory/file_names.h: found the names '$names', wants at least 30"
+while read -r file; do
+  found=$(code "$file" | grep -nE "\"[^\" ]*($names)\"") &&
+    fail "$file: spells the name of a file, which only lib/directory/ does: $found"
+done < <(find lib tools \( -name '*.cpp' -o -name '*.h' \) ! -path 'lib/directory/*')
+
 # The library prints nothing and ends no process.
 for file in $(find lib -name '*.cpp' -o -name '*.h'); do
   words='std::cout|std::cerr|std::clog|\b(f|v|vf|d)?printf *\(|\bputs *\(|\bperror *\(|fmt::print|\b_?exit *\(|\babort *\(|std::terminate|quick_exit'

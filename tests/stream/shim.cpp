@@ -3,11 +3,14 @@
 //   SHIM=eagain  every second one would block          SHIM=eio-read:N, eio-write:N   the Nth on 0
 //   or 1 fails SHIM=close   closing descriptor 1 fails with ENOSPC
 //   SHIM=slow-errors   a write to descriptor 2 takes long, so that other threads write, too
+// SHIM_OPENS=FILE   appends the path of each file that is opened, a line each
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 
@@ -36,6 +39,19 @@ bool strikes(int fd, int* calls, const char* eio) {
 }
 
 int reads = 0, writes = 0;
+
+void note_open(const char* path) {
+  const char* const log = std::getenv("SHIM_OPENS");
+  char line[4096];
+  const size_t length = std::strlen(path);
+  if (!log || length >= sizeof line) return;
+  std::memcpy(line, path, length);
+  line[length] = '\n';
+  const auto fd = static_cast<int>(
+      syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  syscall(SYS_write, fd, line, length + 1);
+  syscall(SYS_close, fd);
+}
 
 }  // namespace
 
@@ -68,4 +84,13 @@ extern "C" __attribute__((visibility("default"))) ssize_t writev(int fd, const i
 extern "C" __attribute__((visibility("default"))) int close(int fd) {
   if (fd == 1 && is("close")) return errno = ENOSPC, -1;
   return static_cast<int>(syscall(SYS_close, fd));
+}
+
+extern "C" __attribute__((visibility("default"))) int open(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, int) : 0;
+  va_end(rest);
+  note_open(path);
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }

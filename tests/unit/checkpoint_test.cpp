@@ -1,4 +1,4 @@
-#include "checkpoint/checkpoint.h"
+#include "directory/checkpoint.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
 #include "checkpoint/pickle.h"
-#include "checkpoint/weights.h"
+#include "directory/find_model.h"
+#include "directory/model_directory.h"
+#include "directory/sentence_modules.h"
+#include "directory/weight_files.h"
 #include "model/config.h"
 #include "model/names.h"
 #include "model/schema.h"
@@ -177,8 +179,8 @@ TEST_CASE("Parameters: those of a model are in its file, in their shapes") {
   for (const std::string name : {"tiny-bert", "odd", "distilbert-no-prefix", "electra-qa",
                                  "sharded", "pickle", "pickle-old", "gamma-beta"}) {
     CAPTURE(name);
-    const Config config = Config::open(golden(name));
-    const Weights weights = Weights::open(golden(name), config);
+    const Config config = ModelDirectory(golden(name)).config();
+    const Weights weights = open_weights(golden(name), config);
     for (const TensorSpec& parameter : encoder_tensors(config)) {
       if (parameter.name.starts_with("pooler.") && !weights.find(parameter.name)) continue;
       CHECK_NOTHROW(weights.require(parameter.name, parameter.shape));
@@ -306,8 +308,8 @@ TEST_CASE("Checkpoint: a head is chosen by name, else the plain one, else the fi
 }
 
 TEST_CASE("Weights: a wrong shape is named with the right one") {
-  const Config config = Config::open(golden("tiny-bert"));
-  const Weights weights = Weights::open(golden("tiny-bert"), config);
+  const Config config = ModelDirectory(golden("tiny-bert")).config();
+  const Weights weights = open_weights(golden("tiny-bert"), config);
   const auto message = [&](const std::string& name,
                            std::initializer_list<size_t> shape) -> std::string {
     try {
@@ -324,8 +326,8 @@ TEST_CASE("Weights: a wrong shape is named with the right one") {
 }
 
 TEST_CASE("Weights: a decoder of its own is found, a tied one is not") {
-  const Config config = Config::open(golden("untied"));
-  CHECK(Weights::open(golden("untied"), config).find("cls.predictions.decoder.weight") != nullptr);
+  const Config config = ModelDirectory(golden("untied")).config();
+  CHECK(open_weights(golden("untied"), config).find("cls.predictions.decoder.weight") != nullptr);
 }
 
 TEST_CASE("Pickle: no opcode sequence of two bytes does more than fail") {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
+#include "directory/file_names.h"
 #include "hub/digest.h"
 #include "hub/listing.h"
 #include "hub/selection.h"
@@ -100,10 +100,13 @@ TEST_CASE("paths in variables name other variables") {
 }
 
 TEST_CASE("a pull takes all that the tools read, and no other files") {
-  std::vector<std::string> paths = {"config.json", "generation_config.json", "model.safetensors",
-                                    "2_Dense/model.safetensors", "2_Dense/config.json"};
-  paths.insert(paths.end(), std::begin(kTokenizerFiles), std::end(kTokenizerFiles));
-  paths.insert(paths.end(), std::begin(kTransformerSettings), std::end(kTransformerSettings));
+  std::vector<std::string> paths = {"model.safetensors", "2_Dense/model.safetensors",
+                                    "2_Dense/config.json"};
+  for (const ModelFile& file : kModelFiles) {
+    if (!use_of(file.role).pulled || file.name == file_names::kModules) continue;
+    CHECK(std::find(paths.begin(), paths.end(), file.name) == paths.end());
+    paths.emplace_back(file.name);
+  }
   Listing listing = listing_of(paths);
   paths.push_back("modules.json");
   const size_t wanted = listing.files.size() + 1;

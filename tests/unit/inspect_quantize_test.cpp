@@ -11,8 +11,8 @@
 #include <random>
 
 #include "base/error.h"
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/weights_writer.h"
+#include "directory/checkpoint.h"
 #include "golden.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"

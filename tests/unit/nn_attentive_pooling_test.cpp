@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/model_files.h"
+#include "directory/model_files.h"
 #include "heads/attentive_pooling.h"
 #include "heads/classification.h"
 #include "model/config.h"

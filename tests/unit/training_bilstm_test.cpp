@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "directory/model_directory.h"
+#include "directory/weight_files.h"
 #include "golden.h"
 #include "heads/token_classification.h"
 #include "temporary.h"
@@ -18,7 +20,7 @@ using test::golden_model;
 HeadPlan bilstm_plan(const std::string& layers) {
   HeadPlan plan;
   plan.objective = Objective::tokens;
-  plan.config = Config::open(golden_model("tiny-ner"));
+  plan.config = ModelDirectory(golden_model("tiny-ner")).config();
   plan.config.bilstm = {layers, 5, 2};
   return plan;
 }
@@ -31,7 +33,7 @@ std::unique_ptr<BertLearner> learner_of(const std::string& layers, int threads =
   options.threads = threads;
   options.max_pass_tokens = 8;
   auto learner = std::make_unique<BertLearner>(std::vector{bilstm_plan(layers)}, options);
-  const Weights weights = Weights::open(golden_model("tiny-ner"), learner->config());
+  const Weights weights = open_weights(golden_model("tiny-ner"), learner->config());
   load_parameters(learner->layout(), weights, 1, 0.1f, learner->values());
   for (Parameter& p : learner->layout().parameters()) {
     if (p.role != Role::bilstm && p.role != Role::bilstm_classifier) p.rate_scale = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "directory/model_directory.h"
 #include "seq2seq/decoder.h"
 #include "temporary.h"
 #include "training/learner.h"
@@ -25,7 +26,7 @@ struct Marian {
   explicit Marian(const std::string& name) : fixture("seq2seq-" + name) {
     json = fixture.text("config");
     directory.add("config.json", json);
-    plan.config = Seq2SeqConfig::open(directory.path());
+    plan.config = ModelDirectory(directory.path()).seq2seq_config();
     plan.target.start = plan.config.decoder.pad_token_id;
   }
 

@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "directory/model_directory.h"
+#include "directory/weight_files.h"
 #include "encoder/model.h"
 #include "golden.h"
 #include "heads/classification.h"
@@ -45,7 +47,7 @@ constexpr double kLayerTolerance = 2e-6;
 
 TEST_CASE("a model of a family that is not trained yet is refused by name") {
   std::vector<HeadPlan> heads(1);
-  heads[0].config = Config::open(golden_model("albert-classifier"));
+  heads[0].config = ModelDirectory(golden_model("albert-classifier")).config();
   CHECK_THROWS_WITH_AS(bert_layout(heads[0].config, heads), doctest::Contains("albert"), Error);
 }
 
@@ -266,9 +268,9 @@ TrainingBatch batch_of(const Fixture& f, Objective objective, const Config& conf
 std::unique_ptr<BertLearner> learner_of(const std::string& name, Objective objective,
                                         LearnerOptions options, float dropout = 0) {
   const std::string directory = golden_model(name);
-  HeadPlan head{objective, Config::open(directory), ""};
+  HeadPlan head{objective, ModelDirectory(directory).config(), ""};
   head.dropout = DropoutRates::all(dropout);
-  const Weights weights = Weights::open(directory, head.config);
+  const Weights weights = open_weights(directory, head.config);
   auto learner = std::make_unique<BertLearner>(std::vector{std::move(head)}, std::move(options));
   const auto drawn = load_parameters(learner->layout(), weights, 1, 0.02f, learner->values());
   CHECK(drawn.empty());
@@ -310,7 +312,7 @@ TEST_CASE("every gradient of whole models equals autograd's within 1e-4") {
       const auto learner = learner_of(c.model, c.objective, options);
       const StepResult result = learner->step(batch_of(f, c.objective, learner->config(), 0));
       CHECK(result.tally.loss() == doctest::Approx(f.doubles("loss")[0]).epsilon(1e-5));
-      const Weights weights = Weights::open(golden_model(c.model), learner->config());
+      const Weights weights = open_weights(golden_model(c.model), learner->config());
       size_t compared = 0;
       for (const std::string& name : f.names("grad.")) {
         CAPTURE(name);
@@ -375,10 +377,10 @@ TEST_CASE("DistilBERT's answers: dropout before their head, one mask on both way
 }
 
 TEST_CASE("MPNet's bias by distance: the gradients of all layers add up") {
-  HeadPlan head{Objective::classify, Config::open(golden_model("mpnet")), ""};
+  HeadPlan head{Objective::classify, ModelDirectory(golden_model("mpnet")).config(), ""};
   REQUIRE(head.config.num_hidden_layers == 2);
   head.config.labels = {"a", "b"};
-  const Weights weights = Weights::open(golden_model("mpnet"), head.config);
+  const Weights weights = open_weights(golden_model("mpnet"), head.config);
   LearnerOptions options;
   options.optimizer.learning_rate = 0;
   BertLearner learner({head}, options);
@@ -519,7 +521,7 @@ TEST_CASE("steps are bit-equal for one number of threads, and the masks are the 
 }
 
 TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite differences") {
-  HeadPlan plan{Objective::vectors, Config::open(golden_model("tiny-bert")), ""};
+  HeadPlan plan{Objective::vectors, ModelDirectory(golden_model("tiny-bert")).config(), ""};
   const size_t h = plan.config.hidden_size;
   const ModelWeights none;
   const std::unique_ptr<Head> head = Head::make(plan, none);
@@ -558,8 +560,8 @@ TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite d
 
 TEST_CASE("a step of several heads adds their weighted gradients") {
   const std::string directory = golden_model("tiny-bert");
-  const Config config = Config::open(directory);
-  const Weights weights = Weights::open(directory, config);
+  const Config config = ModelDirectory(directory).config();
+  const Weights weights = open_weights(directory, config);
   HeadPlan pretrain{Objective::pretrain, config, ""};
   HeadPlan mood{Objective::classify, config, "mood"};
   pretrain.weight = 0.5f;
@@ -622,7 +624,7 @@ TEST_CASE("a loss that is no number is refused, naming the step, and nothing mov
 }
 
 TEST_CASE("a decoder of its own is saved with its bias under the names of the family") {
-  HeadPlan head{Objective::masked_lm, Config::open(golden_model("roberta-mlm")), ""};
+  HeadPlan head{Objective::masked_lm, ModelDirectory(golden_model("roberta-mlm")).config(), ""};
   head.config.tie_word_embeddings = false;
   const Config config = head.config;
   BertLearner learner({std::move(head)}, {});

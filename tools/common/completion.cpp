@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
+#include "directory/find_model.h"
 
 namespace bert::tools {
 namespace {

@@ -21,7 +21,7 @@ Embedder::Embedder(const ModelOptions& models)
       tokenizer_(models.open_tokenizer(true)) {
   modules_.check_case(tokenizer_.lowercase());
   modules_.check_length(tokenizer_.added_tokens_single());
-  if (const auto files = StaticFiles::find(models.directory())) {
+  if (const StaticFiles* files = models.directory().static_files()) {
     fixed_ = models.open_static(*files, tokenizer_);
   } else {
     model_ = models.open_model();

@@ -8,12 +8,12 @@
 
 #include "base/hash.h"
 #include "base/parse.h"
-#include "checkpoint/model_dir.h"
 #include "common/nearest_queries.h"
 #include "common/progress.h"
 #include "common/reread.h"
 #include "common/run.h"
 #include "common/text_model.h"
+#include "directory/hashes.h"
 #include "io/mapped_file.h"
 #include "search/index.h"
 #include "tasks/nearest.h"

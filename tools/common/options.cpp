@@ -10,12 +10,12 @@
 #include "base/cpu.h"
 #include "base/hash.h"
 #include "base/parse.h"
-#include "checkpoint/model_dir.h"
 #include "common/progress.h"
 #include "common/run.h"
+#include "directory/hashes.h"
+#include "directory/static_files.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
-#include "model/static_config.h"
 #include "ops/arithmetic.h"
 #include "pipeline/json_lines.h"
 #include "tasks/layers.h"
@@ -113,13 +113,13 @@ void ModelOptions::add_options(Command& app, Use use) {
       .same_rows();
 }
 
-const std::string& ModelOptions::directory() const {
-  if (directory_.empty()) directory_ = resolve_model(model_);
+const ModelDirectory& ModelOptions::directory() const {
+  if (directory_.empty()) directory_ = ModelDirectory::open(model_);
   return directory_;
 }
 
 Tokenizer ModelOptions::open_tokenizer(bool any) const {
-  if (!any && StaticFiles::find(directory())) throw_static_vectors(directory());
+  if (!any && directory().static_files()) throw_static_vectors(directory());
   Tokenizer tokenizer = open_any_tokenizer(directory());
   for (const std::string& warning : tokenizer.warnings()) notice(warning);
   return tokenizer;
@@ -182,7 +182,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
                         size_t texts, const ModuleLimit& module_limit) const {
   if (tokenizer.vocab_size() > model.config().vocab_size) {
     throw Error(
-        Error::Kind::data, directory(),
+        Error::Kind::data, directory().path(),
         fmt::format("vocabulary (vocab.txt or tokenizer.json) of {} tokens, wants at most {}, "
                     "the rows of the embeddings",
                     tokenizer.vocab_size(), model.config().vocab_size));
@@ -211,7 +211,7 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
         fmt::format("found {}, wants more than the {} special tokens", max_seq_length_, added));
   }
   throw Error(
-      Error::Kind::data, directory(),
+      Error::Kind::data, directory().path(),
       fmt::format("the model takes {} tokens, wants more than the {} special ones", limit, added));
 }
 
@@ -222,7 +222,7 @@ void ModelOptions::fill(TaskOptions& options, const TranslationTokenizers& token
       {tokenizers.target.vocab_size(), model.output().size()}};
   for (const auto& [tokens, rows] : sizes) {
     if (tokens > rows) {
-      throw Error(Error::Kind::data, directory(),
+      throw Error(Error::Kind::data, directory().path(),
                   fmt::format("a vocabulary of {} tokens, wants at most {}, the rows of the model",
                               tokens, rows));
     }
@@ -252,7 +252,7 @@ void ModelOptions::fill(TaskOptions& options, const TranslationTokenizers& token
       ? Error(
             Error::Kind::usage, "--max-seq-length",
             fmt::format("found {}, wants more than the {} special tokens", max_seq_length_, added))
-      : Error(Error::Kind::data, directory(),
+      : Error(Error::Kind::data, directory().path(),
               fmt::format("the model takes {} tokens, wants more than the {} special ones", limit,
                           added));
 }
@@ -451,7 +451,7 @@ std::string RowOptions::meta(const std::set<std::string>& left_out) const {
   std::string line = app_.get_name() + " (bertutils) " BERT_VERSION;
   const CLI::Option* model = no_model_ ? nullptr : app_.get_option_no_throw("--model");
   std::vector<FileHash> files;
-  if (model) files = hash_model(resolve_model(model->empty() ? "" : model->results()[0]));
+  if (model) files = hash_model(ModelDirectory::open(model->empty() ? "" : model->results()[0]));
   for (const std::string& path : deciding_) {
     if (is_regular(path)) files.push_back(hash_file(path));
   }

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
 #include "common/as_text.h"
 #include "common/command.h"
+#include "directory/sentence_modules.h"
 #include "encoder/model.h"
 #include "memo/served_rows.h"
 #include "pipeline/stream.h"
@@ -49,7 +49,7 @@ class ModelOptions {
   ModelOptions(Command& app, Overflow default_overflow, Use use = Use::layers);
 
   /// The model directory that -m, $BERT_MODEL or the default names.
-  const std::string& directory() const;
+  const ModelDirectory& directory() const;
   /// `any`: also that of static vectors, which are refused else.
   Tokenizer open_tokenizer(bool any = false) const;
   /// Opens the model with the head that --head names, else with its head of this kind
@@ -98,7 +98,7 @@ class ModelOptions {
   std::string head_;
   std::string ablate_;
   const CLI::Option *ablate_option_ = nullptr, *overflow_option_ = nullptr;
-  mutable std::string directory_;
+  mutable ModelDirectory directory_;
   size_t max_seq_length_ = 0;
   size_t max_batch_tokens_ = 512;
   std::optional<size_t> stride_;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "directory/file_names.h"
+
 namespace bert::tools {
 
 TextModel::TextModel(const ModelOptions& models)
@@ -17,7 +19,7 @@ TextModel::TextModel(const ModelOptions& models)
 Similarity TextModel::similarity() const {
   if (modules().similarity == "cosine") return Similarity::cosine;
   if (modules().similarity == "dot") return Similarity::dot;
-  throw Error(Error::Kind::unsupported, directory_ + "/config_sentence_transformers.json",
+  throw Error(Error::Kind::unsupported, directory_.file(file_names::kSentenceTransformers),
               fmt::format("similarity_fn_name is '{}', wants cosine or dot; `similarity` chooses "
                           "one of them",
                           printable(modules().similarity)));

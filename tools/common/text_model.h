@@ -33,7 +33,7 @@ class TextModel {
   const SentenceModules& modules() const { return embedder_.modules(); }
   std::string own_prompt(Role role) const;
 
-  std::string directory_;
+  const ModelDirectory& directory_;
   Embedder embedder_;
   EmbedPlan plan_;
   TaskOptions task_;

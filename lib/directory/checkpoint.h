@@ -6,6 +6,7 @@
 
 #include "base/export.h"
 #include "checkpoint/weights.h"
+#include "directory/model_directory.h"
 #include "model/config.h"
 #include "model/heads.h"
 
@@ -26,9 +27,9 @@ struct BERT_API Checkpoint {
   Weights weights;
   std::string head;  ///< "": none of the named ones
 
-  /// Throws Error as Config::open and Weights::open do; usage if there is no head of that name, or
-  /// if it is for another task.
-  static Checkpoint open(const std::string& directory, const HeadChoice& choice = {});
+  /// Throws Error as ModelDirectory::config and open_weights do; usage if there is no head of that
+  /// name, or if it is for another task.
+  static Checkpoint open(const ModelDirectory& directory, const HeadChoice& choice = {});
 };
 
 /// Whether the directory holds a head of this kind without a name.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "directory/model_directory.h"
 
 namespace bert {
 
@@ -35,7 +36,7 @@ struct BERT_API LateInteraction {
 
   /// Of a directory whose modules are `of_tokens`; of other models the texts as they are. Throws
   /// Error naming file and value.
-  static LateInteraction open(const std::string& directory, const SentenceModules& modules);
+  static LateInteraction open(const ModelDirectory& directory, const SentenceModules& modules);
 };
 
 }  // namespace bert

@@ -1,10 +1,12 @@
-#include "checkpoint/module_stages.h"
+#include "directory/module_stages.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <string>
+
+#include "base/error.h"
 
 namespace bert {
 
@@ -46,6 +48,17 @@ std::optional<Stage> stage_of(std::string_view type) {
     }
   }
   return std::nullopt;
+}
+
+std::string module_folder(const Json& path) {
+  const std::string_view relative = path.as_string();
+  if (relative == ".") return "";
+  if (relative.starts_with('/') || relative.find("..") != std::string_view::npos ||
+      relative.find('\0') != std::string_view::npos) {
+    throw Error(Error::Kind::data, path.where(),
+                fmt::format("found {}, wants a folder in the model's directory", path.describe()));
+  }
+  return std::string(relative);
 }
 
 }  // namespace bert

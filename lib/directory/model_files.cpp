@@ -1,4 +1,4 @@
-#include "checkpoint/model_files.h"
+#include "directory/model_files.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <memory>
 #include <string_view>
 
-#include "checkpoint/model_dir.h"
-#include "io/adapter.h"
+#include "directory/file_names.h"
+#include "directory/sentence_modules.h"
 #include "io/json_writer.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
@@ -19,17 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModuleFiles[] = {"modules.json", "config_sentence_transformers.json",
-                                        "artifact.metadata"};
-constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
-                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
-/// Beside a model that is written here, they would make an adapter of it.
-constexpr const char* kAdapterFiles[] = {kAdapterConfig, "adapter_model.safetensors",
-                                         "adapter_model.bin"};
-
-void add_file(const std::string& directory, const std::string& name, NamedFiles& files) {
-  const std::string path = directory + "/" + name;
-  if (file_exists(path)) files.emplace_back(name, MappedFile::open(path).text());
+void add_file(const ModelDirectory& directory, const std::string& name, NamedFiles& files) {
+  if (!directory.has(name)) return;
+  files.emplace_back(name, MappedFile::open(directory.file(name)).text());
 }
 
 /// {"0": "negative", "1": "positive"}
@@ -84,50 +76,48 @@ std::string entry_of(const NamedHead& head) {
 
 }  // namespace
 
-NamedFiles tokenizer_files(const std::string& directory) {
+NamedFiles tokenizer_files(const ModelDirectory& directory) {
   NamedFiles files;
-  for (const char* name : kTokenizerFiles) {
-    add_file(directory, name, files);
+  for (const ModelFile& file : kModelFiles) {
+    if (is_tokenizer_file(file)) add_file(directory, std::string(file.name), files);
   }
   return files;
 }
 
 bool holds_model(const std::string& directory) {
-  const auto exists = [&](const char* name) { return file_exists(directory + "/" + name); };
-  return std::any_of(std::begin(kWeightFiles), std::end(kWeightFiles), exists) ||
-         exists(kAdapterConfig);
+  return std::any_of(std::begin(kModelFiles), std::end(kModelFiles), [&](const ModelFile& file) {
+    return (file.role == FileRole::weights || file.name == file_names::kAdapter) &&
+           file_exists(fmt::format("{}/{}", directory, file.name));
+  });
 }
 
 void remove_other_model_files(const NamedFiles& files, const std::string& directory) {
-  const auto remove = [&](const char* name) {
-    const bool kept = std::any_of(files.begin(), files.end(),
-                                  [&](const auto& file) { return file.first == name; });
+  for (const ModelFile& file : kModelFiles) {
+    const bool kept = file.name == file_names::kSafetensors ||
+                      std::any_of(files.begin(), files.end(),
+                                  [&](const auto& other) { return other.first == file.name; });
     std::error_code ignored;
-    if (!kept) fs::remove(fs::path(directory) / name, ignored);
-  };
-  for (const char* name : kTokenizerFiles) remove(name);
-  for (const char* name : kModuleFiles) remove(name);
-  for (const char* name : kTransformerSettings) remove(name);
-  for (const char* name : kAdapterFiles) remove(name);
-  for (const char* name : kWeightFiles) {
-    if (name != std::string_view("model.safetensors")) remove(name);
+    if (use_of(file.role).stale && !kept) fs::remove(fs::path(directory) / file.name, ignored);
   }
 }
 
-NamedFiles model_files(const std::string& directory) {
+NamedFiles model_files(const ModelDirectory& directory) {
   NamedFiles files = tokenizer_files(directory);
-  for (const char* name : kModuleFiles) add_file(directory, name, files);
-  for (const char* name : kTransformerSettings) add_file(directory, name, files);
-  for (const char* name : {"README.md", "LICENSE", "NOTICE"}) add_file(directory, name, files);
-  if (!file_exists(directory + "/modules.json")) return files;
+  for (const FileRole role : {FileRole::modules, FileRole::transformer, FileRole::about}) {
+    for (const ModelFile& file : kModelFiles) {
+      if (file.role == role) add_file(directory, std::string(file.name), files);
+    }
+  }
+  const JsonDocument* modules = directory.find(file_names::kModules);
+  if (!modules) return files;
   // Refuses folders that are not inside, and layers that do not fit.
-  SentenceModules::open(directory).check_widths(Config::open(directory).hidden_size);
-  const JsonDocument modules = JsonDocument::open(directory + "/modules.json");
-  modules.root().for_each_element([&](Json module) {
+  SentenceModules::open(directory).check_widths(directory.config().hidden_size);
+  modules->root().for_each_element([&](Json module) {
     const std::string folder(module.at("path").as_string());
     if (folder.empty() || folder == ".") return;
-    for (const char* name : {"config.json", "model.safetensors", "pytorch_model.bin"}) {
-      add_file(directory, folder + "/" + name, files);
+    for (const std::string_view name :
+         {file_names::kConfig, file_names::kSafetensors, file_names::kPickle}) {
+      add_file(directory, fmt::format("{}/{}", folder, name), files);
     }
   });
   return files;
@@ -137,7 +127,7 @@ void write_model(const NamedFiles& files, const WeightsWriter& weights,
                  const std::string& directory) {
   const OutputDirectory made(directory);
   std::list<OutputDirectory> folders;
-  OutputFile large(directory + "/model.safetensors");
+  OutputFile large(fmt::format("{}/{}", directory, file_names::kSafetensors));
   weights.write(large);
   large.finish();
   std::vector<std::unique_ptr<OutputFile>> written;
@@ -152,8 +142,7 @@ void write_model(const NamedFiles& files, const WeightsWriter& weights,
   large.commit();  // with which it is a model
 }
 
-std::string edit_config(const std::string& path, const ConfigMembers& members) {
-  const JsonDocument document = JsonDocument::open(path);
+std::string edit_config(const Json& root, const ConfigMembers& members) {
   std::string out = "{";
   const auto add = [&](std::string_view key, std::string_view value) {
     out += out.size() == 1 ? "\n  " : ",\n  ";
@@ -164,7 +153,7 @@ std::string edit_config(const std::string& path, const ConfigMembers& members) {
   for (const auto& [key, value] : members) {
     if (!value.empty()) add(key, value);
   }
-  document.root().for_each_member([&](std::string_view key, Json value) {
+  root.for_each_member([&](std::string_view key, Json value) {
     if (std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.first == key; }))
       return;
     std::string text;
@@ -197,9 +186,8 @@ std::string head_list(std::span<const NamedHead> heads) {
   return list.empty() ? "" : "{" + list + "\n  }";
 }
 
-std::string config_with_head(const std::string& path, const NamedHead& head) {
-  const JsonDocument document = JsonDocument::open(path);
-  const auto old = document.root().find("bertutils_heads");
+std::string config_with_head(const Json& root, const NamedHead& head) {
+  const auto old = root.find("bertutils_heads");
   std::string heads;
   const auto add = [&](std::string_view name, std::string_view entry) {
     heads += fmt::format("{}\n    {}: {}", heads.empty() ? "" : ",", json_string(name), entry);
@@ -214,7 +202,7 @@ std::string config_with_head(const std::string& path, const NamedHead& head) {
     });
   }
   if (!added) add(head.name, entry_of(head));
-  return edit_config(path, {{"bertutils_heads", "{" + heads + "\n  }"}});
+  return edit_config(root, {{"bertutils_heads", "{" + heads + "\n  }"}});
 }
 
 }  // namespace bert

@@ -4,16 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "directory/model_directory.h"
+
 namespace bert {
 
-/// The names of the file with the settings of sentence-transformers' Transformer. The first one
-/// that a directory has is read; the others are of old versions.
-constexpr const char* kTransformerSettings[] = {
-    "sentence_bert_config.json",       "sentence_roberta_config.json",
-    "sentence_distilbert_config.json", "sentence_camembert_config.json",
-    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
-    "sentence_xlnet_config.json"};
-
+/// What the file of sentence-transformers' Transformer says (FileRole::transformer).
 struct TransformerSettings {
   std::string path;  ///< of the file; empty: there is none
   /// The tokens of a text. They hold instead of the tokenizer's model_max_length.
@@ -25,7 +20,10 @@ struct TransformerSettings {
   /// "max_seq_length of FILE", for messages.
   std::string max_length_source() const { return max_length_key + " of " + path; }
   /// Throws Error(data) or Error(unsupported) for a value that is none.
-  static TransformerSettings open(const std::string& directory);
+  static TransformerSettings open(const ModelDirectory& directory);
 };
+
+/// The file itself; nullptr: there is none.
+const JsonDocument* transformer_settings(const ModelDirectory& directory);
 
 }  // namespace bert

@@ -1,4 +1,4 @@
-#include "checkpoint/transformer_settings.h"
+#include "directory/transformer_settings.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "directory/file_names.h"
 #include "io/json.h"
-#include "io/mapped_file.h"
 
 namespace bert {
 namespace {
@@ -48,22 +48,26 @@ void read_length(const Json& root, TransformerSettings& settings) {
 
 }  // namespace
 
-TransformerSettings TransformerSettings::open(const std::string& directory) {
+const JsonDocument* transformer_settings(const ModelDirectory& directory) {
+  for (const ModelFile& file : kModelFiles) {
+    if (file.role != FileRole::transformer) continue;
+    if (const JsonDocument* document = directory.find(file.name)) return document;
+  }
+  return nullptr;
+}
+
+TransformerSettings TransformerSettings::open(const ModelDirectory& directory) {
   TransformerSettings settings;
-  for (const char* name : kTransformerSettings) {
-    const std::string path = fmt::format("{}/{}", directory, name);
-    if (!file_exists(path)) continue;
-    settings.path = path;
-    const JsonDocument document = JsonDocument::open(path);
-    const Json root = document.root();
-    read_length(root, settings);
-    if (const auto lower = find_path(root, {"do_lower_case"})) {
-      settings.do_lower_case = lower->as_bool();
-    }
-    if (const auto task = find_path(root, {"transformer_task"})) {
-      settings.of_logits = task->as_string() == "fill-mask";
-    }
-    break;
+  const JsonDocument* document = transformer_settings(directory);
+  if (!document) return settings;
+  const Json root = document->root();
+  settings.path = root.where();
+  read_length(root, settings);
+  if (const auto lower = find_path(root, {"do_lower_case"})) {
+    settings.do_lower_case = lower->as_bool();
+  }
+  if (const auto task = find_path(root, {"transformer_task"})) {
+    settings.of_logits = task->as_string() == "fill-mask";
   }
   return settings;
 }

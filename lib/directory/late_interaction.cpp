@@ -1,4 +1,4 @@
-#include "checkpoint/late_interaction.h"
+#include "directory/late_interaction.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
+#include "directory/file_names.h"
+#include "directory/sentence_modules.h"
+#include "directory/transformer_settings.h"
 #include "io/json.h"
-#include "io/mapped_file.h"
 
 namespace bert {
 namespace {
@@ -80,10 +81,7 @@ void read_pylate(const Json& root, LateInteraction& late) {
 }
 
 /// sentence_bert_config.json, as sentence-transformers writes it for a MultiVectorEncoder.
-void read_lengths(const std::string& path, LateInteraction& late) {
-  if (path.empty()) return;
-  const JsonDocument document = JsonDocument::open(path);
-  const Json root = document.root();
+void read_lengths(const Json& root, LateInteraction& late) {
   late.query.length = length_at(root, "query_length", 0);
   late.document.length = length_at(root, "document_length", 0);
   const auto expansion = find(root, "query_expansion");
@@ -102,9 +100,7 @@ void read_lengths(const std::string& path, LateInteraction& late) {
 }
 
 /// The config.json of a MultiVectorMask.
-void read_mask(const std::string& folder, LateInteraction& late) {
-  const JsonDocument document = JsonDocument::open(folder + "/config.json");
-  const Json root = document.root();
+void read_mask(const Json& root, LateInteraction& late) {
   late.skipped = words_at(root, "skiplist_words");
   if (const auto ids = find(root, "keep_only_token_ids")) refuse(*ids, "null");
   const auto tasks = find(root, "skiplist_tasks");
@@ -117,14 +113,13 @@ void read_mask(const std::string& folder, LateInteraction& late) {
 }
 
 /// artifact.metadata of ColBERT itself. It has no modules.json.
-void read_metadata(const std::string& path, LateInteraction& late) {
+void read_metadata(const JsonDocument* document, LateInteraction& late) {
   late.query = {"[unused0]", "", kQueryLength};
   late.document = {"[unused1]", "", kDocumentLength, true};
   late.expansion.length = kQueryLength;
   late.skipped = punctuation();
-  if (!file_exists(path)) return;
-  const JsonDocument document = JsonDocument::open(path);
-  const Json root = document.root();
+  if (!document) return;
+  const Json root = document->root();
   late.query.marker = text_at(root, "query_token_id", late.query.marker);
   late.document.marker = text_at(root, "doc_token_id", late.document.marker);
   late.query.length = late.expansion.length = length_at(root, "query_maxlen", kQueryLength);
@@ -144,23 +139,22 @@ bool is_pylate(const Json& root) {
 
 }  // namespace
 
-LateInteraction LateInteraction::open(const std::string& directory,
+LateInteraction LateInteraction::open(const ModelDirectory& directory,
                                       const SentenceModules& modules) {
   LateInteraction late;
   if (!modules.of_tokens) return late;
   if (!modules.present) {
-    read_metadata(directory + "/artifact.metadata", late);
+    read_metadata(directory.find(file_names::kColbert), late);
     return late;
   }
-  if (modules.mask_folder) read_mask(*modules.mask_folder, late);
-  const std::string path = directory + "/config_sentence_transformers.json";
-  const JsonDocument document =
-      file_exists(path) ? JsonDocument::open(path) : JsonDocument::parse("{}", path);
-  const Json root = document.root();
+  if (modules.mask_config) read_mask(directory.document(*modules.mask_config).root(), late);
+  const JsonDocument* own = directory.find(file_names::kSentenceTransformers);
+  const JsonDocument none = JsonDocument::parse("{}", "");
+  const Json root = own ? own->root() : none.root();
   if (is_pylate(root)) {
     read_pylate(root, late);
-  } else {
-    read_lengths(modules.settings.path, late);
+  } else if (const JsonDocument* settings = transformer_settings(directory)) {
+    read_lengths(settings->root(), late);
   }
   const std::string similarity = text_at(root, "similarity_fn_name", "maxsim");
   late.mean = similarity == "meanmaxsim";

@@ -1,13 +1,15 @@
+#include "directory/sentence_modules.h"
+
 #include <fmt/format.h>
 
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
-#include "checkpoint/module_stages.h"
+#include "directory/file_names.h"
+#include "directory/module_stages.h"
+#include "directory/weight_files.h"
 #include "io/json.h"
-#include "io/mapped_file.h"
 #include "model/config.h"
 
 namespace bert {
@@ -16,18 +18,6 @@ namespace {
 [[noreturn]] void refuse(const Json& value, std::string_view wanted) {
   throw Error(Error::Kind::unsupported, value.where(),
               fmt::format("found {}, wants {}", value.describe(), wanted));
-}
-
-/// A module's folder: inside the model's directory, or the directory itself.
-std::string module_directory(const std::string& directory, const Json& path) {
-  const std::string_view relative = path.as_string();
-  if (relative.empty() || relative == ".") return directory;
-  if (relative.starts_with('/') || relative.find("..") != std::string_view::npos ||
-      relative.find('\0') != std::string_view::npos) {
-    throw Error(Error::Kind::data, path.where(),
-                fmt::format("found {}, wants a folder in the model's directory", path.describe()));
-  }
-  return fmt::format("{}/{}", directory, relative);
 }
 
 size_t size_at(const Json& root, std::string_view key) {
@@ -43,13 +33,19 @@ bool flag_at(const Json& root, std::string_view key, bool absent) {
   return value && !value->is_null() ? value->as_bool() : absent;
 }
 
-/// A file of the modules, whose path joins `files`.
-JsonDocument open_named(const std::string& path, std::vector<std::string>& files) {
-  files.push_back(path);
-  return JsonDocument::open(path);
+/// The config.json of a module.
+std::string config_of(const std::string& folder) {
+  return folder.empty() ? std::string(file_names::kConfig)
+                        : fmt::format("{}/{}", folder, file_names::kConfig);
 }
 
-void read_pooling(const std::string& directory, SentenceModules& modules) {
+/// A file of the modules, whose path joins their files.
+Json open_named(const ModelDirectory& directory, std::string_view name, SentenceModules& modules) {
+  modules.files.push_back(directory.file(name));
+  return directory.document(name).root();
+}
+
+void read_pooling(const Json& root, SentenceModules& modules) {
   // The order of the old flags is the order in which sentence-transformers puts their vectors.
   constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
       {"pooling_mode_cls_token", "cls"},
@@ -58,8 +54,6 @@ void read_pooling(const std::string& directory, SentenceModules& modules) {
       {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
       {"pooling_mode_weightedmean_tokens", "weightedmean"},
       {"pooling_mode_lasttoken", "lasttoken"}};
-  const JsonDocument document = open_named(directory + "/config.json", modules.files);
-  const Json root = document.root();
   const auto add = [&](Json mode) {
     for (const auto& [flag, name] : kFlags) {
       if (mode.is_string() && mode.as_string() == name) {
@@ -87,30 +81,30 @@ void read_pooling(const std::string& directory, SentenceModules& modules) {
 void refuse_other_tensors(const SentenceModules::Dense& dense) {
   for (const TensorView* tensor : dense.weights->tensors()) {
     if (tensor->name == "linear.weight" || (dense.bias && tensor->name == "linear.bias")) continue;
-    throw Error(
-        Error::Kind::data, dense.weights->path(),
-        fmt::format("has a tensor {}, wants {}: so says {}/config.json", printable(tensor->name),
-                    dense.bias ? "linear.weight and linear.bias" : "linear.weight alone",
-                    dense.directory));
+    throw Error(Error::Kind::data, dense.weights->path(),
+                fmt::format("has a tensor {}, wants {}: so says {}", printable(tensor->name),
+                            dense.bias ? "linear.weight and linear.bias" : "linear.weight alone",
+                            dense.directory.file(file_names::kConfig)));
   }
+}
+
+std::shared_ptr<const Weights> open_untied(const ModelDirectory& directory) {
+  Config config;
+  config.tie_word_embeddings = false;
+  return std::make_shared<const Weights>(open_weights(directory, config));
 }
 
 /// What a module reads and writes: "token_embeddings" or "sentence_embedding", which is the
 /// default.
-bool reads_tokens(const std::string& folder) {
-  const std::string path = folder + "/config.json";
-  if (!file_exists(path)) return false;
-  const JsonDocument document = JsonDocument::open(path);
-  const auto name = document.root().find("module_input_name");
+bool reads_tokens(const JsonDocument* config) {
+  const auto name = config ? config->root().find("module_input_name") : std::nullopt;
   return name && name->is_string() && name->as_string() == "token_embeddings";
 }
 
-SentenceModules::Dense read_dense(const std::string& directory, bool of_tokens,
-                                  std::vector<std::string>& files) {
-  const JsonDocument document = open_named(directory + "/config.json", files);
-  const Json root = document.root();
+/// `folder` is that of the module.
+SentenceModules::Dense read_dense(const std::string& folder, const Json& root, bool of_tokens) {
   SentenceModules::Dense dense;
-  dense.directory = directory;
+  dense.directory = folder;
   dense.in_features = size_at(root, "in_features");
   dense.out_features = size_at(root, "out_features");
   dense.bias = flag_at(root, "bias", true);
@@ -130,9 +124,7 @@ SentenceModules::Dense read_dense(const std::string& directory, bool of_tokens,
       refuse(*name, fmt::format("\"{}\"", wanted));
     }
   }
-  Config config;
-  config.tie_word_embeddings = false;
-  dense.weights = std::make_shared<const Weights>(Weights::open(directory, config));
+  dense.weights = open_untied(dense.directory);
   dense.weights->require("linear.weight", {dense.out_features, dense.in_features});
   if (dense.bias) dense.weights->require("linear.bias", {dense.out_features});
   refuse_other_tensors(dense);
@@ -165,9 +157,7 @@ void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
 }
 
 /// The pooling of SPLADE reads the masked LM head's logits, so it stands alone behind the model.
-void read_splade(const std::string& directory, SentenceModules& modules) {
-  const JsonDocument document = open_named(directory + "/config.json", modules.files);
-  const Json root = document.root();
+void read_splade(const Json& root, SentenceModules& modules) {
   const auto says = [&](std::string_view key, std::string_view usual, std::string_view other) {
     const auto name = root.find(key);
     if (!name || name->is_null() || name->as_string() == usual) return false;
@@ -181,22 +171,24 @@ void read_splade(const std::string& directory, SentenceModules& modules) {
 }
 
 /// What the files of one module say.
-void read_module(const std::string& directory, const std::string& folder, const Json& module,
-                 Stage stage, bool of_tokens, SentenceModules& modules) {
-  if ((stage == Stage::transformer || stage == Stage::masked_lm) && folder != directory) {
+void read_module(const ModelDirectory& directory, const Json& module, Stage stage, bool of_tokens,
+                 SentenceModules& modules) {
+  const std::string folder = module_folder(module.at("path"));
+  const auto config = [&] { return open_named(directory, config_of(folder), modules); };
+  if ((stage == Stage::transformer || stage == Stage::masked_lm) && !folder.empty()) {
     refuse(module.at("path"), "\"\": a model whose files lie beside modules.json");
   }
-  if (stage == Stage::pooling) read_pooling(folder, modules);
+  if (stage == Stage::pooling) read_pooling(config(), modules);
   if (stage == Stage::masked_lm) modules.of_logits = true;
-  if (stage == Stage::splade) read_splade(folder, modules);
+  if (stage == Stage::splade) read_splade(config(), modules);
   if (stage == Stage::dense) {
-    modules.dense.push_back(read_dense(folder, of_tokens, modules.files));
+    modules.dense.push_back(read_dense(directory.file(folder), config(), of_tokens));
     if (modules.dense.size() > 16) refuse(module.at("type"), "at most 16 dense modules");
   }
   if (stage == Stage::normalize) modules.normalize = true;
 }
 
-void add_module(const std::string& directory, const Json& module, Stage& stage,
+void add_module(const ModelDirectory& directory, const Json& module, Stage& stage,
                 SentenceModules& modules) {
   const Json type = module.at("type");
   const std::optional<Stage> next = stage_of(type.as_string());
@@ -205,56 +197,54 @@ void add_module(const std::string& directory, const Json& module, Stage& stage,
            "Transformer, StaticEmbedding, Pooling, Dense, Normalize, Dropout, MultiVectorMask, "
            "MLMTransformer or SpladePooling of sentence-transformers, or Dense of PyLate");
   }
-  const std::string folder = module_directory(directory, module.at("path"));
+  const std::string folder = module_folder(module.at("path"));
   if (*next == Stage::dropout) return;
   if (*next == Stage::static_embedding) {
     if (stage != Stage::start) refuse(type, "a StaticEmbedding as the first module only");
-    modules.static_folder = folder;
+    modules.static_folder = directory.file(folder);
     modules.pooling_modes = {"mean"};
     stage = Stage::pooling;  // it is its own
     return;
   }
-  const bool of_tokens =
-      *next == Stage::mask || type.as_string() == kPylateDense ||
-      ((*next == Stage::dense || *next == Stage::normalize) && reads_tokens(folder));
+  const bool of_tokens = *next == Stage::mask || type.as_string() == kPylateDense ||
+                         ((*next == Stage::dense || *next == Stage::normalize) &&
+                          reads_tokens(directory.find(config_of(folder))));
   check_order(type, stage, *next == Stage::mask ? stage : *next, of_tokens, modules);
   modules.of_tokens |= of_tokens;
   // PyLate scales the vectors of tokens to length 1, and has no module for it.
   modules.normalize |= type.as_string() == kPylateDense;
   if (*next == Stage::mask) {
-    modules.files.push_back(folder + "/config.json");
-    modules.mask_folder = folder;
+    modules.mask_config = config_of(folder);
+    modules.files.push_back(directory.file(*modules.mask_config));
     return;
   }
   stage = *next;
-  read_module(directory, folder, module, stage, of_tokens, modules);
+  read_module(directory, module, stage, of_tokens, modules);
 }
 
 /// A directory of ColBERT itself: the layer over each token lies with the model's own weights.
-void read_colbert(const std::string& directory, SentenceModules& modules) {
-  const std::string path = directory + "/config.json";
-  if (!file_exists(path) || !Weights::present(directory)) return;
+void read_colbert(const ModelDirectory& directory, SentenceModules& modules) {
+  if (!directory.has(file_names::kConfig) || !weights_present(directory)) return;
   bool named = false;
-  const JsonDocument document = JsonDocument::open(path);
-  if (const auto names = document.root().find("architectures"); names && names->is_array()) {
+  const Json root = directory.document(file_names::kConfig).root();
+  if (const auto names = root.find("architectures"); names && names->is_array()) {
     names->for_each_element([&](Json name) { named |= name.as_string() == "HF_ColBERT"; });
   }
   if (!named) return;
-  Config config;
-  config.tie_word_embeddings = false;
-  auto weights = std::make_shared<const Weights>(Weights::open(directory, config));
+  auto weights = open_untied(directory);
   const TensorView* matrix = weights->find("linear.weight");
   if (!matrix || matrix->shape.size() != 2) return;
   modules.of_tokens = modules.normalize = true;
   modules.pooling_modes.clear();
-  modules.dense.push_back(
-      {directory, matrix->shape[1], matrix->shape[0], false, Activation::none, std::move(weights)});
-  const std::string metadata = directory + "/artifact.metadata";
-  if (file_exists(metadata)) modules.files.push_back(metadata);
+  modules.dense.push_back({directory.path(), matrix->shape[1], matrix->shape[0], false,
+                           Activation::none, std::move(weights)});
+  if (directory.has(file_names::kColbert)) {
+    modules.files.push_back(directory.file(file_names::kColbert));
+  }
 }
 
 /// Of the Transformer, whose files lie beside modules.json.
-void read_transformer_settings(const std::string& directory, SentenceModules& modules) {
+void read_transformer_settings(const ModelDirectory& directory, SentenceModules& modules) {
   TransformerSettings settings = TransformerSettings::open(directory);
   if (settings.path.empty()) return;
   modules.files.push_back(settings.path);
@@ -263,11 +253,9 @@ void read_transformer_settings(const std::string& directory, SentenceModules& mo
 }
 
 /// config_sentence_transformers.json, beside modules.json.
-void read_own_settings(const std::string& directory, SentenceModules& modules) {
-  const std::string path = directory + "/config_sentence_transformers.json";
-  if (!file_exists(path)) return;
-  const JsonDocument document = open_named(path, modules.files);
-  const Json root = document.root();
+void read_own_settings(const ModelDirectory& directory, SentenceModules& modules) {
+  if (!directory.has(file_names::kSentenceTransformers)) return;
+  const Json root = open_named(directory, file_names::kSentenceTransformers, modules);
   if (const auto type = root.find("model_type"); type && !type->is_null()) {
     const std::string_view name = type->as_string();
     if (name == "ColBERT" || name == "MultiVectorEncoder") {
@@ -330,7 +318,7 @@ void SentenceModules::check_widths(size_t hidden_size) const {
   size_t width = of_tokens ? hidden_size : pooling_modes.size() * hidden_size;
   for (const Dense& layer : dense) {
     if (layer.in_features != width) {
-      throw Error(Error::Kind::data, layer.directory + "/config.json",
+      throw Error(Error::Kind::data, layer.directory.file(file_names::kConfig),
                   fmt::format("in_features is {}, but the vectors before it have {} numbers",
                               layer.in_features, width));
     }
@@ -352,39 +340,19 @@ void SentenceModules::check_length(size_t special_tokens) const {
                           settings.max_length_key, *settings.max_length, special_tokens));
 }
 
-std::optional<std::string> SentenceModules::find_static_folder(const std::string& directory) {
-  std::optional<std::string> folder;
-  try {
-    const std::string path = directory + "/modules.json";
-    if (!file_exists(path)) return std::nullopt;
-    const JsonDocument document = JsonDocument::open(path);
-    bool first = true;
-    document.root().for_each_element([&](Json module) {
-      if (first && stage_of(module.at("type").as_string()) == Stage::static_embedding) {
-        folder = module_directory(directory, module.at("path"));
-      }
-      first = false;
-    });
-  } catch (const Error&) {  // told by those who need the modules
-  }
-  return folder;
-}
-
-SentenceModules SentenceModules::open(const std::string& directory) {
+SentenceModules SentenceModules::open(const ModelDirectory& directory) {
   SentenceModules modules;
-  const std::string path = directory + "/modules.json";
-  modules.present = file_exists(path);
+  modules.present = directory.has(file_names::kModules);
   if (modules.present) {
-    const JsonDocument document = open_named(path, modules.files);
+    const Json root = open_named(directory, file_names::kModules, modules);
     modules.pooling_modes.clear();
     Stage stage = Stage::start;
-    document.root().for_each_element(
-        [&](Json module) { add_module(directory, module, stage, modules); });
+    root.for_each_element([&](Json module) { add_module(directory, module, stage, modules); });
   }
   if (!modules.present) read_colbert(directory, modules);
   read_transformer_settings(directory, modules);
   read_own_settings(directory, modules);
-  check_logits(path, modules);
+  check_logits(directory.file(file_names::kModules), modules);
   return modules;
 }
 

@@ -1,10 +1,11 @@
-#include "io/adapter.h"
+#include "directory/adapter.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "base/error.h"
+#include "directory/file_names.h"
 
 namespace bert {
 
@@ -21,7 +22,7 @@ std::string adapter_text(const Json& root) {
 }
 
 void refuse_adapter(const std::string& directory) {
-  const std::string path = fmt::format("{}/{}", directory, kAdapterConfig);
+  const std::string path = fmt::format("{}/{}", directory, file_names::kAdapter);
   std::error_code error;  // whether the directory can be read, its other files tell
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return;
   const JsonDocument document = JsonDocument::open(path);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/export.h"
+#include "directory/model_directory.h"
 
 namespace bert {
 
@@ -25,7 +26,13 @@ struct BERT_API StaticFiles {
 
   /// nullopt: the directory holds another model, or none. Throws Error(unsupported) for a value of
   /// config.json that is out of range.
-  static std::optional<StaticFiles> find(const std::string& directory);
+  static std::optional<StaticFiles> find(const ModelDirectory& directory);
 };
+
+/// For those who need layers. Throws Error(unsupported) where config.json or modules.json says that
+/// these are static vectors.
+BERT_API void refuse_static_vectors(const ModelDirectory& directory);
+/// The same error, for who knows that they are.
+[[noreturn]] BERT_API void throw_static_vectors(const ModelDirectory& directory);
 
 }  // namespace bert

@@ -1,4 +1,4 @@
-#include "checkpoint/checkpoint.h"
+#include "directory/checkpoint.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "directory/weight_files.h"
 
 namespace bert {
 namespace {
@@ -68,9 +69,9 @@ bool has_plain_head(const Config& config, const Weights& weights, HeadKind kind)
                   [&](std::string_view name) { return weights.find(name) != nullptr; });
 }
 
-Checkpoint Checkpoint::open(const std::string& directory, const HeadChoice& choice) {
-  Config config = Config::open(directory);
-  Weights weights = Weights::open(directory, config);
+Checkpoint Checkpoint::open(const ModelDirectory& directory, const HeadChoice& choice) {
+  Config config = directory.config();
+  Weights weights = open_weights(directory, config);
   const NamedHead* head = nullptr;
   if (!choice.name.empty()) {
     head = &named_head(config, choice);

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+
+#include "io/json.h"
 
 namespace bert {
 
@@ -26,5 +29,9 @@ constexpr std::string_view kPylateDense = "pylate.models.Dense.Dense";
 /// The module that a type names as sentence-transformers 0.3 to 6 spell it, the whole of it: other
 /// packages have modules of the same last name that do something else.
 std::optional<Stage> stage_of(std::string_view type);
+
+/// The folder that a module's path names, relative to the model's directory; "": that itself.
+/// Throws Error(data) for a path that leads out of it.
+std::string module_folder(const Json& path);
 
 }  // namespace bert

@@ -7,6 +7,8 @@
 
 #include "base/export.h"
 #include "checkpoint/weights_writer.h"
+#include "directory/model_directory.h"
+#include "io/json.h"
 #include "model/config.h"
 
 namespace bert {
@@ -15,10 +17,10 @@ namespace bert {
 using NamedFiles = std::vector<std::pair<std::string, std::string>>;
 
 /// Those of a model directory that its tokenizer reads.
-BERT_API NamedFiles tokenizer_files(const std::string& directory);
+BERT_API NamedFiles tokenizer_files(const ModelDirectory& directory);
 /// All that the tools read but config.json and the weights: the tokenizer's, the
 /// sentence-transformers modules, and the licence and the model card.
-BERT_API NamedFiles model_files(const std::string& directory);
+BERT_API NamedFiles model_files(const ModelDirectory& directory);
 /// A model's directory: `files` and its weights, in folders that are made. All is on the disk
 /// before the first file takes its place, so that a model that stood there is whole where there is
 /// no room.
@@ -33,13 +35,13 @@ BERT_API void remove_other_model_files(const NamedFiles& files, const std::strin
 /// Keys of config.json and their values as JSON; an empty value takes the key away.
 using ConfigMembers = std::vector<std::pair<std::string, std::string>>;
 
-/// The config.json at `path` with these members, which come first, and its others as they are.
-BERT_API std::string edit_config(const std::string& path, const ConfigMembers& members);
+/// The config.json of this root with these members, which come first, and its others as they are.
+BERT_API std::string edit_config(const Json& root, const ConfigMembers& members);
 /// What says of a model that this is its head.
 BERT_API ConfigMembers head_members(const HeadConfig& head);
 /// The value of bertutils_heads; "" of no heads.
 BERT_API std::string head_list(std::span<const NamedHead> heads);
-/// The config.json at `path` with one named head more, or another of its name.
-BERT_API std::string config_with_head(const std::string& path, const NamedHead& head);
+/// The config.json of this root with one named head more, or another of its name.
+BERT_API std::string config_with_head(const Json& root, const NamedHead& head);
 
 }  // namespace bert

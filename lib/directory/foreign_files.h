@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace bert {
@@ -17,10 +16,5 @@ std::vector<std::string> models_inside(const std::string& directory);
 /// Throws Error(no_input) for a directory without config.json, modules.json and files of a
 /// tokenizer, if it shows where the model is or what stands in its place.
 void refuse_no_model(const std::string& directory);
-
-/// Throws Error if a whole file has tensors of something that was wrapped around the model, or
-/// those of an adapter: data for names that all begin with a prefix such as `module.`, unsupported
-/// for an adapter. `path` is the file.
-void refuse_wrapped(const std::string& path, const std::vector<std::string_view>& names);
 
 }  // namespace bert

@@ -1,4 +1,4 @@
-#include "checkpoint/model_dir.h"
+#include "directory/find_model.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -9,16 +9,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <string_view>
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "checkpoint/foreign_files.h"
-#include "checkpoint/tensor_files.h"
-#include "io/adapter.h"
+#include "directory/adapter.h"
+#include "directory/file_names.h"
+#include "directory/foreign_files.h"
 #include "io/hub_cache.h"
-#include "io/mapped_file.h"
 
 namespace bert {
 namespace {
@@ -28,9 +25,10 @@ namespace fs = std::filesystem;
 /// Of many places: one that cannot be looked into is passed over.
 bool is_model(const std::string& directory) {
   std::error_code ignored;
-  return fs::exists(directory + "/config.json", ignored) ||
-         fs::exists(directory + "/modules.json", ignored) ||  // alone with static vectors
-         fs::exists(fmt::format("{}/{}", directory, kAdapterConfig), ignored);
+  return std::any_of(std::begin(kModelFiles), std::end(kModelFiles), [&](const ModelFile& file) {
+    return (marks_model(file.name) || file.name == file_names::kAdapter) &&
+           fs::exists(fmt::format("{}/{}", directory, file.name), ignored);
+  });
 }
 
 bool is_directory(const std::string& path) {
@@ -157,21 +155,6 @@ std::string default_model() {
       "hub");
 }
 
-/// The sentence modules. A tool that reads them has refused those that do not open; for the others
-/// the files beside config.json are enough.
-SentenceModules modules_that_open(const std::string& directory) {
-  try {
-    return SentenceModules::open(directory);
-  } catch (const Error&) {
-    SentenceModules none;
-    for (const char* name : {"modules.json", "config_sentence_transformers.json"}) {
-      const std::string path = fmt::format("{}/{}", directory, name);
-      if (file_exists(path)) none.files.push_back(path);
-    }
-    return none;
-  }
-}
-
 /// As resolve_model, for a name, whatever the directory holds.
 std::string find_model(const std::string& name) {
   std::error_code error;
@@ -224,41 +207,6 @@ std::vector<InstalledModel> installed_models() {
   std::vector<InstalledModel> list;
   for (const auto& [name, directory] : models) list.push_back({name, directory});
   return list;
-}
-
-FileHash hash_file(const std::string& path) {
-  return {path.substr(path.rfind('/') + 1), xxh64(MappedFile::open(path).text())};
-}
-
-std::vector<FileHash> hash_model(const std::string& directory) {
-  std::vector<FileHash> hashes;
-  const auto add = [&](const MappedFile& file) {
-    const std::string name = file.path().substr(directory.size() + 1);
-    const auto same = [&](const FileHash& hash) { return hash.name == name; };
-    if (std::any_of(hashes.begin(), hashes.end(), same)) return;  // of several lists
-    hashes.push_back({name, xxh64(file.text())});
-  };
-  const auto add_weights = [&](const std::string& folder) {
-    for (const MappedFile& file : open_tensor_files(folder).files) add(file);
-  };
-  std::vector<const char*> names = {"config.json", "generation_config.json"};
-  names.insert(names.end(), std::begin(kTokenizerFiles), std::end(kTokenizerFiles));
-  for (const char* name : names) {
-    const std::string path = fmt::format("{}/{}", directory, name);
-    if (file_exists(path)) add(MappedFile::open(path));
-  }
-  const SentenceModules modules = modules_that_open(directory);
-  for (const std::string& path : modules.files) add(MappedFile::open(path));
-  for (const SentenceModules::Dense& dense : modules.dense) {
-    if (dense.directory != directory) add_weights(dense.directory);
-  }
-  if (tensor_files_present(directory)) add_weights(directory);
-  if (modules.static_folder && *modules.static_folder != directory) {
-    const std::string tokenizer = *modules.static_folder + "/tokenizer.json";
-    if (file_exists(tokenizer)) add(MappedFile::open(tokenizer));
-    add_weights(*modules.static_folder);
-  }
-  return hashes;
 }
 
 }  // namespace bert

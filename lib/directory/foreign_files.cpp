@@ -1,4 +1,4 @@
-#include "checkpoint/foreign_files.h"
+#include "directory/foreign_files.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "checkpoint/model_dir.h"
+#include "directory/file_names.h"
 
 namespace bert {
 namespace {
@@ -33,7 +33,9 @@ std::vector<std::string> names_in(const std::string& directory) {
 }
 
 bool holds_config(const std::string& directory) {
-  return is_here(directory, "config.json") || is_here(directory, "modules.json");
+  return std::any_of(std::begin(kModelFiles), std::end(kModelFiles), [&](const ModelFile& file) {
+    return marks_model(file.name) && is_here(directory, file.name);
+  });
 }
 
 }  // namespace
@@ -69,9 +71,11 @@ std::vector<std::string> models_inside(const std::string& directory) {
 }
 
 void refuse_no_model(const std::string& directory) {
-  const auto here = [&](const char* name) { return is_here(directory, name); };
+  const auto of_tokenizer = [&](const ModelFile& file) {
+    return is_tokenizer_file(file) && is_here(directory, file.name);
+  };
   if (holds_config(directory) ||
-      std::any_of(std::begin(kTokenizerFiles), std::end(kTokenizerFiles), here)) {
+      std::any_of(std::begin(kModelFiles), std::end(kModelFiles), of_tokenizer)) {
     return;
   }
   if (const std::string other = foreign_weights(directory); !other.empty()) {
@@ -87,33 +91,6 @@ void refuse_no_model(const std::string& directory) {
   throw Error(Error::Kind::no_input, directory,
               fmt::format("has no config.json; a model is in {}{}, wants that directory",
                           printable(models[0]), more));
-}
-
-void refuse_wrapped(const std::string& path, const std::vector<std::string_view>& names) {
-  struct Wrapper {
-    std::string_view prefix, by, instead;
-  };
-  constexpr Wrapper kWrappers[] = {
-      {"_orig_mod.", "torch.compile", "the model before it was compiled (_orig_mod)"},
-      {"module.", "DataParallel", "its model (module)"},
-      {"_forward_module.", "Lightning", "the model"},
-      {"base_model.model.", "PEFT", "what merge_and_unload() gives"},
-      {"0.auto_model.", "SentenceTransformer", "the whole, with its own save()"}};
-  for (const std::string_view name : names) {
-    if (name.find(".lora_A.") == std::string_view::npos) continue;
-    throw Error(Error::Kind::unsupported, path,
-                fmt::format("tensor {}: of an adapter, wants a whole model: merge them with "
-                            "merge_and_unload() of PEFT, then save_pretrained()",
-                            printable(name, 200)));
-  }
-  for (const Wrapper& wrapper : kWrappers) {
-    const auto wrapped = [&](std::string_view name) { return name.starts_with(wrapper.prefix); };
-    if (names.empty() || !std::all_of(names.begin(), names.end(), wrapped)) continue;
-    throw Error(Error::Kind::data, path,
-                fmt::format("all names of tensors begin with {}, which {} puts there; save {} with "
-                            "save_pretrained()",
-                            wrapper.prefix, wrapper.by, wrapper.instead));
-  }
 }
 
 }  // namespace bert

@@ -1,0 +1,66 @@
+#include "directory/hashes.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "directory/file_names.h"
+#include "directory/sentence_modules.h"
+#include "directory/weight_files.h"
+#include "io/mapped_file.h"
+
+namespace bert {
+namespace {
+
+/// The sentence modules. A tool that reads them has refused those that do not open; for the others
+/// the files beside config.json are enough.
+SentenceModules modules_that_open(const ModelDirectory& directory) {
+  try {
+    return SentenceModules::open(directory);
+  } catch (const Error&) {
+    SentenceModules none;
+    for (const std::string_view name : {file_names::kModules, file_names::kSentenceTransformers}) {
+      if (directory.has(name)) none.files.push_back(directory.file(name));
+    }
+    return none;
+  }
+}
+
+}  // namespace
+
+FileHash hash_file(const std::string& path) {
+  return {path.substr(path.rfind('/') + 1), xxh64(MappedFile::open(path).text())};
+}
+
+std::vector<FileHash> hash_model(const ModelDirectory& directory) {
+  std::vector<FileHash> hashes;
+  const auto add = [&](const MappedFile& file) {
+    const std::string name = file.path().substr(directory.path().size() + 1);
+    const auto same = [&](const FileHash& hash) { return hash.name == name; };
+    if (std::any_of(hashes.begin(), hashes.end(), same)) return;  // of several lists
+    hashes.push_back({name, xxh64(file.text())});
+  };
+  const auto add_weights = [&](const ModelDirectory& folder) {
+    for (const MappedFile& file : open_tensor_files(folder).files) add(file);
+  };
+  for (const ModelFile& file : kModelFiles) {
+    if (!use_of(file.role).hashed || !directory.has(file.name)) continue;
+    add(MappedFile::open(directory.file(file.name)));
+  }
+  const SentenceModules modules = modules_that_open(directory);
+  for (const std::string& path : modules.files) add(MappedFile::open(path));
+  for (const SentenceModules::Dense& dense : modules.dense) {
+    if (dense.directory.path() != directory.path()) add_weights(dense.directory);
+  }
+  if (weights_present(directory)) add_weights(directory);
+  if (modules.static_folder && *modules.static_folder != directory.path()) {
+    const ModelDirectory folder(*modules.static_folder);
+    if (folder.has(file_names::kTokenizer)) {
+      add(MappedFile::open(folder.file(file_names::kTokenizer)));
+    }
+    add_weights(folder);
+  }
+  return hashes;
+}
+
+}  // namespace bert

@@ -1,0 +1,152 @@
+#include "directory/model_directory.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "directory/file_names.h"
+#include "directory/find_model.h"
+#include "directory/static_files.h"
+#include "io/json.h"
+#include "io/mapped_file.h"
+#include "model/config.h"
+#include "model/config_keys.h"
+#include "model/generation_config.h"
+#include "model/recurrent_config.h"
+#include "model/seq2seq_config.h"
+
+namespace bert {
+namespace {
+
+/// A file that was read: what it holds, or what is wrong with it.
+struct ReadFile {
+  std::optional<JsonDocument> document;
+  std::optional<Error> fault;
+};
+
+using LargeFiles = std::map<std::string, std::shared_ptr<const JsonDocument>, std::less<>>;
+
+}  // namespace
+
+struct ModelDirectory::State {
+  std::string path;
+  std::mutex mutex;  ///< of the next two
+  std::map<std::string, ReadFile, std::less<>> files;
+  std::weak_ptr<LargeFiles> large;
+  std::once_flag kind_decided, static_files_found;
+  Kind kind = Kind::encoder;
+  std::optional<StaticFiles> static_files;
+};
+
+ModelDirectory::ModelDirectory(std::string path) : state_(std::make_shared<State>()) {
+  state_->path = std::move(path);
+}
+
+ModelDirectory ModelDirectory::open(const std::string& name) { return {resolve_model(name)}; }
+
+const std::string& ModelDirectory::path() const { return state_->path; }
+
+std::string ModelDirectory::file(std::string_view name) const {
+  return name.empty() ? path() : fmt::format("{}/{}", path(), name);
+}
+
+bool ModelDirectory::has(std::string_view name) const { return file_exists(file(name)); }
+
+const JsonDocument& ModelDirectory::document(std::string_view name) const {
+  const std::lock_guard lock(state_->mutex);
+  ReadFile& read = state_->files[std::string(name)];
+  if (!read.document && !read.fault) {
+    try {
+      read.document = JsonDocument::open(file(name));
+    } catch (const Error& error) {
+      if (error.kind() != Error::Kind::data) throw;  // the next try may find it
+      read.fault = error;
+    }
+  }
+  if (read.fault) throw Error(*read.fault);
+  return *read.document;
+}
+
+const JsonDocument* ModelDirectory::find(std::string_view name) const {
+  return has(name) ? &document(name) : nullptr;
+}
+
+const JsonDocument* ModelDirectory::find_sound(std::string_view name) const {
+  try {
+    return find(name);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const JsonDocument> ModelDirectory::large_document(std::string_view name,
+                                                                   uint64_t max_bytes,
+                                                                   size_t most_keys) const {
+  const std::lock_guard lock(state_->mutex);
+  std::shared_ptr<const JsonDocument> read;
+  const auto kept = state_->large.lock();
+  std::shared_ptr<const JsonDocument>& document = kept ? (*kept)[std::string(name)] : read;
+  if (!document) {
+    document =
+        std::make_shared<const JsonDocument>(JsonDocument::open(file(name), max_bytes, most_keys));
+  }
+  return document;
+}
+
+std::shared_ptr<const void> ModelDirectory::keep_large() const {
+  const std::lock_guard lock(state_->mutex);
+  auto kept = std::make_shared<LargeFiles>();
+  state_->large = kept;
+  return kept;
+}
+
+const StaticFiles* ModelDirectory::static_files() const {
+  std::call_once(state_->static_files_found,
+                 [&] { state_->static_files = StaticFiles::find(*this); });
+  return state_->static_files ? &*state_->static_files : nullptr;
+}
+
+ModelDirectory::Kind ModelDirectory::kind() const {
+  std::call_once(state_->kind_decided, [&] {
+    if (static_files()) {
+      state_->kind = Kind::static_vectors;
+    } else if (const auto seq2seq = seq2seq_kind(document(file_names::kConfig).root())) {
+      state_->kind = *seq2seq == Seq2SeqKind::marian            ? Kind::marian
+                     : *seq2seq == Seq2SeqKind::encoder_decoder ? Kind::encoder_decoder
+                                                                : Kind::recurrent;
+    }
+  });
+  return state_->kind;
+}
+
+Config ModelDirectory::config() const {
+  refuse_static_vectors(*this);
+  Config config = Config::read(document(file_names::kConfig).root(), file(file_names::kConfig));
+  // Since version 5.4 of sentence-transformers it stands here, and prevails.
+  if (const JsonDocument* own = find(file_names::kSentenceTransformers)) {
+    if (const auto function = config_keys::find(own->root(), {"activation_fn"})) {
+      config.score_function = function->as_string();
+    }
+  }
+  return config;
+}
+
+Seq2SeqConfig ModelDirectory::seq2seq_config() const {
+  return Seq2SeqConfig::read(document(file_names::kConfig).root(), file(file_names::kConfig));
+}
+
+RecurrentConfig ModelDirectory::recurrent_config() const {
+  return RecurrentConfig::read(document(file_names::kConfig).root(), file(file_names::kConfig));
+}
+
+GenerationConfig ModelDirectory::generation_config(size_t positions, size_t vocab_size) const {
+  const JsonDocument* own = find(file_names::kGeneration);
+  const Json root = own ? own->root() : document(file_names::kConfig).root();
+  return GenerationConfig::read(root, own == nullptr, positions, vocab_size);
+}
+
+}  // namespace bert

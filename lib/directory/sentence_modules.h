@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/export.h"
+#include "checkpoint/weights.h"
+#include "directory/model_directory.h"
+#include "directory/transformer_settings.h"
+#include "ops/linear.h"
+
+namespace bert {
+
+/// How the logits of a masked LM head become a sparse vector of the vocabulary (SPLADE; Formal et
+/// al. 2021): over the tokens the largest weight log(1 + relu(logit)), or their sum.
+struct SpladePooling {
+  bool sum = false;        ///< else the maximum (SPLADE v2)
+  bool log_twice = false;  ///< a weight is log(1 + log(1 + relu(logit)))
+};
+
+/// sentence-transformers' modules.json and the files it names; defaults if there is none.
+struct BERT_API SentenceModules {
+  struct Dense {
+    ModelDirectory directory;  ///< holds config.json and weights (linear.weight, linear.bias)
+    size_t in_features = 0;
+    size_t out_features = 0;
+    bool bias = true;
+    Activation activation = Activation::tanh;
+
+    std::shared_ptr<const Weights> weights;  ///< Linears of load() borrow from it
+
+    /// The layer. Throws Error naming file and tensor.
+    Linear load() const;
+  };
+  bool present = false;
+  std::optional<std::string> static_folder;  ///< of a StaticEmbedding; see StaticFiles
+  std::vector<std::string> pooling_modes{
+      "mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated;
+                ///< empty: modules.json has no Pooling
+  bool include_prompt = true;
+  std::vector<Dense> dense;
+  bool normalize = false;
+  /// Dense and Normalize work on the vector of each token (ColBERT); see LateInteraction.
+  bool of_tokens = false;
+  std::optional<std::string> mask_config;  ///< the config.json of a MultiVectorMask
+  std::optional<SpladePooling> splade;     ///< the model's vectors are sparse
+  bool of_logits = false;                  ///< its first module gives those of a masked LM head
+  TransformerSettings settings;
+  std::optional<size_t> truncate_dim;  ///< of a vector only so many numbers, the first, are given
+  std::map<std::string, std::string> prompts;
+  std::string default_prompt_name;
+  std::string similarity = "cosine";  ///< cosine, dot, euclidean or manhattan
+  std::vector<std::string> files;     ///< paths of the JSON files that were read, in that order
+
+  /// The text of a prompt; without a name of the default one, "" if there is none. Throws
+  /// Error(usage).
+  std::string prompt(const std::string& name = "") const;
+  /// Whether each layer of `dense` is as wide as the vectors that reach it, for a model of this
+  /// hidden size. Throws Error(data) naming the file and both widths.
+  void check_widths(size_t hidden_size) const;
+  /// Whether a tokenizer that lower-cases, or not, does what do_lower_case asks for. Throws
+  /// Error(unsupported): the reference lower-cases the text before such a tokenizer.
+  void check_case(bool lowercases) const;
+  /// Whether settings.max_length leaves room beside the special tokens of a text. Throws
+  /// Error(data).
+  void check_length(size_t special_tokens) const;
+  /// Throws Error: data or no_input for a broken or missing file, unsupported for a module we lack.
+  static SentenceModules open(const ModelDirectory& directory);
+};
+
+}  // namespace bert

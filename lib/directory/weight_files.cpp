@@ -1,0 +1,60 @@
+#include "directory/weight_files.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <string_view>
+
+#include "base/error.h"
+#include "directory/file_names.h"
+#include "directory/foreign_files.h"
+
+namespace bert {
+namespace {
+
+/// Whether a directory entry of this name exists, even a link that leads nowhere: what stands there
+/// is taken or refused, never passed over for another file.
+bool entry_exists(const std::string& path) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+/// The name of the file; "" if there is none.
+std::string_view find_weights(const ModelDirectory& directory) {
+  for (const ModelFile& file : kModelFiles) {
+    if (file.role == FileRole::weights && entry_exists(directory.file(file.name))) return file.name;
+  }
+  return "";
+}
+
+[[noreturn]] void throw_no_weights(const std::string& directory) {
+  if (const std::string other = foreign_weights(directory); !other.empty()) {
+    throw Error(
+        Error::Kind::no_input, directory,
+        fmt::format("no model.safetensors and no pytorch_model.bin; {} cannot be read, save the "
+                    "model with save_pretrained of PyTorch's transformers",
+                    printable(other)));
+  }
+  throw Error(
+      Error::Kind::no_input, directory,
+      "no weights: wants model.safetensors, model.safetensors.index.json or pytorch_model.bin");
+}
+
+}  // namespace
+
+bool weights_present(const ModelDirectory& directory) { return !find_weights(directory).empty(); }
+
+TensorFiles open_tensor_files(const ModelDirectory& directory) {
+  const std::string_view name = find_weights(directory);
+  if (name.empty()) throw_no_weights(directory.path());
+  TensorPlace place{directory.file(name), name.starts_with(file_names::kPickle)};
+  if (name.ends_with(file_names::kIndexEnding)) place.index = directory.document(name).root();
+  return open_tensor_files(place);
+}
+
+Weights open_weights(const ModelDirectory& directory, const Config& config) {
+  config.require_sizes();
+  return Weights::of(open_tensor_files(directory), config);
+}
+
+}  // namespace bert
