@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,27 @@
 #include "tokenizer/encoding.h"
 
 namespace bert {
+
+/// Special tokens that a configuration names ("cls_token"), in the order in which they are added to
+/// a vocabulary.
+enum class Special { unk, sep, pad, cls, mask, bos, eos };
+/// [Special] the names of the names.
+inline constexpr std::array<std::string_view, 7> kSpecialKeys = {"unk",  "sep", "pad", "cls",
+                                                                 "mask", "bos", "eos"};
+
+/// A value for each special token.
+template <typename T>
+struct BySpecial {
+  std::array<T, kSpecialKeys.size()> values{};  ///< [Special]
+
+  T& operator[](Special s) { return values[static_cast<size_t>(s)]; }
+  const T& operator[](Special s) const { return values[static_cast<size_t>(s)]; }
+};
+using SpecialNames = BySpecial<std::string>;
+
+/// The special tokens that stand in a text or are asked for by name; bos and eos only tell a frame.
+inline constexpr Special kNamedTokens[] = {Special::unk, Special::sep, Special::pad, Special::cls,
+                                           Special::mask};
 
 /// A special token that the tokenizer puts beside a text.
 struct FrameToken {
@@ -25,7 +47,7 @@ struct FrameToken {
 ///   RoBERTa, MPNet   <s> A </s>         <s> A </s> </s> B </s>       types 0
 struct Frame {
   std::vector<FrameToken> before, between, after;
-  int32_t type_ids[2] = {0, 0};  ///< of the first and the second text
+  int32_t type_ids[2] = {0, 0};  ///< types of the first and the second text
 
   size_t added() const { return before.size() + between.size() + after.size(); }
 };
@@ -43,10 +65,17 @@ struct Frames {
       }
     }
   }
-
-  static Frames of_bert(std::string_view cls, std::string_view sep);
-  static Frames of_roberta(std::string_view cls, std::string_view sep);
 };
+
+/// A frame as a class of tokenizers has it: names of special tokens around A, and around A and B,
+/// with the type id where it is not 0. See classes.cpp.
+struct FrameTemplate {
+  std::string_view single, pair;
+};
+inline constexpr FrameTemplate kBertFrame{"cls A sep", "cls A sep B:1 sep:1"};
+inline constexpr FrameTemplate kRobertaFrame{"cls A sep", "cls A sep sep B sep"};
+
+Frames make_frames(const FrameTemplate& pattern, const SpecialNames& names);
 
 /// Writes the tokens of one text, or of two, inside their frame at the end of an Encoding:
 ///

@@ -147,15 +147,11 @@ class BERT_API Tokenizer {
   const std::vector<std::string>& warnings() const;
 
  private:
-  Tokenizer();
+  struct State;
+  explicit Tokenizer(std::shared_ptr<const State> state);
   Scratch::State& prepare(Scratch& scratch) const;
-  size_t run(std::string_view text, bool literal, size_t portion, Scratch::State& scratch,
-             const std::function<bool(std::span<const Piece>)>& sink) const;
   void encode_ends(std::string_view text, const EncodeOptions& options, size_t room, Encoding& out,
                    Scratch::State& buffers) const;
-  size_t collect(std::string_view text, bool literal, size_t limit, Scratch::State& scratch,
-                 std::vector<Piece>& pieces) const;
-  struct State;
   std::shared_ptr<const State> state_;
   std::shared_ptr<const Frame> marked_;  ///< in place of the frame of a single text
 };

@@ -6,6 +6,7 @@
 
 #include "directory/file_names.h"
 #include "io/json_writer.h"
+#include "tokenizer/classes.h"
 
 namespace bert {
 namespace {
@@ -50,7 +51,7 @@ std::vector<std::pair<std::string, std::string>> translation_files(
   } else {
     files.emplace_back(file_names::kVocabJson, vocab_json({&source, &target}));
   }
-  std::string config = "{\n  \"tokenizer_class\": \"MarianTokenizer\",\n";
+  std::string config = fmt::format("{{\n  \"tokenizer_class\": \"{}\",\n", marian_class().name);
   for (const auto& [key, value] :
        {std::pair{"source_lang", &options.source_lang}, {"target_lang", &options.target_lang}}) {
     if (!value->empty()) config += fmt::format("  \"{}\": {},\n", key, json_string(*value));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/export.h"
-#include "tokenizer/sentencepiece_file.h"
+#include "tokenizer/files/sentencepiece_file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tokenizer/byte_level.h"
+#include "tokenizer/parts/byte_level.h"
 
 namespace bert {
 namespace {
@@ -10,13 +10,13 @@ namespace {
 constexpr std::string_view kByteLevelBlank = "\xC4\xA0";
 
 /// The mark of a composition whose pieces say where words begin; "": it has none.
-std::string mark_of(const TokenizerFiles& files) {
-  for (const PreTokenizerPart& part : files.parts->pre_tokenizers) {
+std::string mark_of(const TokenizerParts& parts) {
+  for (const PreTokenizerPart& part : parts.pre_tokenizers) {
     if (part.kind == PreTokenizerPart::Kind::byte_level) return std::string(kByteLevelBlank);
     if (part.kind == PreTokenizerPart::Kind::metaspace) return part.replacement;
   }
   // Llama's layout: the normalizer writes the mark.
-  for (const NormalizerPart& part : files.parts->normalizers) {
+  for (const NormalizerPart& part : parts.normalizers) {
     const bool of_blank = part.kind == NormalizerPart::Kind::replace_text && part.pattern == " ";
     if (of_blank && !part.content.empty()) return part.content;
   }
@@ -26,12 +26,15 @@ std::string mark_of(const TokenizerFiles& files) {
 }  // namespace
 
 WordMarks::WordMarks(const TokenizerFiles& files) {
-  if (files.parts) mark_ = mark_of(files);
-  if (files.sentencepiece) mark_ = SentencePiece::kBlank;
+  const TokenizerParts* parts = files.parts();
+  if (parts) mark_ = mark_of(*parts);
+  if (std::holds_alternative<std::shared_ptr<const SentencePiece>>(files.engine)) {
+    mark_ = SentencePiece::kBlank;
+  }
   beginnings_ = !mark_.empty();
   if (!beginnings_) {
-    const bool bpe = files.parts && files.parts->model.kind == SubwordPart::Kind::bpe;
-    mark_ = bpe ? files.parts->model.prefix : std::string(files.vocab.continuing_prefix());
+    const bool bpe = parts && parts->model.kind == SubwordPart::Kind::bpe;
+    mark_ = bpe ? parts->model.prefix : std::string(files.vocab.continuing_prefix());
   }
   if (mark_ != kByteLevelBlank) return;
   for (size_t id = 0; id < files.vocab.size(); ++id) {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/files/tokenizer_files.h"
 
 namespace bert {
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "directory/file_names.h"
 #include "io/mapped_file.h"
+#include "tokenizer/classes.h"
 #include "trainers/beginning.h"
 #include "trainers/held_out.h"
 #include "training/evaluation.h"
@@ -30,9 +31,9 @@ NamedFiles files_of(const PretrainOptions& options) {
   return {{std::string(file_names::kConfig), text_of(options.config)},
           {std::string(file_names::kVocabTxt), text_of(options.vocab)},
           {std::string(file_names::kTokenizerConfig),
-           fmt::format("{{\n  \"tokenizer_class\": \"BertTokenizer\",\n"
+           fmt::format("{{\n  \"tokenizer_class\": \"{}\",\n"
                        "  \"do_lower_case\": {}\n}}\n",
-                       options.cased ? "false" : "true")}};
+                       bert_class().name, options.cased ? "false" : "true")}};
 }
 
 /// `message` with the names of the user's files instead of their copies in `directory`.

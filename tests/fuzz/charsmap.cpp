@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "long_text.h"
 #include "text/unicode.h"
-#include "tokenizer/text_normalizer.h"
+#include "tokenizer/parts/text_normalizer.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // A model of sentencepiece, after a text (long_text.h): as the library of that name runs it, and as
-// the four classes that transformers makes of such a file.
-#include "tokenizer/sentencepiece.h"
+// the classes of transformers that read such a file.
+#include "tokenizer/models/sentencepiece.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -10,13 +10,11 @@
 
 #include "base/error.h"
 #include "long_text.h"
-#include "tokenizer/composed.h"
-#include "tokenizer/sentencepiece_parts.h"
-#include "tokenizer/text_normalizer.h"
+#include "tokenizer/engines/composed.h"
+#include "tokenizer/files/sentencepiece_parts.h"
+#include "tokenizer/parts/text_normalizer.h"
 
 namespace {
-
-using bert::SentencePieceClass;
 
 void require(bool condition) {
   if (!condition) std::abort();
@@ -53,7 +51,6 @@ void run(const bert::SentencePieceTokenizer& made, const std::string& text) {
     return true;
   };
   buffer.start(&sink, 64);
-  composed.start(scratch);
   composed.run(text, 0, text.size(), false, scratch, buffer);
   buffer.flush();
 }
@@ -81,10 +78,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   if (!read) return 0;
   attempt([&] { run(bert::SentencePiece(file, "fuzz"), text); });
-  for (const auto kind : {SentencePieceClass::xlm_roberta, SentencePieceClass::camembert,
-                          SentencePieceClass::albert, SentencePieceClass::deberta_v2}) {
-    attempt(
-        [&] { run(bert::make_tokenizer(file, kind, bert::default_options(kind), "fuzz"), text); });
+  for (const bert::TokenizerClass& row : bert::tokenizer_classes()) {
+    if (!row.sentencepiece) continue;
+    const bert::SpecialNames names = bert::TokenizerFacts{}.names(row.names);
+    attempt([&] { run(bert::make_tokenizer(file, row, names, {}, "fuzz"), text); });
   }
   return 0;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/wordpiece.h"
+#include "tokenizer/engines/wordpiece.h"
 
 using namespace bert;
 
@@ -202,8 +202,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return true;
   };
   fast->buffer.start(&sink, 1 + data[0] / 16);
-  fast->model->start(*fast->scratch);
-  fast->model->run(text, 0, text.size(), *fast->scratch, fast->buffer);
+  fast->scratch->next_word = 0;
+  fast->model->run(text, 0, text.size(), false, *fast->scratch, fast->buffer);
   fast->buffer.flush();
 
   const std::vector<Piece> wanted = plain(text, fast->options);

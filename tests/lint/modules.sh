@@ -67,6 +67,12 @@ home 'fmt/' 'lib/*.cpp' 'tools/*' 'tests/*'
 for file in $(find lib tools \( -name '*.cpp' -o -name '*.h' \) ! -path 'lib/tokenizer/*'); do
   found=$(code "$file" | grep -nE '\b(cls|sep)_id\b|"##|max_length *- *[0-9]') && fail "$file: knows the frame: $found"
 done
+# The classes of tokenizers are rows of tokenizer/classes.cpp: their names stand there only.
+for file in $(find lib -name '*.cpp' -o -name '*.h'); do
+  [ "$file" = lib/tokenizer/classes.cpp ] && continue
+  found=$(code "$file" | sed 's/BertPreTokenizer//' | grep -nE '"[^"]*[A-Za-z0-9]Tokenizer(Fast)?\b') &&
+    fail "$file: names a tokenizer class, which only lib/tokenizer/classes.cpp does: $found"
+done
 # What a model is stands in model/ only: a family's name in family.cpp, the names of tensors in the table of
 # schema.cpp and what files call them in family.cpp. Comments and messages may name them.
 names_in() { # names_in FILE PATTERN: the quoted words that follow the pattern, joined by |

@@ -11,8 +11,8 @@
 #include "io/json.h"
 #include "temporary.h"
 #include "text/unicode.h"
-#include "tokenizer/bpe.h"
-#include "tokenizer/byte_level.h"
+#include "tokenizer/models/bpe.h"
+#include "tokenizer/parts/byte_level.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace bert;

@@ -11,8 +11,8 @@
 #include "temporary.h"
 #include "text/charsmap.h"
 #include "text/unicode.h"
-#include "tokenizer/sentencepiece_file.h"
-#include "tokenizer/text_normalizer.h"
+#include "tokenizer/files/sentencepiece_file.h"
+#include "tokenizer/parts/text_normalizer.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace bert;

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "temporary.h"
-#include "tokenizer/sentencepiece.h"
+#include "tokenizer/models/sentencepiece.h"
 #include "tokenizer/train/train_pieces.h"
 
 using namespace bert;

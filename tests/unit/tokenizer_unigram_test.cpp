@@ -1,4 +1,4 @@
-#include "tokenizer/unigram.h"
+#include "tokenizer/models/unigram.h"
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@
 #include "temporary.h"
 #include "text/charsmap.h"
 #include "text/unicode.h"
-#include "tokenizer/sentencepiece_file.h"
+#include "tokenizer/files/sentencepiece_file.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace bert;

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "text/unicode.h"
-#include "tokenizer/sentencepiece.h"
-#include "tokenizer/text_normalizer.h"
+#include "tokenizer/models/sentencepiece.h"
+#include "tokenizer/parts/text_normalizer.h"
 #include "tokenizer/train/joiner.h"
 
 namespace bert {

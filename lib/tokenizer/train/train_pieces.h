@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/export.h"
-#include "tokenizer/sentencepiece_file.h"
+#include "tokenizer/files/sentencepiece_file.h"
 
 namespace bert {
 

@@ -1,0 +1,116 @@
+#include "tokenizer/classes.h"
+
+#include <algorithm>
+#include <string>
+
+namespace bert {
+namespace {
+
+using Names = BySpecial<std::string_view>;
+using Order = SentencePieceRules::Order;
+using Normalizer = SentencePieceRules::Normalizer;
+
+// clang-format off
+// [Special]               unk      sep      pad      cls      mask      bos      eos
+constexpr Names kAlbert {{"<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]", "[CLS]", "[SEP]"}};
+constexpr Names kMpnet  {{"[UNK]", "</s>",  "<pad>", "<s>",   "<mask>", "<s>",   "</s>"}};
+constexpr Names kRoberta{{"<unk>", "</s>",  "<pad>", "<s>",   "<mask>", "<s>",   "</s>"}};
+constexpr Names kMarian {{"<unk>", "</s>",  "<pad>", "[CLS]", "[MASK]", "",      "</s>"}};
+// clang-format on
+
+constexpr FrameTemplate kFairseqFrame{"bos A eos", "bos A eos eos B eos"};
+constexpr FrameTemplate kMarianFrame{"A eos", "A B eos"};
+
+constexpr TokenizerClass of_bert(std::string_view name) {
+  return {.name = name, .source = ClassSource::wordpiece};
+}
+constexpr TokenizerClass of_roberta(std::string_view name) {
+  return {.name = name,
+          .source = ClassSource::byte_level,
+          .names = kRoberta,
+          .frame = kRobertaFrame,
+          .trims_offsets = true};
+}
+
+constexpr TokenizerClass kClasses[] = {
+    of_bert("BertTokenizer"),
+    of_bert("DistilBertTokenizer"),
+    of_bert("ElectraTokenizer"),
+    of_bert("MobileBertTokenizer"),
+    of_bert("ConvBertTokenizer"),
+    of_bert("LayoutLMTokenizer"),
+    of_bert("LxmertTokenizer"),
+    of_bert("SqueezeBertTokenizer"),
+    of_bert("DPRQuestionEncoderTokenizer"),
+    of_bert("DPRContextEncoderTokenizer"),
+    of_bert("DPRReaderTokenizer"),
+    {.name = "MPNetTokenizer",
+     .source = ClassSource::wordpiece,
+     .names = kMpnet,
+     .frame = kRobertaFrame,
+     .trims_offsets = true},
+    of_roberta("RobertaTokenizer"),
+    of_roberta("LongformerTokenizer"),
+    of_roberta("BartTokenizer"),
+    of_roberta("GPT2Tokenizer"),
+    of_roberta("DebertaTokenizer"),
+    {.name = "XLMRobertaTokenizer",
+     .names = kRoberta,
+     .frame = kFairseqFrame,
+     .sentencepiece = {{.order = Order::fairseq, .unk_id = 3}}},
+    {.name = "CamembertTokenizer",
+     .names = kRoberta,
+     .frame = kFairseqFrame,
+     .sentencepiece = {{.order = Order::fairseq_unused, .mask_lstrip = true}}},
+    {.name = "AlbertTokenizer",
+     .names = kAlbert,
+     .sentencepiece = {{.unk_id = 1, .normalizer = Normalizer::albert, .lowercase = true}}},
+    {.name = "DebertaV2Tokenizer", .sentencepiece = {{.normalizer = Normalizer::deberta}}},
+    {.name = "BigBirdTokenizer"},
+    {.name = "RemBertTokenizer"},
+    {.name = "MarianTokenizer",
+     .source = ClassSource::marian,
+     .names = kMarian,
+     .frame = kMarianFrame},
+    {.name = "PreTrainedTokenizer", .own_tokens = false},
+    {.name = "TokenizersBackend", .own_tokens = false},
+    {.name = "RetriBertTokenizer", .own_tokens = false},
+    {.name = "NezhaTokenizer", .own_tokens = false},
+    {.name = "ErnieTokenizer", .own_tokens = false},
+};
+
+std::string plain(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (c != '-') plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+  }
+  return plain;
+}
+
+}  // namespace
+
+std::span<const TokenizerClass> tokenizer_classes() { return kClasses; }
+
+const TokenizerClass* find_class(std::string_view name) {
+  if (name.ends_with("Fast")) name.remove_suffix(4);
+  for (const TokenizerClass& row : kClasses) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+const TokenizerClass* class_of_type(std::string_view model_type) {
+  const std::string name = plain(std::string(model_type) + "tokenizer");
+  for (const TokenizerClass& row : kClasses) {
+    if (plain(row.name) == name) return &row;
+  }
+  return nullptr;
+}
+
+const TokenizerClass& bert_class() { return *find_class("BertTokenizer"); }
+const TokenizerClass& mpnet_class() { return *find_class("MPNetTokenizer"); }
+const TokenizerClass& roberta_class() { return *find_class("RobertaTokenizer"); }
+const TokenizerClass& marian_class() { return *find_class("MarianTokenizer"); }
+const TokenizerClass& any_class() { return *find_class("PreTrainedTokenizer"); }
+
+}  // namespace bert

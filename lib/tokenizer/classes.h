@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "tokenizer/frame.h"
+
+namespace bert {
+
+/// What a class of transformers makes its tokenizer from.
+enum class ClassSource {
+  /// BERT's WordPiece, built anew from the vocabulary and the flags, whatever else tokenizer.json
+  /// says.
+  wordpiece,
+  /// The byte-level BPE of RoBERTa: vocab.json and merges.txt, or what tokenizer.json says but for
+  /// the flags.
+  byte_level,
+  /// source.spm or target.spm, whose pieces have the ids of vocab.json.
+  marian,
+  /// What tokenizer.json says, or a model file of sentencepiece.
+  written,
+};
+
+/// How a class makes a tokenizer of a model file of sentencepiece (sentencepiece_parts.h).
+struct SentencePieceRules {
+  /// The ids: those of the file, or others that begin with the special tokens of fairseq.
+  enum class Order { file, fairseq, fairseq_unused };
+  enum class Normalizer { charsmap, albert, deberta };
+
+  Order order = Order::file;
+  std::optional<int32_t> unk_id{};  ///< nullopt: that of the piece with the unknown token's name
+  Normalizer normalizer = Normalizer::charsmap;
+  bool lowercase = false;    ///< do_lower_case, where no file says it
+  bool mask_lstrip = false;  ///< the mask token takes the white space on its left
+};
+
+/// [Special] BERT's special tokens.
+inline constexpr BySpecial<std::string_view> kBertNames{
+    {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]", "[CLS]", "[SEP]"}};
+
+/// A tokenizer class of transformers: a row of the table in classes.cpp. A class whose tokenizer is
+/// what tokenizer.json says is a row with a name and no more.
+struct TokenizerClass {
+  std::string_view name;  ///< without "Fast"
+  ClassSource source = ClassSource::written;
+  BySpecial<std::string_view> names = kBertNames;  ///< special tokens that no file names
+  FrameTemplate frame = kBertFrame;                ///< where tokenizer.json does not say it
+  /// RoBERTa's rule for offsets: they go without white space. The mask token takes that on its
+  /// left.
+  bool trims_offsets = false;
+  bool own_tokens = true;  ///< false: special tokens are only those that the files name
+  std::optional<SentencePieceRules> sentencepiece{};  ///< nullopt: it reads no such file
+};
+
+std::span<const TokenizerClass> tokenizer_classes();
+/// The class with this name, nullptr if there is none.
+const TokenizerClass* find_class(std::string_view name);
+/// The class that is named as a model type is, but for capitals and hyphens; nullptr: none.
+const TokenizerClass* class_of_type(std::string_view model_type);
+
+// The classes that are meant where no file names one.
+const TokenizerClass& bert_class();
+const TokenizerClass& mpnet_class();
+const TokenizerClass& roberta_class();
+const TokenizerClass& marian_class();
+/// The class of a tokenizer that is what tokenizer.json says.
+const TokenizerClass& any_class();
+
+}  // namespace bert

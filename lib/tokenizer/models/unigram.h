@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/models/piece_trie.h"
+#include "tokenizer/models/subword_model.h"
+#include "tokenizer/vocab.h"
+
+namespace bert {
+
+struct UnigramOptions {
+  std::vector<double> scores;     ///< [vocab.pieces()] log probability of each piece
+  std::optional<int32_t> unk_id;  ///< nullopt: text with an unknown character is an error
+  bool byte_fallback = false;     ///< unknown text becomes the pieces "<0x00>" .. "<0xFF>"
+};
+
+/// The Unigram language model (Kudo 2018), equal to that of tokenizers: of all ways to write a word
+/// in pieces the one with the largest sum of scores, in doubles; of equal sums the one that was
+/// found first, by begin and then by length. A character that is no piece costs 10 more than the
+/// worst piece; neighbours of this kind are one unknown piece.
+///
+/// Time is linear in the word times the pieces that begin at a character. Memory follows the
+/// longest part of a word that pieces hold together, not the word.
+class Unigram final : public SubwordModel {
+ public:
+  /// The pieces are those of `vocab`, closed; of equal texts the last one counts. Throws
+  /// Error(data), which names the file `where`.
+  Unigram(const Vocab& vocab, UnigramOptions options, std::string_view where);
+
+  std::unique_ptr<Scratch> make_scratch() const override;
+  /// The pieces of bytes that stand for one unknown text have the range of all of it. Throws
+  /// Error(data) for an unknown character if there is no unk_id.
+  void split(std::string_view word, Scratch& scratch, std::vector<Subword>& out) const override;
+
+ private:
+  /// A character of the word, and the best way to the place before it.
+  struct Place {
+    double score = 0;
+    uint32_t from = 0;  ///< where the last piece of this way begins; kNowhere: no way yet
+    int32_t id = 0;     ///< of that piece
+    char32_t code_point = 0;
+    uint32_t byte = 0;  ///< of the word, where the character begins
+  };
+  static constexpr size_t kWalks = 16;  ///< places at which pieces are looked for together
+  static constexpr size_t kSteps = 16;
+  /// The way through the trie from one place.
+  struct Walk {
+    const PieceTrie::Edge* edge = nullptr;  ///< the last
+    uint64_t key = 0;                       ///< of the next edge
+    size_t steps = 0;
+    std::array<int32_t, kSteps> values{};  ///< of the edges: pieces, -1: none
+  };
+  struct Buffers;
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+
+  static bool read_place(std::string_view word, Buffers& b, size_t i);
+  void walk(std::string_view word, Buffers& b, size_t begin, size_t n) const;
+  size_t advance(std::string_view word, Buffers& b, size_t i, const Walk& walk) const;
+  void emit(std::string_view word, Buffers& b, size_t last, std::vector<Subword>& out) const;
+  void close_unknown(std::string_view word, Buffers& b, std::vector<Subword>& out) const;
+
+  std::vector<double> scores_;
+  PieceTrie trie_;
+  std::optional<int32_t> unk_id_;
+  double unk_score_ = 0;
+  bool byte_fallback_ = false;
+  std::array<int32_t, 256> byte_ids_{};  ///< -1: there is no such piece
+};
+
+}  // namespace bert
