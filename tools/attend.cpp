@@ -3,7 +3,7 @@
 
 #include "common/options.h"
 #include "common/run.h"
-#include "tasks/layers.h"
+#include "predict/head_list.h"
 
 using namespace bert;
 
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Write the attention weights of a text: what each token attends to."};
   app.footer("echo 'the cat sat on the mat' | attend --from cat --heads 1 -k 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::feature_extraction));
   Options options;
   add(app, options);
 
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
                   "'" + printable(attend.from) + "' is no token of the model's vocabulary");
     }
     TaskOptions task;
-    models.fill(task, tokenizer, model);
+    models.fill(task, tokenizer, model, task_spec(TaskKind::feature_extraction));
     rows.fill(task, {tools::RowShape::Per::several});
     rows.stream().chunk_records = 1;  // a record may give a million rows
     rows.stream().output_names = column_names(attend, config.head_size());

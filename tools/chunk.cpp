@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Cut each line of text into parts that a model can read."};
   app.footer("echo 'The cat sat. It saw a dog.' | chunk --tokens 8");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
-  tools::ModelOptions models(app, Overflow::cut, tools::ModelOptions::Use::whole_texts);
+  tools::ModelOptions models(app, {}, tools::ModelOptions::Use::whole_texts);
   Options options;
   add(app, options);
 

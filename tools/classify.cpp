@@ -1,7 +1,8 @@
 // classify - label each line of text. See man/classify.1.
+#include "tasks/classify.h"
+
 #include "common/report.h"
 #include "common/run.h"
-#include "mlm/cloze.h"
 
 using namespace bert;
 
@@ -23,7 +24,7 @@ void add(tools::Command& app, Options& o) {
   auto threshold =
       app.add({"--threshold", "only labels with at least this probability, '-' for none",
                tools::real(0.0, 1.0, "P")},
-              o.classify.threshold)
+              o.classify.rule.threshold)
           ->excludes(all)
           ->excludes(top);
   app.add({"--logits", "write the model's raw scores instead of probabilities"}, o.choice.logits)
@@ -57,7 +58,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Label each line of text."};
   app.footer("classify -o reviews.txt | cut -f 1 | sort | uniq -c");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator);
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::text_classification));
   Options options;
   add(app, options);
   return tools::run(app, argc, argv, [&] {
@@ -67,40 +68,43 @@ int main(int argc, char** argv) {
     Model model = models.open_model(HeadKind::classify);
     const bool cloze = !options.choice.candidates.empty() && ClozePlan::fits(model);
     if (cloze) model = models.open_model(HeadKind::masked_lm);
-    const auto head = cloze ? std::optional<Classifier>() : Classifier::open(model);
+    std::optional<LabelPredictor> predictor;
+    if (!cloze) predictor.emplace(model, options.choice);
     const auto masked = cloze ? MaskedLM::open(model) : std::optional<MaskedLM>();
-    const LabelPlan plan =
-        cloze ? LabelPlan::of_candidates(options.choice) : LabelPlan::make(*head, options.choice);
+    const LabelPlan plan = cloze ? LabelPlan::of_candidates(options.choice) : predictor->plan();
     ClassifyOptions& classify = options.classify;
     classify.pair |= rows.fields().find(',') != std::string::npos;
     if (classify.pair && !options.choice.candidates.empty())
       throw Error(Error::Kind::usage, "--labels", "candidates want one text, found two");
     TaskOptions task;
-    models.fill(task, tokenizer, model, classify.pair || !plan.hypotheses.empty() ? 2 : 1);
+    TaskSpec spec = task_spec(plan.hypotheses.empty() ? TaskKind::text_classification
+                                                      : TaskKind::zero_shot_classification);
+    if (classify.pair) spec.texts = 2;
+    models.fill(task, tokenizer, model, spec);
     rows.fill(task);
-    if (!plan.hypotheses.empty()) task.encode.truncation = Truncation::only_first;
     ClozePlan prompt;
     if (cloze) prompt = ClozePlan::make(options.choice, tokenizer, task.encode.max_length);
     rows.stream().texts = classify.pair ? 2 : 1;
-    rows.stream().output_names = plan.columns(classify);
-    LabelMetrics label_metrics(plan.labels);
-    ValueMetrics value_metrics;
+    rows.stream().output_names = classify.columns(plan);
+    GoldLabels gold(plan);
+    LabelSink sink;
+    std::function<tools::Report()> report;
     if (!options.gold.empty()) {
       if (plan.values && plan.labels.size() > 1)
         throw Error(Error::Kind::usage, "--gold", "wants a model with labels or with one value");
       rows.stream().want_truth("gold", options.gold);
       const bool whole = !classify.pair && !rows.fields_given();  // the line has the label
       if (whole) rows.stream().fields = {options.gold == "1" ? "2" : "1"};
-      if (plan.labels.size() == 1) classify.value_metrics = &value_metrics;
-      if (plan.labels.size() > 1) classify.label_metrics = &label_metrics;
+      classify.rule.several = !gold.of_values();
+      sink = [&](const auto&... found) { gold.add(found...); };
+      report = gold.of_values() ? tools::report_of(gold.values())
+                                : tools::report_of(gold.labels(), !plan.independent);
     }
-    std::function<tools::Report()> report;
-    if (classify.value_metrics) report = tools::report_of(value_metrics);
-    if (classify.label_metrics) report = tools::report_of(label_metrics, !plan.independent);
     const auto make_worker = [&]() -> std::unique_ptr<Worker> {
       if (!cloze)
-        return std::make_unique<ClassifyWorker>(tokenizer, model, *head, plan, classify, task);
-      return std::make_unique<ClozeWorker>(tokenizer, model, *masked, plan, prompt, classify, task);
+        return std::make_unique<ClassifyWorker>(tokenizer, *predictor, classify, task, sink);
+      return std::make_unique<ClozeWorker>(tokenizer, model, *masked, plan, prompt, classify, task,
+                                           sink);
     };
     return options.report.run(rows, make_worker, report);
   });

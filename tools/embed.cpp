@@ -1,5 +1,5 @@
 // embed - turn each line of text into a vector. See man/embed.1.
-#include <cstring>
+#include <optional>
 
 #include "common/embed_options.h"
 #include "common/npy_output.h"
@@ -7,6 +7,8 @@
 #include "common/run.h"
 #include "common/sparse_run.h"
 #include "io/output_file.h"
+#include "pipeline/intake.h"
+#include "tasks/text_vectors.h"
 
 using namespace bert;
 
@@ -14,44 +16,46 @@ namespace {
 
 /// Writes the file of --learn-whitening. The vectors come in the order of their records, so the
 /// file is the same for any number of threads.
-int learn(tools::Embedder& embedder, EmbedPlan plan, const tools::EmbedOptions& o,
+int learn(tools::Embedder& embedder, VectorPlan plan, const tools::EmbedOptions& o,
           tools::RowOptions& rows) {
-  plan.format = VectorFormat::f32;
   plan.dims = 0;
   plan.normalize_cut = false;
-  const size_t width = plan.width();
   OutputFile file(o.learn);
-  TaskOptions task = embedder.task();
+  TaskOptions task = embedder.task(o.prompt);
   rows.fill(task, {tools::RowShape::Per::none});
-  WhiteningSum sum(width);
-  std::vector<float> vector(width);
-  rows.stream().write = [&](std::string_view bytes) {
-    for (; !bytes.empty(); bytes.remove_prefix(width * sizeof(float))) {
-      std::memcpy(vector.data(), bytes.data(), width * sizeof(float));
-      sum.add(vector);
-    }
+  WhiteningSum sum(plan.width());
+  OrderedVectors vectors;
+  rows.stream().write_job = [&](const Job& job) {
+    vectors.take(job.records, [&](std::span<const float> vector) { sum.add(vector); });
   };
-  const int status = rows.run([&] { return embedder.make_worker(plan, task); });
-  sum.solve(o.vector.dims > 0 ? o.vector.dims : width).save(file);
+  const int status = rows.run([&] {
+    return std::make_unique<TextVectorWorker>(
+        embedder.predictor(plan), task,
+        [&](auto records, ConstMatrix found) { vectors.add(records, found); });
+  });
+  sum.solve(o.vector.dims > 0 ? o.vector.dims : plan.width()).save(file);
   return status;
 }
 
-int write(tools::Embedder& embedder, const EmbedPlan& plan, const tools::EmbedOptions& o,
+int write(tools::Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions& o,
           tools::RowOptions& rows) {
-  TaskOptions task = embedder.task();
+  const VectorFormat format = o.shape.format;
+  TaskOptions task = embedder.task(o.prompt);
   tools::RowShape shape;
-  if (plan.per_token || plan.spans) shape.record = tools::RowShape::Per::several;
-  if (plan.format != VectorFormat::tsv) shape.bad_row = bad_vector(plan.format, plan.width());
+  if (plan.per_token || o.shape.of == EmbedRows::Of::spans)
+    shape.record = tools::RowShape::Per::several;
+  if (format != VectorFormat::tsv) shape.bad_row = bad_vector(format, plan.width());
   rows.fill(task, shape);
-  if (plan.format == VectorFormat::bits && rows.stream().skip_bad)
+  if (format == VectorFormat::bits && rows.stream().skip_bad)
     throw Error(Error::Kind::usage, "--skip-bad",
                 "not with --format bits: no bits stand for a bad record");
-  rows.stream().output_names = tools::column_names(plan);
+  rows.stream().output_names = tools::column_names(plan, o.shape);
   std::optional<tools::NpyOutput> npy;
-  if (const std::string type(npy_type(plan.format)); !type.empty()) {
-    npy.emplace(o.rows, npy_columns(plan.format, plan.width()), type);
+  if (const std::string type(npy_type(format)); !type.empty()) {
+    npy.emplace(o.rows, npy_columns(format, plan.width()), type);
   }
-  const int status = rows.run([&] { return embedder.make_worker(plan, task); });
+  const int status =
+      rows.run([&] { return EmbedWorker::make(embedder.predictor(plan), o.shape, task); });
   if (npy) npy->finish(rows.counts().bytes);
   return status;
 }
@@ -62,7 +66,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Turn each line of text into a vector."};
   app.footer("printf 'a cat on a mat\\tthe cat sat\\n' | embed --compare");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::feature_extraction));
   tools::EmbedOptions options;
   tools::add_embed_options(app, options);
 
@@ -75,7 +79,7 @@ int main(int argc, char** argv) {
     }
     if (!options.whiten.empty()) rows.decide_by(options.whiten);
     tools::Embedder embedder(models);
-    const EmbedPlan plan = tools::make_plan(embedder, options);
+    const VectorPlan plan = tools::make_plan(embedder, options);
     rows.stream().texts = options.compare ? 2 : 1;
     return options.learn.empty() ? write(embedder, plan, options, rows)
                                  : learn(embedder, plan, options, rows);

@@ -76,11 +76,14 @@ void add(tools::Command& app, Options& o) {
   app.add({"--layer-decay", "factor of the learning rate for each layer further down (default: 1)",
            tools::real(0., 1.)},
           f.layer_decay);
-  app.add({"--max-seq-length", "tokens per sequence (default: the model's, qa: at most 384)",
-           tools::whole()},
+  const auto most = std::to_string(task_spec(HeadKind::spans).window);
+  app.add({"--max-seq-length",
+           "tokens per sequence (default: the model's, qa: at most " + most + ")", tools::whole()},
           f.max_length)
       .of("max_length");
-  app.add({"--stride", "overlap of windows (default: 128)", tools::whole()}, f.train.stride);
+  app.add({"--stride", "overlap of windows (default: " + std::to_string(f.train.stride) + ")",
+           tools::whole()},
+          f.train.stride);
 }
 
 void settle(Options& o) {
@@ -107,11 +110,8 @@ int main(int argc, char** argv) {
                                   {.batch = "32, or 16 or 8 for few examples",
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
   return tools::run(app, argc, argv, [&] {
-    for (const char* size : {"--layers", "--lstm-size", "--lstm-layers"}) {
-      if (!options.bilstm && app.get_option(size)->count() > 0) {
-        throw Error(Error::Kind::usage, size, "wants --net bilstm");
-      }
-    }
+    if (!options.bilstm)
+      tools::refuse_given(app, {"--layers", "--lstm-size", "--lstm-layers"}, "wants --net bilstm");
     settle(options);
     return training.train(options.finetune, finetune);
   });

@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Fill the masks in each line of text."};
   app.footer("echo 'Mozart was a famous [MASK].' | mlm-fill -k 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::fill_mask));
   Options options;
   add(app, options);
 
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     const Model model = models.open_model(HeadKind::masked_lm);
     const MaskedLM head = MaskedLM::open(model);
     TaskOptions task;
-    models.fill(task, tokenizer, model);
+    models.fill(task, tokenizer, model, task_spec(TaskKind::fill_mask));
     const bool measured = options.fill.truth != FillTruth::none;
     const bool several = measured || (options.fill.top_k > 0 && options.verbalizers.empty());
     rows.fill(task, {several ? tools::RowShape::Per::several : tools::RowShape::Per::one});

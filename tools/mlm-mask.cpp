@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
   tools::Command app{"Hide tokens of each line of text, for a masked language model to guess."};
   app.footer("mlm-mask --seed 1 text.txt | mlm-fill");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
-  tools::ModelOptions models(app, Overflow::cut, tools::ModelOptions::Use::tokenizer);
+  tools::ModelOptions models(app, task_spec(TaskKind::fill_mask),
+                             tools::ModelOptions::Use::tokenizer);
   Options options;
   add(app, options);
 

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Score each line of text with a masked language model."};
   app.footer("mlm-score text.txt | sort -g | head -n 3");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator);
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::fill_mask));
   Options options;
   add(app, options);
 
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     const Model model = models.open_model(HeadKind::masked_lm, /*many_rows=*/true);
     const MaskedLM head = MaskedLM::open(model);
     TaskOptions task;
-    models.fill(task, tokenizer, model);
+    models.fill(task, tokenizer, model, task_spec(TaskKind::fill_mask));
     using Per = tools::RowShape::Per;
     rows.fill(task, {options.score.summary_only              ? Per::none
                      : options.per_token || options.per_word ? Per::several

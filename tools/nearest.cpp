@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Find the lines that mean nearly the same."};
   app.footer("nearest -q 'a cat on a mat' text.txt");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 1, "--quiet");
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::feature_extraction));
   Options options;
   add_modes(app, options);
   add_values(app, options);

@@ -11,7 +11,6 @@ namespace {
 struct Options {
   NerOptions ner;
   bool chars = false;
-  bool gold = false;
   tools::ReportOption report;
 };
 
@@ -42,7 +41,7 @@ void add(tools::Command& app, Options& o) {
   app.add({"--chars", "start and end count code points"}, o.chars);
   auto gold = app.add({"--gold",
                        "the last column is the true label: report precision, recall, F1 on stderr"},
-                      o.gold)
+                      o.ner.gold)
                   ->needs(columns);
   o.report.add(app, gold);
   columns->excludes(words);
@@ -59,14 +58,14 @@ int main(int argc, char** argv) {
   tools::Command app{"Find the names in each line of text."};
   app.footer("echo 'Ada Lovelace was born in London.' | ner");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator);
-  tools::ModelOptions models(app, Overflow::window);
+  tools::ModelOptions models(app, task_spec(TaskKind::token_classification));
   Options options;
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
     const Model model = models.open_model(HeadKind::tokens);
-    const TokenClassifier head = TokenClassifier::open(model);
+    const TokenLabelPredictor predictor(tokenizer, model);
     NerOptions& ner = options.ner;
     tools::RowShape shape;
     rows.stream().paragraphs = ner.input == NerInput::columns;
@@ -79,7 +78,7 @@ int main(int argc, char** argv) {
       rows.stream().output_names = {"text"};
     }
     TaskOptions task;
-    models.fill(task, tokenizer, model);
+    models.fill(task, tokenizer, model, task_spec(TaskKind::token_classification));
     rows.fill(task, shape);
     if (ner.scores && !rows.json()) throw Error(Error::Kind::usage, "--scores", "wants --json");
     if (options.chars && ner.output != NerOutput::rows && !rows.json())
@@ -87,17 +86,17 @@ int main(int argc, char** argv) {
     if (ner.output == NerOutput::columns && rows.json())
       throw Error(Error::Kind::usage, "--conll", "not with --json or --jsonl");
     task.chars = options.chars;
-    EntityMetrics metrics(head.labels());
+    EntityMetrics metrics(predictor.labels());
+    TagSink sink;
     std::function<tools::Report()> report;
-    if (options.gold) {
-      ner.metrics = &metrics;
+    if (ner.gold) {
+      sink = [&](auto gold, auto predicted) { metrics.add(gold, predicted); };
       report = [&] {
         if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
         return tools::report_of(metrics)();
       };
     }
     return options.report.run(
-        rows, [&] { return std::make_unique<NerWorker>(tokenizer, model, head, ner, task); },
-        report);
+        rows, [&] { return std::make_unique<NerWorker>(predictor, ner, task, sink); }, report);
   });
 }

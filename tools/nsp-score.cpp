@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   tools::Command app{"How likely is it that the second text follows the first?"};
   app.footer("printf 'I am hungry.\\tLet us eat.\\n' | nsp-score");
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2);
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::next_sentence_prediction));
   NspScoreOptions nsp;
   std::string gold;
   tools::ReportOption report_option;
@@ -26,25 +26,26 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
     const Model model = models.open_model(HeadKind::next_sentence);
-    const Classifier next_sentence = Classifier::open_next_sentence(model);
+    const NextSentencePredictor predictor(model);
     TaskOptions task;
-    models.fill(task, tokenizer, model, 2);
+    models.fill(task, tokenizer, model, task_spec(TaskKind::next_sentence_prediction));
     rows.fill(task);
 
     if (nsp.adjacent) rows.stream().texts = 1;
     rows.stream().adjacent = nsp.adjacent;
     rows.stream().output_names = {"is_next"};
     if (nsp.logits) rows.stream().output_names = {"logit_is_next", "logit_not_next"};
-    LabelMetrics metrics({"IsNext", "NotNext"});
+    LabelMetrics metrics(predictor.labels());
+    NextSentenceSink sink;
     if (!gold.empty()) {
-      nsp.metrics = &metrics;
+      sink = [&](const Record& record, double is_next) { add_gold(metrics, record, is_next); };
       rows.stream().want_truth("gold", gold);
     }
     const auto make_worker = [&] {
-      return std::make_unique<NspScoreWorker>(tokenizer, model, next_sentence, nsp, task);
+      return std::make_unique<NspScoreWorker>(tokenizer, predictor, nsp, task, sink);
     };
     std::function<tools::Report()> report;
-    if (nsp.metrics) report = tools::report_of(metrics, true);
+    if (sink) report = tools::report_of(metrics, true);
     return report_option.run(rows, make_worker, report);
   });
 }

@@ -1,12 +1,13 @@
 // qa - find the answer to a question in a text. See man/qa.1.
 #include "tasks/qa.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "common/options.h"
 #include "common/report.h"
 #include "common/run.h"
 #include "common/search.h"
+#include "metrics/answer_metrics.h"
 
 using namespace bert;
 
@@ -31,8 +32,10 @@ void add(tools::Command& app, Options& o) {
                      "of all records (default: 10)",
                      tools::whole(1, 1 << 20, "K")},
                     o.qa.top_k);
-  app.add({"--max-answer-length", "tokens of an answer (default: 30)", tools::positive()},
-          o.qa.max_answer_length);
+  app.add(
+      {"--max-answer-length",
+       fmt::format("tokens of an answer (default: {})", o.qa.max_answer_length), tools::positive()},
+      o.qa.max_answer_length);
   app.add({"--null-margin", "give no answer if its logit is above the best answer's by more than X",
            tools::real()},
           o.qa.null_margin);
@@ -57,40 +60,38 @@ int main(int argc, char** argv) {
   app.footer("qa -q 'who sat?' text.txt");
   // -q is the question, as the pattern is of grep -e.
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2, "--quiet");
-  tools::ModelOptions models(app, Overflow::window);
+  tools::ModelOptions models(app, task_spec(TaskKind::question_answering));
   Options options;
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
     const Tokenizer tokenizer = models.open_tokenizer();
     const Model model = models.open_model(HeadKind::spans);
-    const QuestionAnswering head = QuestionAnswering::open(model);
+    const AnswerPredictor predictor(tokenizer, model);
     TaskOptions task;
-    // 384 as in run_squad.py and transformers' pipeline
-    models.fill(task, tokenizer, model, 2,
-                {std::min<size_t>(tokenizer.model_max_length().value_or(384), 384)});
+    models.fill(task, tokenizer, model, task_spec(TaskKind::question_answering));
     const bool searching = options.question->count() > 0;
     using Per = tools::RowShape::Per;
     rows.fill(task, {searching ? Per::none : options.top_k->count() > 0 ? Per::several : Per::one});
     task.chars = options.chars;
-    task.encode.truncation = Truncation::only_second;
 
     QaOptions& qa = options.qa;
     if (!qa.null_margin) qa.null_margin = model.config().null_score_diff_threshold;
     AnswerRanking ranking(options.top_k->count() > 0 ? qa.top_k : 10);
     AnswerMetrics metrics;
+    AnswerSinks sinks;
     if (searching) {
-      qa.ranking = &ranking;
+      sinks.found = [&](FoundAnswer answer) { ranking.add(std::move(answer)); };
       qa.top_k = 1;
       if (!qa.null_margin) qa.null_margin = 0;
     }
     if (!options.gold.empty()) {
-      qa.metrics = &metrics;
+      sinks.answered = [&](const Record& record, std::string_view best) {
+        metrics.add(gold_answers(record.extra[0]), best);
+      };
       rows.stream().want_truth("gold", options.gold);
     }
-    const auto make_worker = [&] {
-      return std::make_unique<QaWorker>(tokenizer, model, head, qa, task);
-    };
+    const auto make_worker = [&] { return std::make_unique<QaWorker>(predictor, qa, task, sinks); };
     if (searching) {
       rows.stream().texts = 1;
       rows.stream().output_names = {"file", "record", "score", "start", "end", "answer"};
@@ -98,7 +99,7 @@ int main(int argc, char** argv) {
     }
     rows.stream().output_names = {"answer", "score", "start", "end"};
     std::function<tools::Report()> report;
-    if (qa.metrics) report = tools::report_of(metrics);
+    if (sinks.answered) report = tools::report_of(metrics);
     return options.report.run(rows, make_worker, report);
   });
 }

@@ -4,7 +4,7 @@
 #include "common/options.h"
 #include "common/run.h"
 #include "common/search.h"
-#include "tasks/maxsim.h"
+#include "predict/maxsim.h"
 
 using namespace bert;
 
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   app.footer("rank --maxsim -q 'who sat?' text.txt");
   // -q is the query, as the pattern is of grep -e.
   tools::RowOptions rows(app, tools::RowOptions::Kind::annotator, 2, "--quiet");
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::text_ranking));
   Options options;
   add(app, options);
 
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     std::optional<HeadKind> kind;
     if (!maxsim) kind = HeadKind::classify;
     const Model model = models.open_model(kind);
-    std::optional<Classifier> head;
+    std::optional<CrossEncoder> encoder;
     std::optional<MaxSimPlan> plan;
     tools::ModuleLimit limit;
     if (maxsim) {
@@ -65,19 +65,19 @@ int main(int argc, char** argv) {
       limit = tools::ModuleLimit::of(modules);
       if (plan->document.length > 0) limit = {plan->document.length};
     } else {
-      head.emplace(Classifier::open(model));
+      encoder.emplace(model, options.sigmoid || (saves_sigmoid(model) && !options.logits));
     }
-    const bool sigmoid = options.sigmoid || (!maxsim && saves_sigmoid(model) && !options.logits);
     TaskOptions task;
-    models.fill(task, maxsim ? plan->document.tokenizer : tokenizer, model, maxsim ? 1 : 2, limit);
+    models.fill(task, maxsim ? plan->document.tokenizer : tokenizer, model,
+                task_spec(maxsim ? TaskKind::feature_extraction : TaskKind::text_ranking), limit);
     rows.fill(task, {searching ? tools::RowShape::Per::none : tools::RowShape::Per::one});
 
     TextRanking ranking(options.top_k);
-    if (searching) options.rank.ranking = &ranking;
+    TextSink sink;
+    if (searching) sink = [&](FoundText text) { ranking.add(std::move(text)); };
     const auto make_worker = [&]() -> std::unique_ptr<Worker> {
-      if (maxsim) return std::make_unique<MaxSimWorker>(model, *plan, options.rank, task);
-      return std::make_unique<CrossEncoderWorker>(tokenizer, model, *head, sigmoid, options.rank,
-                                                  task);
+      if (maxsim) return std::make_unique<MaxSimWorker>(model, *plan, options.rank, task, sink);
+      return std::make_unique<CrossEncoderWorker>(tokenizer, *encoder, options.rank, task, sink);
     };
     rows.stream().output_names = {"score"};
     if (!searching) return rows.run(make_worker);

@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   tools::Command app{"Split each line of text into the tokens of a model."};
   app.footer("echo 'an unbelievable story' | tokenize");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
-  tools::ModelOptions models(app, Overflow::cut, tools::ModelOptions::Use::tokenizer);
+  tools::ModelOptions models(app, {}, tools::ModelOptions::Use::tokenizer);
   Options options;
   add(app, options);
 

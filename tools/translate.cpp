@@ -3,7 +3,7 @@
 
 #include "common/options.h"
 #include "common/run.h"
-#include "tasks/layers.h"
+#include "predict/head_list.h"
 
 using namespace bert;
 
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
       "train-seq2seq."};
   app.footer("translate -m ./marian text.txt");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
-  tools::ModelOptions models(app, Overflow::cut);
+  tools::ModelOptions models(app, task_spec(TaskKind::translation));
   Options options;
   add(app, options);
 

@@ -10,27 +10,19 @@ using namespace bert::api;
 
 namespace {
 
-/// A place for one more sequence, empty.
-Encoding& next_sequence(bert_batch& batch) {
-  if (batch.count == batch.sequences.size()) {
-    batch.sequences.push_back(std::make_unique<bert_encoding>());
-  }
-  Encoding& encoding = batch.sequences[batch.count]->encoding;
-  encoding.clear();
-  return encoding;
-}
-
 void keep_sequence(bert_batch& batch) {
-  batch.begins.push_back(batch.tokens() + batch.encoding(batch.count).size());
-  ++batch.count;
+  batch.begins.push_back(batch.tokens() + batch.sequences[batch.count() - 1].size());
 }
 
-void check_strict(const bert_batch& batch, const Encoding& encoding) {
+void check_strict(const bert_batch& batch, const Reading& reading) {
   if (!batch.strict) return;
-  if (encoding.replaced_bytes > 0) throw Error(Error::Kind::data, "text", "is not UTF-8");
-  if (encoding.dropped > 0) {
+  const size_t most = batch.reader.options().encode.max_length;
+  if (!reading.cut && reading.replaced_bytes > 0) {
+    throw Error(Error::Kind::data, "text", "is not UTF-8");
+  }
+  if (reading.cut || reading.dropped > 0) {
     throw Error(Error::Kind::data, "text",
-                fmt::format("is too long, wants at most {} tokens", batch.encode.max_length));
+                fmt::format("is too long, wants at most {} tokens", most));
   }
 }
 
@@ -49,35 +41,17 @@ size_t length_of(const bert_model& model, size_t given) {
   return length;
 }
 
-/// Static vectors are of the begin of a text.
-std::string_view cut_for_static(const bert_batch& batch, std::string_view text) {
-  const std::string_view kept = batch.model.fixed->cut(text, batch.encode.max_length);
-  if (batch.strict && kept.size() < text.size()) {
-    throw Error(Error::Kind::data, "text",
-                fmt::format("is too long, wants at most {} tokens", batch.encode.max_length));
+void add_text(bert_batch& batch, const Text& text) {
+  if (batch.model.fixed && text.pair) {
+    refuse("pair", "the model has static vectors, wants single texts");
   }
-  return kept;
-}
-
-void add_text(bert_batch& batch, std::string_view text, std::optional<std::string_view> pair) {
-  Encoding& encoding = next_sequence(batch);
-  const Tokenizer& tokenizer = batch.model.tokenizer.tokenizer;
-  const std::string& prompt = batch.model.plan.prompt;
-  std::string prompted;
-  if (!prompt.empty()) {
-    prompted = prompt + std::string(text);
-    text = prompted;
+  const size_t before = batch.count();
+  try {
+    check_strict(batch, batch.reader.read(text, before, batch.sequences));
+  } catch (...) {
+    if (batch.count() > before) batch.sequences.drop();
+    throw;
   }
-  if (batch.model.fixed) {
-    if (pair) refuse("pair", "the model has static vectors, wants single texts");
-    text = cut_for_static(batch, text);
-  }
-  if (pair) {
-    tokenizer.encode_pair(text, *pair, batch.encode, encoding, batch.scratch);
-  } else {
-    tokenizer.encode(text, batch.encode, encoding, batch.scratch);
-  }
-  check_strict(batch, encoding);
   keep_sequence(batch);
 }
 
@@ -90,13 +64,16 @@ int bert_batch_open(const bert_model* model, const bert_batch_options* options,
     const bert_model& of = need(model, "model");
     need(batch, "batch");
     const bert_batch_options given = read_options(options);
-    EncodeOptions encode = encode_of(of);
-    encode.max_length = length_of(of, given.max_length);
-    encode.literal = given.literal != 0;
-    std::unique_ptr<bert_batch> made(new bert_batch{of, encode, given.strict != 0});
+    ReadOptions reading = reading_of(of);
+    reading.overflow = Overflow::cut;  // a sequence of the batch is one text or pair ...
+    reading.encode.truncation = Truncation::longest_first;
+    reading.encode.max_length = length_of(of, given.max_length);
+    reading.encode.literal = given.literal != 0;
+    std::unique_ptr<bert_batch> made(
+        new bert_batch{of, {of.tokenizer.tokenizer, reading}, given.strict != 0});
     if (check_threads(given.threads) > 1) {
       made->team = std::make_unique<Team>(given.threads);
-      made->workspace.linear.team = made->team.get();
+      made->batcher.use_team(made->team.get());
     }
     *batch = made.release();
   });
@@ -107,7 +84,7 @@ void bert_batch_close(bert_batch* batch) { delete batch; }
 int bert_batch_add(bert_batch* batch, const char* text, size_t size, const char* pair,
                    size_t pair_size) {
   return guard([&] {
-    add_text(need(batch, "batch"), text_of(text, size, "text"), pair_of(pair, pair_size));
+    add_text(need(batch, "batch"), {text_of(text, size, "text"), pair_of(pair, pair_size)});
   });
 }
 
@@ -116,7 +93,8 @@ int bert_batch_add_ids(bert_batch* batch, const int32_t* ids, const int32_t* typ
   return guard([&] {
     need(batch, "batch");
     need(ids, "ids");
-    const size_t most = batch->encode.max_length > 0 ? batch->encode.max_length : SIZE_MAX;
+    const size_t limit = batch->reader.options().encode.max_length;
+    const size_t most = limit > 0 ? limit : SIZE_MAX;
     if (count == 0 || count > most) {
       throw Error(Error::Kind::data, "count", fmt::format("found {}, wants 1 to {}", count, most));
     }
@@ -124,7 +102,6 @@ int bert_batch_add_ids(bert_batch* batch, const int32_t* ids, const int32_t* typ
     const size_t tokens =
         of.fixed ? of.tokenizer.tokenizer.vocab_size() : of.model().config().vocab_size;
     const size_t types = of.fixed ? 0 : of.model().config().type_vocab_size;
-    Encoding& encoding = next_sequence(*batch);
     for (size_t i = 0; i < count; ++i) {
       const int32_t type = type_ids ? type_ids[i] : 0;
       if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= tokens || type < 0 ||
@@ -133,6 +110,10 @@ int bert_batch_add_ids(bert_batch* batch, const int32_t* ids, const int32_t* typ
             Error::Kind::data, "ids",
             fmt::format("found the id {} of type {}, which the model does not have", ids[i], type));
       }
+    }
+    Encoding& encoding = batch->sequences.add(batch->count());
+    for (size_t i = 0; i < count; ++i) {
+      const int32_t type = type_ids ? type_ids[i] : 0;
       const bool added = of.tokenizer.tokenizer.is_special(ids[i]);
       encoding.push(ids[i], type, {}, added ? kSpecialToken : int8_t{type > 0}, -1);
     }
@@ -142,16 +123,17 @@ int bert_batch_add_ids(bert_batch* batch, const int32_t* ids, const int32_t* typ
 
 void bert_batch_clear(bert_batch* batch) {
   if (!batch) return;
-  batch->count = 0;
+  batch->sequences.clear();
   batch->begins.resize(1);
 }
 
-size_t bert_batch_size(const bert_batch* batch) { return batch ? batch->count : 0; }
+size_t bert_batch_size(const bert_batch* batch) { return batch ? batch->count() : 0; }
 
 const bert_encoding* bert_batch_encoding(const bert_batch* batch, size_t sequence) {
-  return batch && sequence < batch->count ? batch->sequences[sequence].get() : nullptr;
+  if (!batch || sequence >= batch->count()) return nullptr;
+  return reinterpret_cast<const bert_encoding*>(&batch->sequences[sequence]);
 }
 
 size_t bert_batch_begin(const bert_batch* batch, size_t sequence) {
-  return batch ? batch->begins[std::min(sequence, batch->count)] : 0;
+  return batch ? batch->begins[std::min(sequence, batch->count())] : 0;
 }

@@ -7,14 +7,17 @@
 
 #include "api/guard.h"
 #include "base/team.h"
-#include "directory/static_files.h"
-#include "encoder/model.h"
-#include "heads/classification.h"
-#include "heads/masked_lm.h"
-#include "heads/question_answering.h"
-#include "heads/token_classification.h"
-#include "tasks/embed.h"
-#include "tasks/static_text.h"
+#include "directory/model_directory.h"
+#include "model/static_config.h"
+#include "predict/answers.h"
+#include "predict/batcher.h"
+#include "predict/entities.h"
+#include "predict/labels.h"
+#include "predict/masks.h"
+#include "predict/next_sentence.h"
+#include "predict/sequences.h"
+#include "predict/static_text.h"
+#include "predict/vectors.h"
 #include "tokenizer/tokenizer.h"
 
 // What the opaque pointers of bert.h point at.
@@ -23,12 +26,7 @@ struct bert_tokenizer {
   bert::Tokenizer tokenizer;
 };
 
-struct bert_encoding {
-  bert::Encoding encoding;
-  bert::Tokenizer::Scratch scratch;
-};
-
-/// A model with the head that it was opened for. Heads borrow `encoder`, so it stays where it is.
+/// A model with the head that it was opened for. It stays where it is: what predicts borrows it.
 struct bert_model {
   std::string task;  ///< "": the bare encoder
   bert::ModelDirectory directory;
@@ -43,64 +41,62 @@ struct bert_model {
     return *encoder;
   }
 
+  // What is predicted for the task, by the one of these that is there.
   std::optional<bert::MaskedLM> masked_lm{};
-  std::optional<bert::Classifier> classifier{};  ///< of texts, or next sentence prediction
-  std::optional<bert::TokenClassifier> token_classifier{};
-  std::optional<bert::QuestionAnswering> question_answering{};
-
-  bert::EmbedPlan plan{};  ///< of the bare encoder: how sentences become vectors ...
-  std::optional<bert::DenseModules> dense{};
-  std::optional<bert::Error> no_vectors{};  ///< ... or why they cannot
+  std::optional<bert::LabelPredictor> labels{};
+  std::optional<bert::NextSentencePredictor> next_sentence{};
+  std::optional<bert::TokenLabelPredictor> token_labels{};
+  std::optional<bert::AnswerPredictor> answers{};
+  std::optional<bert::VectorPredictor> vectors{};  ///< of the bare encoder ...
+  std::optional<bert::Error> no_vectors{};         ///< ... or why it gives none
+  std::string prompt{};                            ///< before each text
 };
 
 /// Sequences, the memory of one thread, and the last result.
 struct bert_batch {
   const bert_model& model;
-  bert::EncodeOptions encode;
+  bert::TextReader reader;
   bool strict = false;
   std::unique_ptr<bert::Team> team{};
 
-  std::vector<std::unique_ptr<bert_encoding>> sequences{};  ///< the first `count` are in use
-  size_t count = 0;                                         ///< S
+  bert::Sequences sequences{};    ///< each of a text of its own
   std::vector<size_t> begins{0};  ///< [S + 1] the row of a [T, ..] result where each begins
 
-  bert::Tokenizer::Scratch scratch{};
-  bert::PackedBatch packed{};
-  bert::Workspace workspace{};
-  bert::Buffer result{}, first{}, second{};
-  std::vector<float> row{};
+  bert::Batcher batcher{};
+  std::optional<bert::VectorScratch> vectors{};
+  bert::LabelScores scores{};
+  std::vector<bert::NextSentence> pairs{};
+  std::optional<bert::TextReader> questions{};  ///< how they are read, in windows
+  bert::Buffer result{};
   std::vector<bert_filling> fillings{};
   std::vector<bert_answer> answers{};
   std::vector<double> probabilities{};
 
-  size_t tokens() const { return begins.back(); }  ///< T
-  const bert::Encoding& encoding(size_t s) const { return sequences[s]->encoding; }
+  size_t tokens() const { return begins.back(); }    ///< T
+  size_t count() const { return sequences.size(); }  ///< S
 };
 
 namespace bert::api {
 
-/// Tokens that are computed at once: as the tools do. It never changes a number.
-constexpr size_t kMaxBatchTokens = 512;
+/// A bert_encoding is never defined: its pointer is one to an Encoding, of a batch or ...
+inline const Encoding* tokens_of(const bert_encoding* encoding) {
+  return reinterpret_cast<const Encoding*>(encoding);
+}
+/// ... of bert_encoding_open.
+struct OwnEncoding : Encoding {
+  Tokenizer::Scratch scratch;
+
+  bert_encoding* handle() { return reinterpret_cast<bert_encoding*>(static_cast<Encoding*>(this)); }
+  static OwnEncoding* of(bert_encoding* handle) {
+    return static_cast<OwnEncoding*>(reinterpret_cast<Encoding*>(handle));
+  }
+};
 
 bert_matrix view(Matrix matrix);
-/// How texts become tokens, as the tools do it.
-EncodeOptions encode_of(const bert_model& model);
+/// How texts become tokens, as the tool for the model's task does it.
+ReadOptions reading_of(const bert_model& model);
+const TaskSpec& spec_of(const bert_model& model);
 /// Throws Error(usage) if the model was opened for another task.
 void need_task(const bert_model& model, std::string_view task);
-
-/// Runs the model over all sequences, a few at a time, and calls
-///   use(first, packed, hidden)   first: index of the first sequence; hidden [T of packed, H]
-template <typename Use>
-void for_each_pack(bert_batch& batch, Use use, const ForwardOptions& options = {}) {
-  for (size_t first = 0, last = 0; first < batch.count; first = last) {
-    batch.packed.clear();
-    do {
-      const Encoding& next = batch.encoding(last++);
-      batch.packed.append(next.input_ids, next.token_type_ids);
-    } while (last < batch.count &&
-             batch.packed.tokens() + batch.encoding(last).size() <= kMaxBatchTokens);
-    use(first, batch.packed, batch.model.model().forward(batch.packed, batch.workspace, options));
-  }
-}
 
 }  // namespace bert::api

@@ -24,16 +24,17 @@ std::optional<Precision> precision_of(bert_dtype dtype) {
 
 void open_head(bert_model& model) {
   const std::string& task = model.task;
+  const Tokenizer& tokenizer = model.tokenizer.tokenizer;
   if (task == "fill-mask") {
     model.masked_lm = MaskedLM::open(model.model());
   } else if (task == "text-classification") {
-    model.classifier = Classifier::open(model.model());
+    model.labels.emplace(model.model());
   } else if (task == "next-sentence-prediction") {
-    model.classifier = Classifier::open_next_sentence(model.model());
+    model.next_sentence.emplace(model.model());
   } else if (task == "token-classification") {
-    model.token_classifier = TokenClassifier::open(model.model());
+    model.token_labels.emplace(tokenizer, model.model());
   } else {
-    model.question_answering = QuestionAnswering::open(model.model());
+    model.answers.emplace(tokenizer, model.model());
   }
 }
 
@@ -44,11 +45,15 @@ std::optional<size_t> open_sentence_modules(bert_model& model, bool no_mmap) try
   const Tokenizer& tokenizer = model.tokenizer.tokenizer;
   modules.check_case(tokenizer.lowercase());
   modules.check_length(tokenizer.added_tokens_single());
-  model.plan = model.fixed ? EmbedPlan::make(*model.fixed, modules, "", "")
-                           : EmbedPlan::make(model.model(), modules, "", "");
-  model.plan.prompt = modules.prompt();
-  model.dense.emplace(model.plan.dense);
-  for (const SentenceModules::Dense& module : model.plan.dense) {
+  VectorPlan plan = model.fixed ? VectorPlan::make(*model.fixed, modules, "", "")
+                                : VectorPlan::make(model.model(), modules, "", "");
+  model.prompt = modules.prompt();
+  if (model.fixed) {
+    model.vectors.emplace(tokenizer, *model.fixed, std::move(plan));
+  } else {
+    model.vectors.emplace(tokenizer, model.model(), std::move(plan));
+  }
+  for (const SentenceModules::Dense& module : modules.dense) {
     if (no_mmap) module.weights->hold();
   }
   return modules.settings.max_length;
@@ -67,7 +72,7 @@ void set_max_length(bert_model& model, std::optional<size_t> module_limit) {
                             tokenizer.vocab_size(), config.vocab_size));
   }
   const auto limit = module_limit ? module_limit : tokenizer.model_max_length();
-  model.max_length = std::min(config.max_tokens(), limit.value_or(SIZE_MAX));
+  model.max_length = spec_of(model).max_length(config.max_tokens(), limit);
 }
 
 void open_static(bert_model& model, const StaticFiles& files, bool no_mmap) {
@@ -76,8 +81,6 @@ void open_static(bert_model& model, const StaticFiles& files, bool no_mmap) {
   model.max_length = model.fixed->max_length;
   open_sentence_modules(model, no_mmap);
 }
-
-constexpr size_t kAnswerWindow = 384;  // of run_squad.py and of transformers' pipeline
 
 bert_model* open_model(const char* name, const bert_model_options& options) {
   if (name && !*name) refuse("model", "found an empty name");
@@ -105,16 +108,14 @@ bert_model* open_model(const char* name, const bert_model_options& options) {
   } else {
     open_head(*model);
     set_max_length(*model, std::nullopt);
-    if (task == "question-answering") {
-      model->max_length = std::min(model->max_length, kAnswerWindow);
-    }
   }
   return model.release();
 }
 
 const std::vector<std::string>* labels_of(const bert_model* model) {
-  if (model && model->classifier) return &model->classifier->labels();
-  if (model && model->token_classifier) return &model->token_classifier->labels();
+  if (model && model->labels) return &model->labels->plan().labels;
+  if (model && model->next_sentence) return &model->next_sentence->labels();
+  if (model && model->token_labels) return &model->token_labels->labels();
   return nullptr;
 }
 
@@ -122,12 +123,23 @@ const std::vector<std::string>* labels_of(const bert_model* model) {
 
 namespace bert::api {
 
-EncodeOptions encode_of(const bert_model& model) {
-  EncodeOptions encode;
-  encode.add_special_tokens = !model.fixed;
-  encode.max_length = model.max_length;
-  encode.tail = !model.fixed && model.tokenizer.tokenizer.truncates_left() ? SIZE_MAX : 0;
-  return encode;
+const TaskSpec& spec_of(const bert_model& model) {
+  const HeadSpec* head = head_of_task(model.task);
+  return task_spec(head ? head->kind : HeadKind::vectors);
+}
+
+ReadOptions reading_of(const bert_model& model) {
+  const TaskSpec& spec = spec_of(model);
+  ReadOptions reading;
+  reading.overflow = spec.overflow;
+  reading.stride = spec.stride_within(model.max_length);
+  reading.encode.truncation = spec.truncation;
+  reading.encode.add_special_tokens = !model.fixed;
+  reading.encode.max_length = model.max_length;
+  reading.encode.tail = !model.fixed && model.tokenizer.tokenizer.truncates_left() ? SIZE_MAX : 0;
+  reading.prompt = model.prompt;
+  if (model.fixed) reading.fixed = &*model.fixed;
+  return reading;
 }
 
 void need_task(const bert_model& model, std::string_view task) {

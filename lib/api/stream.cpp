@@ -37,7 +37,7 @@ class CallerWorker : public Worker {
     throw Error(static_cast<Error::Kind>(status), "", bert_last_error());
   }
   void use_team(Team* team) override {
-    if (batch_) batch_->workspace.linear.team = team;
+    if (batch_) batch_->batcher.use_team(team);
   }
 
  private:

@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include "api/handles.h"
-#include "tasks/static_text.h"
+#include "directory/static_files.h"
+#include "predict/static_text.h"
 
 using namespace bert;
 using namespace bert::api;
@@ -61,57 +62,59 @@ bert_text bert_mask_token(const bert_tokenizer* tokenizer) {
 
 bert_encoding* bert_encoding_open(void) {
   bert_encoding* encoding = nullptr;
-  guard([&] { encoding = new bert_encoding{}; });
+  guard([&] { encoding = (new OwnEncoding)->handle(); });
   return encoding;
 }
 
-void bert_encoding_close(bert_encoding* encoding) { delete encoding; }
+void bert_encoding_close(bert_encoding* encoding) { delete OwnEncoding::of(encoding); }
 
 int bert_encode(const bert_tokenizer* tokenizer, const char* text, size_t size, const char* pair,
                 size_t pair_size, const bert_encode_options* options, bert_encoding* encoding) {
   return guard([&] {
     const Tokenizer& from = need(tokenizer, "tokenizer").tokenizer;
-    bert_encoding& to = need(encoding, "encoding");
+    OwnEncoding& to = *OwnEncoding::of(&need(encoding, "encoding"));
     const bert_encode_options given = read_options(options);
     EncodeOptions encode;
     encode.add_special_tokens = !given.no_special_tokens;
     encode.max_length = given.max_length;
     encode.literal = given.literal != 0;
     const std::string_view first = text_of(text, size, "text");
-    to.encoding.clear();
+    to.clear();
     if (const auto second = pair_of(pair, pair_size)) {
-      from.encode_pair(first, *second, encode, to.encoding, to.scratch);
+      from.encode_pair(first, *second, encode, to, to.scratch);
     } else {
-      from.encode(first, encode, to.encoding, to.scratch);
+      from.encode(first, encode, to, to.scratch);
     }
   });
 }
 
-size_t bert_encoding_size(const bert_encoding* e) { return e ? e->encoding.size() : 0; }
+size_t bert_encoding_size(const bert_encoding* e) { return e ? tokens_of(e)->size() : 0; }
 
 const int32_t* bert_encoding_ids(const bert_encoding* e) {
-  return e ? e->encoding.input_ids.data() : nullptr;
+  return e ? tokens_of(e)->input_ids.data() : nullptr;
 }
 
 const int32_t* bert_encoding_type_ids(const bert_encoding* e) {
-  return e ? e->encoding.token_type_ids.data() : nullptr;
+  return e ? tokens_of(e)->token_type_ids.data() : nullptr;
 }
 
 const bert_offset* bert_encoding_offsets(const bert_encoding* e) {
-  return e ? reinterpret_cast<const bert_offset*>(e->encoding.offsets.data()) : nullptr;
+  return e ? reinterpret_cast<const bert_offset*>(tokens_of(e)->offsets.data()) : nullptr;
 }
 
 const int32_t* bert_encoding_word_ids(const bert_encoding* e) {
-  return e ? e->encoding.word_ids.data() : nullptr;
+  return e ? tokens_of(e)->word_ids.data() : nullptr;
 }
 
 const int8_t* bert_encoding_sequence_ids(const bert_encoding* e) {
-  return e ? e->encoding.sequence_ids.data() : nullptr;
+  return e ? tokens_of(e)->sequence_ids.data() : nullptr;
 }
 
-size_t bert_encoding_dropped(const bert_encoding* e) { return e ? e->encoding.dropped : 0; }
+size_t bert_encoding_dropped(const bert_encoding* e) { return e ? tokens_of(e)->dropped : 0; }
 
-size_t bert_encoding_replaced(const bert_encoding* e) { return e ? e->encoding.replaced_bytes : 0; }
+size_t bert_encoding_replaced(const bert_encoding* e) {
+  return e ? tokens_of(e)->replaced_bytes : 0;
+}
 
 int bert_decode(const bert_tokenizer* tokenizer, const int32_t* ids, size_t count,
                 int skip_special_tokens, char** text) {

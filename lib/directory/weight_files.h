@@ -14,7 +14,7 @@ BERT_API bool weights_present(const ModelDirectory& directory);
 /// The weights of a directory: model.safetensors, else its index, else pytorch_model.bin, else that
 /// one's index. A broken safetensors file never falls back to a pickle. Throws Error (no_input, ..)
 /// as open_tensor_files of checkpoint/tensor_files.h does.
-TensorFiles open_tensor_files(const ModelDirectory& directory);
+BERT_API TensorFiles open_tensor_files(const ModelDirectory& directory);
 /// The same for a model of this config. Throws Error(data) for sizes that the config lacks.
 BERT_API Weights open_weights(const ModelDirectory& directory, const Config& config);
 

@@ -1,26 +1,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <deque>
 #include <functional>
 #include <optional>
 
 #include "base/error.h"
 #include "base/team.h"
-#include "heads/classification.h"
-#include "heads/masked_lm.h"
-#include "heads/pooling.h"
-#include "heads/question_answering.h"
-#include "heads/token_classification.h"
 #include "inspect/quantize.h"
 #include "io/record_reader.h"
-#include "tasks/answers.h"
+#include "predict/answers.h"
+#include "predict/entities.h"
+#include "predict/labels.h"
+#include "predict/masks.h"
+#include "predict/vectors.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {
 namespace {
-
-constexpr size_t kBatchTokens = 512;
 
 size_t largest(std::span<const float> values) {
   return static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
@@ -36,7 +33,7 @@ class Comparison {
         tokenizer_(Tokenizer::open(options.original)),
         config_(options.original.config()),
         team_(options.threads) {
-    workspace_.linear.team = &team_;
+    batcher_.use_team(&team_);
     read_lines();
   }
 
@@ -65,15 +62,17 @@ class Comparison {
     for (Chunk chunk; reader.next(chunk, 1024, 1 << 20, [] { return Busy::none; });) {
       for (const std::string_view line : chunk.lines) {
         if (line.empty()) continue;
-        tokenizer_.encode(line, encode, lines_.emplace_back(), scratch);
+        tokenizer_.encode(line, encode, lines_.add(lines_.size()), scratch);
         const size_t tab = line.find('\t');
         if (tab == line.npos || tab == 0 || line.size() == tab + 1) continue;
         const std::string_view context = contexts_.emplace_back(line.substr(tab + 1));
-        tokenizer_.encode_pair(line.substr(0, tab), context, encode, questions_.emplace_back(),
-                               scratch);
+        tokenizer_.encode_pair(line.substr(0, tab), context, encode,
+                               questions_.windows.add(questions_.steps.size()), scratch);
+        questions_.steps.push_back(1);
+        questions_.contexts.push_back(context);
       }
     }
-    if (lines_.empty())
+    if (lines_.size() == 0)
       throw Error::of_field("files", "found no lines to compare on", Error::Kind::data);
   }
 
@@ -83,29 +82,14 @@ class Comparison {
     return Model::open(options_.other, {}, options_.head.empty() ? head : HeadChoice{});
   }
 
-  /// Calls use(line, hidden states of it [n, H]).
-  void for_each_line(const Model& model, std::span<const Encoding> lines,
-                     const std::function<void(size_t, ConstMatrix)>& use) {
-    PackedBatch batch;
-    for (size_t first = 0, last = 0; first < lines.size(); first = last) {
-      batch.clear();
-      do {
-        batch.append(lines[last].input_ids, lines[last].token_type_ids);
-        ++last;
-      } while (last < lines.size() && batch.tokens() + lines[last].size() <= kBatchTokens);
-      const Matrix hidden = model.forward(batch, workspace_);
-      for (size_t i = first; i < last; ++i) {
-        use(i, hidden.slice(batch.begin(i - first), batch.length(i - first)));
-      }
-    }
-  }
-
-  /// The sentence vectors [lines, H].
+  /// The mean of the hidden states of each line [lines, H].
   std::vector<std::vector<float>> vectors(const Model& model) {
-    std::vector<std::vector<float>> all(lines_.size(),
-                                        std::vector<float>(model.config().hidden_size));
-    for_each_line(model, lines_,
-                  [&](size_t i, ConstMatrix tokens) { pool(Pooling::mean, tokens, all[i]); });
+    const VectorPredictor predictor(tokenizer_, model, VectorPlan::make(model, {}, "mean", ""));
+    VectorScratch scratch(predictor, {}, batcher_);
+    const Matrix found = predictor.predict(lines_, lines_.size(), scratch);
+    std::vector<std::vector<float>> all;
+    for (size_t i = 0; i < found.rows; ++i)
+      all.emplace_back(found.row(i), found.row(i) + found.cols);
     return all;
   }
 
@@ -155,55 +139,48 @@ class Comparison {
   /// The best word for the token in the middle of each line, which is masked.
   std::vector<Reply> fills(const Model& model) {
     if (tokenizer_.mask_id() < 0) return {};
-    std::vector<Encoding> masked;
-    for (const Encoding& line : lines_) {
-      if (line.range(0).size() == 0) continue;
-      masked.push_back(line);
-      masked.back().input_ids[line.size() / 2] = tokenizer_.mask_id();
-    }
     const MaskedLM head = MaskedLM::open(model);
-    std::vector<Reply> all(masked.size());
-    for_each_line(model, masked, [&](size_t i, ConstMatrix tokens) {
-      const size_t at[] = {masked[i].size() / 2};
-      const Matrix logits = head.logits(tokens, at, workspace_);
-      all[i] = {static_cast<float>(largest({logits.row(0), logits.cols}))};
+    std::vector<Reply> all;
+    MaskQueries queries(model, head, kBatchTokens);
+    queries.use_team(&team_);
+    queries.start([&](size_t, std::span<const float> logits) {
+      all.push_back({static_cast<float>(largest(logits))});
     });
+    for (const Encoding& line : lines_.encodings()) {
+      if (line.range(0).size() == 0) continue;
+      std::vector<int32_t> ids = line.input_ids;
+      const WantedRow middle{ids.size() / 2, 0};
+      ids[middle.position] = tokenizer_.mask_id();
+      queries.ask(ids, {&middle, 1});
+    }
+    queries.finish();
     return all;
   }
 
   /// The best label, or all that hold, of each line. Values have no equals: none.
   std::vector<Reply> labels(const Model& model) {
-    const Classifier head = Classifier::open(model);
-    if (head.regression()) return {};
+    const LabelPredictor predictor(model, true);
+    if (predictor.head().regression()) return {};
+    LabelScores scores;
+    predictor.predict(lines_, lines_.size(), batcher_, scores);
     std::vector<Reply> all(lines_.size());
-    for_each_line(model, lines_, [&](size_t i, ConstMatrix tokens) {
-      PackedBatch alone;
-      alone.append(lines_[i].input_ids, lines_[i].token_type_ids);
-      const Matrix logits = head.logits(alone, tokens, workspace_);
-      const std::span<const float> row(logits.row(0), logits.cols);
-      if (head.normalization() == Normalization::softmax) {
-        all[i] = {static_cast<float>(largest(row))};
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (predictor.head().normalization() == Normalization::softmax) {
+        all[i] = {static_cast<float>(largest(scores[i]))};
       } else {
-        for (const float x : row) all[i].push_back(x > 0);
+        for (const float x : scores[i]) all[i].push_back(x > 0);
       }
-    });
+    }
     return all;
   }
 
   /// Where the best answer begins and ends.
   std::vector<Reply> spans(const Model& model) {
-    const QuestionAnswering head = QuestionAnswering::open(model);
-    AnswerFinder finder(1, kMaxAnswerLength);
-    std::vector<Reply> all(questions_.size());
-    for_each_line(model, questions_, [&](size_t i, ConstMatrix tokens) {
-      const Matrix logits = head.logits(tokens, workspace_);
-      std::vector<float> starts, ends;
-      for (size_t t = 0; t < logits.rows; ++t) {
-        starts.push_back(logits.row(t)[0]);
-        ends.push_back(logits.row(t)[1]);
-      }
-      const std::span window(&questions_[i], 1);
-      for (const Answer& a : finder.find(window, 1, starts, ends, contexts_[i]).best) {
+    const AnswerPredictor predictor(tokenizer_, model);
+    AnswerFinder finder(1, task_spec(TaskKind::question_answering).max_answer_length);
+    std::vector<Reply> all(questions_.windows.size());
+    predictor.predict(questions_, finder, batcher_, [&](size_t i, const Answers& answers) {
+      for (const Answer& a : answers.best) {
         all[i] = {static_cast<float>(a.begin), static_cast<float>(a.end)};
       }
     });
@@ -212,19 +189,17 @@ class Comparison {
 
   /// The best label of every token.
   std::vector<Reply> token_labels(const Model& model) {
-    const TokenClassifier head = TokenClassifier::open(model);
+    const TokenLabelPredictor predictor(tokenizer_, model);
+    TokenScorer scorer(predictor.head());
     std::vector<Reply> all(lines_.size());
-    TokenScorer scorer(head);
-    PackedBatch batch;
-    for (size_t i = 0; i < lines_.size(); ++i) {
-      batch.clear();
-      batch.append(lines_[i].input_ids, lines_[i].token_type_ids);
-      const Matrix hidden = model.forward(batch, workspace_, scorer.options());
-      const Matrix logits = scorer.logits(batch, hidden, workspace_);
-      for (size_t t = 0; t < logits.rows; ++t) {
-        all[i].push_back(static_cast<float>(largest({logits.row(t), logits.cols})));
-      }
-    }
+    predictor.for_each_batch(
+        lines_.encodings(), scorer, batcher_,
+        [&](size_t first, const PackedBatch& batch, Matrix logits) {
+          for (size_t t = 0, s = 0; t < logits.rows; ++t) {
+            while (t >= batch.begin(s) + batch.length(s)) ++s;
+            all[first + s].push_back(static_cast<float>(largest({logits.row(t), logits.cols})));
+          }
+        });
     return all;
   }
 
@@ -232,9 +207,10 @@ class Comparison {
   Tokenizer tokenizer_;
   Config config_;
   Team team_;
-  Workspace workspace_;
-  std::vector<Encoding> lines_, questions_;
-  std::vector<std::string> contexts_;  ///< of the questions
+  Batcher batcher_;
+  Sequences lines_;
+  Questions questions_;
+  std::deque<std::string> contexts_;  ///< of the questions
   std::vector<Agreement> results_;
 };
 

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "inspect/findings.h"
-#include "tasks/embed.h"
-#include "tasks/static_text.h"
+#include "predict/static_text.h"
+#include "predict/vector_plan.h"
 
 namespace bert {
 namespace {
@@ -17,7 +17,7 @@ std::string_view kind_name(const StaticFiles& files) {
 }
 
 /// "mean, dense, normalize"
-std::string steps_of(const EmbedPlan& plan) {
+std::string steps_of(const VectorPlan& plan) {
   return fmt::format("mean{}{}", plan.dense.empty() ? "" : ", dense",
                      plan.normalize ? ", normalize" : "");
 }
@@ -27,7 +27,7 @@ std::string steps_of(const EmbedPlan& plan) {
 void write_static_summary(const ModelDirectory& directory, const StaticFiles& files, Rows& rows) {
   const Tokenizer tokenizer = Tokenizer::open_alone(files.folder);
   const StaticText text = StaticText::open(files, tokenizer);
-  const EmbedPlan plan = EmbedPlan::make(text, SentenceModules::open(directory), "", "");
+  const VectorPlan plan = VectorPlan::make(text, SentenceModules::open(directory), "", "");
   const StaticVectors& vectors = text.vectors;
   const auto row = [&](std::string_view key, const std::string& value) {
     rows.field(key).field(printable(value, 0));
@@ -65,7 +65,7 @@ class StaticDoctor : Findings {
         text_->max_length > 0 ? fmt::format("at most {} tokens", text_->max_length) : "no limit");
     look("pooling", [&] {
       const SentenceModules modules = SentenceModules::open(directory_);
-      say("ok", "pooling", steps_of(EmbedPlan::make(*text_, modules, "", "")));
+      say("ok", "pooling", steps_of(VectorPlan::make(*text_, modules, "", "")));
     });
     return errors();
   }

@@ -19,7 +19,7 @@ double word_f1(std::string_view gold, std::string_view predicted);
 
 /// The gold answers in a field: a JSON array of strings, else the field itself; an empty string
 /// means that there is no answer.
-std::vector<std::string> gold_answers(std::string_view field);
+BERT_API std::vector<std::string> gold_answers(std::string_view field);
 
 /// Exact match and F1 as in SQuAD's evaluation: each record counts with its best gold answer.
 ///

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/parse.h"
@@ -14,9 +13,6 @@
 
 namespace bert {
 namespace {
-
-/// Rows of logits that are in memory at once, at most. Each pass over them reads the whole decoder.
-constexpr size_t kLogitRows = 128;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -38,104 +34,6 @@ bool spaced(char32_t c) {
 
 }  // namespace
 
-void MaskQueries::start(Use use) {
-  use_ = std::move(use);
-  batch_.clear();
-  rows_.clear();
-  waiting_rows_ = 0;
-  tags_.clear();
-}
-
-void MaskQueries::ask(std::span<const int32_t> input_ids, std::span<const WantedRow> wanted) {
-  if (!batch_.empty() && batch_.tokens() + input_ids.size() > max_batch_tokens_) flush();
-  types_.resize(std::max(types_.size(), input_ids.size()), 0);
-  for (const WantedRow& row : wanted) {
-    rows_.push_back(batch_.tokens() + row.position);
-    tags_.push_back(row.tag);
-  }
-  batch_.append(input_ids, {types_.data(), input_ids.size()});
-}
-
-void MaskQueries::finish() {
-  if (!batch_.empty()) flush();
-  if (waiting_rows_ > 0) project();
-}
-
-void MaskQueries::flush() {
-  const Matrix hidden = model_.forward_rows(batch_, rows_, workspace_);  // [M, H]
-  const Matrix waiting = waiting_.matrix(kLogitRows, hidden.cols);
-  for (size_t r = 0; r < hidden.rows; ++r) {
-    std::copy_n(hidden.row(r), hidden.cols, waiting.row(waiting_rows_++));
-    if (waiting_rows_ == kLogitRows) project();
-  }
-  batch_.clear();
-  rows_.clear();
-}
-
-/// The logits of the rows that wait: of several batches, as each pass reads the whole decoder.
-void MaskQueries::project() {
-  const ConstMatrix hidden = waiting_.matrix(kLogitRows, model_.config().hidden_size);
-  indices_.resize(waiting_rows_);
-  std::iota(indices_.begin(), indices_.end(), size_t{0});
-  const Matrix logits = head_.logits(hidden, indices_, workspace_);  // [B, V]
-  for (size_t r = 0; r < logits.rows; ++r) use_(tags_[r], {logits.row(r), logits.cols});
-  tags_.erase(tags_.begin(), tags_.begin() + static_cast<ptrdiff_t>(waiting_rows_));
-  waiting_rows_ = 0;
-}
-
-Fillable fillable_tokens(const Tokenizer& tokenizer) {
-  Fillable fillable(tokenizer.vocab_size());
-  for (size_t i = 0; i < fillable.size(); ++i) {
-    const auto id = static_cast<int32_t>(i);
-    fillable[i] = !tokenizer.token(id).empty() && !tokenizer.is_special(id);
-  }
-  return fillable;
-}
-
-void top_ids(std::span<const float> values, size_t k, const Fillable& fillable,
-             std::vector<ScoredId>& out) {
-  out.clear();
-  const auto before = [](const ScoredId& a, const ScoredId& b) {
-    return a.logprob > b.logprob || (a.logprob == b.logprob && a.id < b.id);
-  };
-  const size_t limit = std::min(fillable.size(), values.size());
-  k = std::min(k, limit);
-  if (k == 0) return;
-  // A heap of the k best with the worst of them on top.
-  for (size_t i = 0; i < limit; ++i) {
-    const double value = std::isnan(values[i]) ? -std::numeric_limits<double>::infinity()
-                                               : static_cast<double>(values[i]);
-    if (out.size() == k && value <= out.front().logprob) continue;
-    if (!fillable[i]) continue;
-    if (out.size() == k) {
-      std::pop_heap(out.begin(), out.end(), before);
-      out.pop_back();
-    }
-    out.push_back({static_cast<int32_t>(i), value});
-    std::push_heap(out.begin(), out.end(), before);
-  }
-  std::sort_heap(out.begin(), out.end(), before);
-}
-
-size_t rank_of(std::span<const float> values, int32_t id, const Fillable& fillable) {
-  const float own = values[static_cast<size_t>(id)];
-  size_t rank = 1;
-  for (size_t i = 0; i < std::min(values.size(), fillable.size()); ++i) {
-    rank += values[i] > own && fillable[i];
-  }
-  return rank;
-}
-
-double entropy_of(std::span<const float> logits, double log_sum_exp) {
-  double sum = 0;
-  for (const float logit : logits) {
-    const double logprob = logit - log_sum_exp;
-    const double p = std::exp(logprob);
-    if (p > 0) sum -= p * logprob;
-  }
-  return sum;
-}
-
 void OrderFreeSum::add(double value) {
   if (std::isfinite(value)) units_ += std::llround(value * kUnits);
 }
@@ -148,13 +46,6 @@ UnknownCount& UnknownCount::operator+=(const UnknownCount& other) {
   if (other.count > 0) first = count > 0 ? std::min(first, other.first) : other.first;
   count += other.count;
   return *this;
-}
-
-bool lacks_pieces(const Tokenizer& tokenizer, std::string_view text,
-                  std::span<const int32_t> pieces) {
-  const int32_t unknown = tokenizer.unk_id();
-  return std::find(pieces.begin(), pieces.end(), unknown) != pieces.end() &&
-         text.find(tokenizer.token(unknown)) == text.npos;
 }
 
 void TokenizedText::ids_of(const TokenWindow& window, std::vector<int32_t>& out) const {

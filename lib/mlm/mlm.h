@@ -1,82 +1,18 @@
 #pragma once
 
-#include <functional>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/export.h"
-#include "heads/masked_lm.h"
+#include "predict/masks.h"
 #include "tasks/task.h"
 #include "tokenizer/windows.h"
 
 namespace bert {
 
 /// What the tools of the masked-LM laboratory share: mlm-fill, mlm-mask, mlm-score.
-
-/// A row whose logits are wanted, and the name under which they come back.
-struct WantedRow {
-  size_t position = 0;  ///< in the sequence
-  size_t tag = 0;
-};
-
-/// Packs sequences into batches of at most `max_batch_tokens`, runs the model, and hands the
-/// vocabulary logits of the wanted rows, and of no others, to `use`, in the order they were asked
-/// for. Memory is that of one batch and of a few rows of logits, however many sequences come.
-///
-/// Thread rule: one thread; borrows model and head.
-class BERT_API MaskQueries {
- public:
-  using Use = std::function<void(size_t tag, std::span<const float> logits)>;  ///< [V]
-
-  MaskQueries(const Model& model, const MaskedLM& head, size_t max_batch_tokens)
-      : model_(model), head_(head), max_batch_tokens_(max_batch_tokens) {}
-  void use_team(Team* team) { workspace_.linear.team = team; }
-
-  void start(Use use);
-  /// `input_ids` is copied; token types are 0. The wanted rows, one at least, ascend.
-  void ask(std::span<const int32_t> input_ids, std::span<const WantedRow> wanted);
-  /// Runs what is left.
-  void finish();
-
- private:
-  void flush();
-  void project();
-
-  const Model& model_;
-  const MaskedLM& head_;
-  const size_t max_batch_tokens_;
-  Use use_;
-  Workspace workspace_;
-  PackedBatch batch_;
-  std::vector<int32_t> types_;
-  std::vector<size_t> rows_;  ///< [M] in the batch, ascending
-  Buffer waiting_;            ///< [kLogitRows, H] hidden states that wait for the decoder
-  size_t waiting_rows_ = 0;
-  std::vector<size_t> indices_;
-  std::vector<size_t> tags_;  ///< of the rows that wait, then of those in the batch
-};
-
-/// A vocabulary entry and its log probability.
-struct ScoredId {
-  int32_t id = 0;
-  double logprob = 0;
-};
-
-/// [V]: whether a vocabulary entry may fill a mask: a token that is not special.
-using Fillable = std::vector<bool>;
-Fillable fillable_tokens(const Tokenizer& tokenizer);
-
-/// The `k` largest of `values` [V], best first; equal ones in id order, NaN last. Only fillable
-/// ones. `out` holds values, not probabilities.
-BERT_API void top_ids(std::span<const float> values, size_t k, const Fillable& fillable,
-                      std::vector<ScoredId>& out);
-/// How many of the fillable values are larger than that of `id`, plus 1.
-BERT_API size_t rank_of(std::span<const float> values, int32_t id, const Fillable& fillable);
-/// -sum p ln p in nats, p = softmax(logits), from logits and their log_sum_exp.
-BERT_API double entropy_of(std::span<const float> logits, double log_sum_exp);
 
 /// A sum that is the same in whatever order it is added up (in units of 2^-24).
 class OrderFreeSum {
@@ -99,11 +35,6 @@ struct BERT_API UnknownCount {
   UnknownCount& operator+=(const UnknownCount& other);
 };
 
-/// Whether the vocabulary lacks a part of `text`, of which `pieces` are the tokens. A text that
-/// spells the unknown token means that token.
-bool lacks_pieces(const Tokenizer& tokenizer, std::string_view text,
-                  std::span<const int32_t> pieces);
-
 /// A text as tokens: the record's text, or with --tokens its pieces as `tokenize` prints them.
 struct TokenizedText {
   Encoding encoding;  ///< in its frame
@@ -122,8 +53,8 @@ struct TokenizedText {
 /// A TaskWorker whose records are texts with masks, or tokens.
 class MlmWorker : public TaskWorker {
  protected:
-  MlmWorker(const Tokenizer& tokenizer, const Model* model, const TaskOptions& options, bool tokens)
-      : TaskWorker(tokenizer, model, options), tokens_(tokens) {}
+  MlmWorker(const Tokenizer& tokenizer, const TaskOptions& options, bool tokens)
+      : TaskWorker(tokenizer, options), tokens_(tokens) {}
 
   /// `text` stands in for the record's own. Cuts at max_length unless there are windows; counts, or
   /// refuses, as the options say. Throws Error(data) naming the record for a token that the

@@ -84,7 +84,7 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
 
 MlmFillWorker::MlmFillWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
                              const FillPlan& plan, FillSummary* summary, const TaskOptions& options)
-    : MlmWorker(tokenizer, &model, options, plan.options.tokens),
+    : MlmWorker(tokenizer, options, plan.options.tokens),
       plan_(plan),
       summary_(summary),
       queries_(model, head, options.max_batch_tokens),

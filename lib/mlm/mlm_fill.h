@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "mlm/joint_fill.h"
 #include "mlm/mlm.h"
+#include "predict/joint_fill.h"
 
 namespace bert {
 

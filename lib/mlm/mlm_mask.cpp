@@ -20,7 +20,7 @@ constexpr uint64_t kMostSteps = uint64_t{1} << 28;
 
 MlmMaskWorker::MlmMaskWorker(const Tokenizer& tokenizer, const Masking& masking,
                              const MlmMaskOptions& mask, const TaskOptions& options)
-    : MlmWorker(tokenizer, nullptr, options, mask.tokens), masking_(masking), mask_(mask) {
+    : MlmWorker(tokenizer, options, mask.tokens), masking_(masking), mask_(mask) {
   const std::string mask_token(tokenizer.mask_token());
   Encoding glued, apart;
   tokenizer.encode("a" + mask_token, {}, glued, scratch_);

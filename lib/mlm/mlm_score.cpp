@@ -125,7 +125,7 @@ std::string ScoreSummary::unknown_text() const {
 MlmScoreWorker::MlmScoreWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
                                const MlmScoreOptions& score, ScoreSummary& summary,
                                const TaskOptions& options)
-    : MlmWorker(tokenizer, &model, options, score.tokens),
+    : MlmWorker(tokenizer, options, score.tokens),
       score_(score),
       summary_(summary),
       queries_(model, head, options.max_batch_tokens) {

@@ -30,13 +30,6 @@ bool are_finite(ConstMatrix values) {
   return true;
 }
 
-/// Weights come while a batch is computed, layer by layer: rows in the order of records want each
-/// record alone.
-TaskOptions one_by_one(TaskOptions options) {
-  options.max_batch_tokens = 1;
-  return options;
-}
-
 std::vector<int32_t> ids_of(const std::vector<FrameToken>& tokens) {
   std::vector<int32_t> ids;
   for (const FrameToken& token : tokens) ids.push_back(token.id);
@@ -56,41 +49,30 @@ TraceMask request(const AttendOptions& attend) {
 
 AttendWorker::AttendWorker(const Tokenizer& tokenizer, const Model& model,
                            const AttendOptions& attend, const TaskOptions& options)
-    : TaskWorker(tokenizer, &model, one_by_one(options)),
+    : TaskWorker(tokenizer, options),
+      model_(model),
       attend_(attend),
+      request_{request(attend), attend.layers, {}},
       before_(ids_of(tokenizer.frame().before)),
       after_(ids_of(tokenizer.frame().after)) {
   refuse_windows();
+  for (const size_t head : attend_.heads) request_.heads.push_back(head - 1);
 }
 
 void AttendWorker::run(std::span<const Record> records, Rows& rows) {
-  clear_encodings();
-  for (size_t i = 0; i < records.size(); ++i) encode(records[i], false, i);
-  size_t now = 0;
-  bool begun = false;
-  ForwardOptions options;
-  options.last_layer = *std::max_element(attend_.layers.begin(), attend_.layers.end());
-  options.trace.request = request(attend_);
-  options.trace.layers = attend_.layers;
-  for (const size_t head : attend_.heads) options.trace.heads.push_back(head - 1);
-  options.trace.show = [&](const TraceView& view) {
-    if (!begun) {
-      find_units(records[now], encodings()[now]);
-      if (options_.json) begin_record(records[now], rows);
-    }
-    begun = true;
-    take(records[now], encodings()[now], view, rows);
-  };
-  const auto end_record = [&](size_t, const PackedBatch&, Matrix) {
-    if (!sound_) note_non_finite(records[now]);
-    if (options_.json) {
-      JsonRow(rows.raw()).end_list();
-      end_json(rows);
-    }
-    ++now;
-    begun = false;
-  };
-  for_each_batch(end_record, options);
+  clear_texts();
+  for (size_t i = 0; i < records.size(); ++i) read(records[i], false, i);
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Record& record = records[i];
+    find_units(record, sequences_[i]);
+    if (options_.json) begin_record(record, rows);
+    show_attention(model_, sequences_[i], request_, batcher_,
+                   [&](const TraceView& view) { take(record, sequences_[i], view, rows); });
+    if (!sound_) note_non_finite(record);
+    if (!options_.json) continue;
+    JsonRow(rows.raw()).end_list();
+    end_json(rows);
+  }
 }
 
 void AttendWorker::find_units(const Record& record, const Encoding& encoding) {

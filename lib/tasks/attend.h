@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "predict/states.h"
 #include "tasks/task.h"
 
 namespace bert {
@@ -68,7 +69,9 @@ class BERT_API AttendWorker : public TaskWorker {
   void write_stats(const Record& record, const Encoding& encoding, const TraceView& view,
                    Rows& rows) const;
 
+  const Model& model_;
   const AttendOptions attend_;
+  AttentionRequest request_;
   std::vector<int32_t> before_, after_;  ///< ids of the special tokens around a text
   std::vector<Unit> units_;              ///< of the record
   std::vector<size_t> order_;            ///< of the units that are looked at

@@ -17,7 +17,7 @@ class BERT_API ChunkWorker : public TaskWorker {
  public:
   ChunkWorker(const Tokenizer& tokenizer, const ChunkOptions& chunks, ChunkOutput output,
               const TaskOptions& options)
-      : TaskWorker(tokenizer, nullptr, options), chunker_(tokenizer, chunks), output_(output) {}
+      : TaskWorker(tokenizer, options), chunker_(tokenizer, chunks), output_(output) {}
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:

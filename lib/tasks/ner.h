@@ -1,14 +1,14 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "heads/token_classification.h"
 #include "io/conll.h"
-#include "metrics/entities.h"
-#include "tasks/aggregation.h"
+#include "predict/entities.h"
 #include "tasks/task.h"
-#include "tokenizer/windows.h"
 
 namespace bert {
 
@@ -28,67 +28,55 @@ struct NerOptions {
   NerOutput output = NerOutput::rows;
   bool scores = false;   ///< in JSON: each word (or token) too, with the probability of each label
   double threshold = 0;  ///< entities of a lower score are left out of rows and marks
-  EntityMetrics* metrics = nullptr;  ///< counts the true labels, the last of the input's columns
+  bool gold = false;     ///< the last of the input's columns is the true label
 };
 
-/// Finds the entities of each record, as transformers' token-classification pipeline does. A long
-/// text is read in windows; each token counts in the one where it has the most context.
+/// Gets the gold labels of the words of a record, and the predicted ones, once. Called by several
+/// threads.
+using TagSink = std::function<void(std::span<const std::string_view> gold,
+                                   std::span<const std::string_view> predicted)>;
+
+/// Writes the entities of each record.
 class BERT_API NerWorker : public TaskWorker {
  public:
-  /// Borrows everything but the options. Throws Error(usage) if a window has no room for a token,
-  /// or word labels are wanted and the aggregation gives none.
-  NerWorker(const Tokenizer& tokenizer, const Model& model, const TokenClassifier& head,
-            const NerOptions& ner, const TaskOptions& options);
+  /// Borrows the predictor. Throws Error(usage) if word labels are wanted and the aggregation gives
+  /// none.
+  NerWorker(const TokenLabelPredictor& predictor, const NerOptions& ner, const TaskOptions& options,
+            TagSink sink = {});
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
   /// A record and what becomes of it.
   struct Sentence {
-    std::string_view text;         ///< the record's, or `joined`
     std::string joined;            ///< the words of columns with blanks between
     std::vector<ConllLine> lines;  ///< of columns
-    std::vector<Offset> words;     ///< given words, bytes of the text
-    Encoding tokens;               ///< of the text, without special tokens
-    std::vector<TokenWindow> windows;
-    size_t first_encoding = 0;
-    std::vector<float> scores;         ///< [tokens, labels]
-    std::vector<LabelledWord> labels;  ///< of all given words; of text: of its words or tokens
-  };
-  /// Bytes [begin, end) of the text, with the combining marks of its letters.
-  struct Entity {
-    size_t begin, end;
-    std::string_view type;
-    double score;
   };
 
-  void encode_sentence(const Record& record, size_t owner);
-  void split_columns(const Record& record, Sentence& s) const;
-  void encode_words(Sentence& s);
-  void add_windows(Sentence& s, size_t owner);
-  void compute_scores();
-  void choose_labels(const Record& record, Sentence& s);
-  Offset bytes(const Sentence& s, size_t word) const;
-  std::string_view tag(const LabelledWord& word) const;
-  std::vector<Entity> entities(const Sentence& s) const;
-  void evaluate(const Sentence& s) const;
+  void find_words(const Record& record, size_t i);
+  void split_columns(const Record& record, size_t i);
+  std::vector<Entity> entities(const LabelledText& text) const {
+    return predictor_.entities(text, ner_.aggregation, ner_.threshold);
+  }
+  Offset bytes(const LabelledText& text, size_t word) const {
+    return TokenLabelPredictor::bytes(text, ner_.aggregation, word);
+  }
+  void evaluate(size_t i) const;
   size_t position(std::string_view text, size_t byte) const;
-  static std::string marked(const Sentence& s, std::span<const Entity> entities);
-  void write(const Record& record, const Sentence& s, Rows& rows) const;
-  void write_rows(const Record& record, const Sentence& s, Rows& rows) const;
-  void write_marked(const Record& record, const Sentence& s, Rows& rows) const;
-  void write_columns(const Sentence& s, Rows& rows) const;
-  void write_json(const Record& record, const Sentence& s, Rows& rows) const;
-  void write_scores(const Sentence& s, JsonRow& json) const;
-  void add_place(const Sentence& s, size_t begin, size_t end, JsonRow& json) const;
+  static std::string marked(const LabelledText& text, std::span<const Entity> entities);
+  void write(const Record& record, size_t i, Rows& rows) const;
+  void write_rows(const Record& record, const LabelledText& text, Rows& rows) const;
+  void write_marked(const Record& record, const LabelledText& text, Rows& rows) const;
+  void write_columns(size_t i, Rows& rows) const;
+  void write_json(const Record& record, size_t i, Rows& rows) const;
+  void write_scores(size_t i, JsonRow& json) const;
+  void add_place(const LabelledText& text, size_t begin, size_t end, JsonRow& json) const;
 
-  const TokenClassifier& head_;
+  const TokenLabelPredictor& predictor_;
   TokenScorer scorer_;
-  const TagScheme scheme_;
   const NerOptions ner_;
-  size_t room_;  ///< tokens of text in a window
-  EncodeOptions encode_;
-  Encoding word_;
-  std::vector<Sentence> sentences_;
+  const TagSink sink_;
+  std::vector<LabelledText> texts_;  ///< of the chunk ...
+  std::vector<Sentence> sentences_;  ///< ... and their records
 };
 
 }  // namespace bert

@@ -16,17 +16,23 @@ bool is_blank(std::string_view text) {
 
 }  // namespace
 
-NspScoreWorker::NspScoreWorker(const Tokenizer& tokenizer, const Model& model,
-                               const Classifier& next_sentence, const NspScoreOptions& nsp,
-                               const TaskOptions& options)
-    : TaskWorker(tokenizer, &model, options), next_sentence_(next_sentence), nsp_(nsp) {
-  refuse_windows();
+void add_gold(LabelMetrics& metrics, const Record& record, double is_next) {
+  const std::string_view gold = record.extra[0];
+  const bool yes = gold == "IsNext" || gold == "0", no = gold == "NotNext" || gold == "1";
+  if (!yes && !no) {
+    record.fail(Error::Kind::data,
+                fmt::format("found the gold label '{}', wants IsNext or NotNext, or 0 or 1",
+                            printable(gold)));
+  }
+  const size_t truth = no, guess = is_next < 0.5;
+  metrics.add({&truth, 1}, {&guess, std::isnan(is_next) ? 0u : 1u});
 }
 
-/// softmax([is_next, not_next])[0]
-double NspScoreWorker::Score::probability() const {
-  if (!has_pair) return std::numeric_limits<double>::quiet_NaN();
-  return 1.0 / (1.0 + std::exp(static_cast<double>(not_next) - static_cast<double>(is_next)));
+NspScoreWorker::NspScoreWorker(const Tokenizer& tokenizer, const NextSentencePredictor& predictor,
+                               const NspScoreOptions& nsp, const TaskOptions& options,
+                               NextSentenceSink sink)
+    : TaskWorker(tokenizer, options), predictor_(predictor), nsp_(nsp), sink_(std::move(sink)) {
+  refuse_windows();
 }
 
 bool NspScoreWorker::has_pair(const Record& record) const {
@@ -34,37 +40,18 @@ bool NspScoreWorker::has_pair(const Record& record) const {
 }
 
 void NspScoreWorker::run(std::span<const Record> records, Rows& rows) {
-  clear_encodings();
+  clear_texts();
   for (size_t i = 0; i < records.size(); ++i) {
-    if (has_pair(records[i])) encode(records[i], true, i);
+    if (has_pair(records[i])) read(records[i], true, i);
   }
-  scores_.assign(records.size(), {});
-  for_each_batch([&](size_t first, const PackedBatch& batch, Matrix hidden) {
-    const Matrix logits = next_sentence_.logits(batch, hidden, workspace_);  // [S, 2]
-    for (size_t s = 0; s < logits.rows; ++s) {
-      scores_[owners_[first + s]] = {true, logits.row(s)[0], logits.row(s)[1]};
-    }
-  });
+  predictor_.predict(sequences_, records.size(), batcher_, scores_);
   for (size_t i = 0; i < records.size(); ++i) {
     write(records[i], scores_[i], rows);
-    if (nsp_.metrics) once(records[i], [&] { evaluate(records[i], scores_[i]); });
+    if (sink_) once(records[i], [&] { sink_(records[i], scores_[i].probability()); });
   }
 }
 
-void NspScoreWorker::evaluate(const Record& record, const Score& score) const {
-  const std::string_view gold = record.extra[0];
-  const bool is_next = gold == "IsNext" || gold == "0", not_next = gold == "NotNext" || gold == "1";
-  if (!is_next && !not_next) {
-    record.fail(Error::Kind::data,
-                fmt::format("found the gold label '{}', wants IsNext or NotNext, or 0 or 1",
-                            printable(gold)));
-  }
-  const double probability = score.probability();
-  const size_t truth = not_next, guess = probability < 0.5;
-  nsp_.metrics->add({&truth, 1}, {&guess, std::isnan(probability) ? 0u : 1u});
-}
-
-void NspScoreWorker::write(const Record& record, const Score& score, Rows& rows) {
+void NspScoreWorker::write(const Record& record, const NextSentence& score, Rows& rows) {
   if (score.has_pair && !std::isfinite(score.is_next + score.not_next)) note_non_finite(record);
   if (options_.json) {
     write_json(record, score, rows);
@@ -80,7 +67,7 @@ void NspScoreWorker::write(const Record& record, const Score& score, Rows& rows)
   end_row(rows, record);
 }
 
-void NspScoreWorker::write_json(const Record& record, const Score& score, Rows& rows) const {
+void NspScoreWorker::write_json(const Record& record, const NextSentence& score, Rows& rows) const {
   JsonRow json = begin_json(rows, record, true);
   if (!score.has_pair) {
     json.null("probability").null("logits");

@@ -26,97 +26,47 @@ void AnswerRanking::write(Rows& rows, bool json) {
   }
 }
 
-QaWorker::QaWorker(const Tokenizer& tokenizer, const Model& model, const QuestionAnswering& head,
-                   const QaOptions& qa, const TaskOptions& options)
-    : TaskWorker(tokenizer, &model, options),
-      head_(head),
+QaWorker::QaWorker(const AnswerPredictor& predictor, const QaOptions& qa,
+                   const TaskOptions& options, AnswerSinks sinks)
+    : TaskWorker(predictor.tokenizer(), options),
+      predictor_(predictor),
       qa_(qa),
+      sinks_(std::move(sinks)),
       finder_(qa.top_k, qa.max_answer_length) {
-  if (options.encode.max_length < tokenizer.added_tokens_pair() + 2) {
-    throw Error::of_field("max_length",
-                          fmt::format("found {}, wants at least {}", options.encode.max_length,
-                                      tokenizer.added_tokens_pair() + 2));
-  }
+  predictor.check_room(options.encode);
 }
 
-std::string_view fit_question(const Tokenizer& tokenizer, const EncodeOptions& window,
-                              std::string_view question, Encoding& tokens,
-                              Tokenizer::Scratch& scratch) {
-  EncodeOptions alone = window;
-  alone.add_special_tokens = false;
-  alone.truncation = Truncation::longest_first;
-  alone.max_length = (window.max_length - tokenizer.added_tokens_pair()) / 2;
-  tokenizer.encode(question, alone, tokens, scratch);
-  return tokens.dropped > 0 ? question.substr(0, tokens.offsets.back().end) : question;
-}
-
-/// The record as question and context.
-Record QaWorker::with_question(const Record& record) {
-  Record pair = record;
-  if (qa_.ranking) {
-    pair.text = qa_.question;
-    pair.text_pair = record.text;
+void QaWorker::read_question(const Record& record) {
+  const bool search = static_cast<bool>(sinks_.found);
+  QuestionReading reading;
+  try {
+    reading = predictor_.read(search ? std::string_view(qa_.question) : record.text,
+                              search ? record.text : record.text_pair, reader_, questions_);
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::usage) throw;
+    record.fail(Error::Kind::data, error.what());
   }
-  pair.text = fit_question(tokenizer_, options_.encode, pair.text, question_, scratch_);
-  if (question_.dropped > 0) {
+  if (reading.question_cut) {
     if (options_.strict || options_.overflow == Overflow::error) {
       record.fail(Error::Kind::data, "its question is too long");
     }
     note_cut(record);
   }
-  return pair;
-}
-
-void QaWorker::encode_windows(const Record& record, size_t owner) {
-  const Record pair = with_question(record);
-  const size_t room =
-      options_.encode.max_length - tokenizer_.added_tokens_pair() - question_.size();
-  const size_t stride = window_stride(room, options_.stride);
-  steps_[owner] = room - stride;
-  if (options_.overflow == Overflow::window) {
-    const size_t first = encodings().size();
-    TaskWorker::encode_windows(pair, true, stride, owner);
-    note(record, encodings()[first]);
-  } else {
-    encode(pair, true, owner);
-  }
-}
-
-/// start_, end_ [tokens of all encodings]
-void QaWorker::compute_logits() {
-  start_.clear();
-  end_.clear();
-  for_each_batch([&](size_t, const PackedBatch&, Matrix hidden) {
-    const Matrix logits = head_.logits(hidden, workspace_);  // [T, 2]
-    for (size_t t = 0; t < logits.rows; ++t) {
-      start_.push_back(logits.row(t)[0]);
-      end_.push_back(logits.row(t)[1]);
-    }
-  });
+  note(record, reading, true);
 }
 
 void QaWorker::run(std::span<const Record> records, Rows& rows) {
-  steps_.assign(records.size(), 0);
-  clear_encodings();
-  for (size_t i = 0; i < records.size(); ++i) encode_windows(records[i], i);
-  compute_logits();
-  size_t window = 0, token = 0;
-  for (size_t i = 0; i < records.size(); ++i) {
-    size_t last = window, tokens = 0;
-    for (; last < owners_.size() && owners_[last] == i; ++last) tokens += encodings()[last].size();
-    const std::string_view context = qa_.ranking ? records[i].text : records[i].text_pair;
-    const Answers answers = finder_.find(encodings().subspan(window, last - window), steps_[i],
-                                         std::span(start_).subspan(token, tokens),
-                                         std::span(end_).subspan(token, tokens), context);
+  clear_texts();
+  questions_.clear();
+  for (const Record& record : records) read_question(record);
+  predictor_.predict(questions_, finder_, batcher_, [&](size_t i, const Answers& answers) {
     if (!answers.finite) note_non_finite(records[i]);
-    if (qa_.ranking) {
-      offer(records[i], context, answers);
+    if (sinks_.found) {
+      offer(records[i], questions_.contexts[i], answers);
     } else {
       write(records[i], answers, rows);
     }
-    window = last;
-    token += tokens;
-  }
+  });
 }
 
 size_t QaWorker::position(std::string_view context, size_t byte) const {
@@ -127,18 +77,17 @@ void QaWorker::offer(const Record& record, std::string_view context, const Answe
   if (is_null(answers, qa_.null_margin) || answers.best[0].score < qa_.threshold) return;
   const Answer& best = answers.best[0];
   once(record, [&] {
-    qa_.ranking->add({*record.file, record.number, record.number_in_file, best.score,
-                      position(context, best.begin), position(context, best.end),
-                      std::string(context.substr(best.begin, best.end - best.begin))});
+    sinks_.found({*record.file, record.number, record.number_in_file, best.score,
+                  position(context, best.begin), position(context, best.end),
+                  std::string(context.substr(best.begin, best.end - best.begin))});
   });
 }
 
 void QaWorker::write(const Record& record, const Answers& answers, Rows& rows) {
   const std::string_view context = record.text_pair;
   const bool null = is_null(answers, qa_.null_margin);
-  if (qa_.metrics) {
-    const auto best = best_answer(answers, context, qa_.null_margin);
-    once(record, [&] { qa_.metrics->add(gold_answers(record.extra[0]), best); });
+  if (sinks_.answered) {
+    once(record, [&] { sinks_.answered(record, best_answer(answers, context, qa_.null_margin)); });
   }
   if (options_.json) {
     write_json(record, answers, rows);

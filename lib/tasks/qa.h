@@ -1,12 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "base/export.h"
-#include "metrics/answer_metrics.h"
-#include "tasks/answers.h"
+#include "predict/answers.h"
 #include "tasks/ranking.h"
 #include "tasks/task.h"
 
@@ -31,34 +31,31 @@ class BERT_API AnswerRanking : public Ranking<FoundAnswer> {
 
 struct QaOptions {
   size_t top_k = 1;
-  size_t max_answer_length = kMaxAnswerLength;  ///< tokens
+  size_t max_answer_length = task_spec(TaskKind::question_answering).max_answer_length;  ///< tokens
   std::optional<double> null_margin;  ///< no answer if its logit exceeds the best's by more
   double threshold = 0;               ///< of a search: the least score
   std::string question;               ///< of a search: put to every record
-  AnswerRanking* ranking =
-      nullptr;  ///< of a search: hears of each record's best answer; no rows are written
-  AnswerMetrics* metrics = nullptr;  ///< hears of each record's true answers, extra[0]
 };
 
-/// The question, or as much of its begin as fills half of a window; its tokens in `tokens`, of
-/// which some are then dropped.
-BERT_API std::string_view fit_question(const Tokenizer& tokenizer, const EncodeOptions& window,
-                                       std::string_view question, Encoding& tokens,
-                                       Tokenizer::Scratch& scratch);
+/// Get what was found in each record, once; called by several threads.
+struct AnswerSinks {
+  /// Of a search: its best answer. No rows are written.
+  std::function<void(FoundAnswer)> found = {};
+  /// Otherwise: its best answer, empty if there is none.
+  std::function<void(const Record& record, std::string_view best)> answered = {};
+};
 
-/// Answers the question in each record's text from its text_pair, the context (Rajpurkar et al.
-/// 2016).
+/// Answers the question in each record's text from its text_pair, the context; or in a search one
+/// question from each record's text.
 class BERT_API QaWorker : public TaskWorker {
  public:
-  /// Borrows everything but the options. Throws Error(usage) if a window has no room for a context.
-  QaWorker(const Tokenizer& tokenizer, const Model& model, const QuestionAnswering& head,
-           const QaOptions& qa, const TaskOptions& options);
+  /// Borrows the predictor. Throws Error(usage) if a window has no room for a context.
+  QaWorker(const AnswerPredictor& predictor, const QaOptions& qa, const TaskOptions& options,
+           AnswerSinks sinks = {});
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
-  Record with_question(const Record& record);
-  void encode_windows(const Record& record, size_t owner);
-  void compute_logits();
+  void read_question(const Record& record);
   void offer(const Record& record, std::string_view context, const Answers& answers);
   void write(const Record& record, const Answers& answers, Rows& rows);
   void write_row(const Record& record, std::string_view answer, double score, size_t begin,
@@ -66,12 +63,11 @@ class BERT_API QaWorker : public TaskWorker {
   void write_json(const Record& record, const Answers& answers, Rows& rows) const;
   size_t position(std::string_view context, size_t byte) const;
 
-  const QuestionAnswering& head_;
+  const AnswerPredictor& predictor_;
   const QaOptions qa_;
+  const AnswerSinks sinks_;
   AnswerFinder finder_;
-  Encoding question_;
-  std::vector<size_t> steps_;       ///< [records]: tokens from window to window
-  std::vector<float> start_, end_;  ///< logits of all tokens of the chunk
+  Questions questions_;  ///< of the chunk
 };
 
 }  // namespace bert

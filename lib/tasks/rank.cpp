@@ -1,15 +1,13 @@
 #include "tasks/rank.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 
 namespace bert {
 
 void RankWorker::run(std::span<const Record> records, Rows& rows) {
+  clear_texts();
   score(records);
   for (size_t i = 0; i < records.size(); ++i) {
     if (!std::isfinite(scores_[i])) note_non_finite(records[i]);
@@ -24,8 +22,7 @@ void RankWorker::run(std::span<const Record> records, Rows& rows) {
 void RankWorker::offer(const Record& record, double score) {
   if (std::isnan(score) || (rank_.threshold && score < *rank_.threshold)) return;
   once(record, [&] {
-    rank_.ranking->add(
-        {*record.file, record.number, record.number_in_file, score, std::string(record.text)});
+    sink_({*record.file, record.number, record.number_in_file, score, std::string(record.text)});
   });
 }
 
@@ -40,43 +37,62 @@ void RankWorker::write(const Record& record, double score, Rows& rows) const {
   end_row(rows, record);
 }
 
-bool saves_sigmoid(const Model& model) {
-  return torch_activation(model.config().score_function) == Activation::sigmoid;
-}
-
-CrossEncoderWorker::CrossEncoderWorker(const Tokenizer& tokenizer, const Model& model,
-                                       const Classifier& head, bool sigmoid,
-                                       const RankOptions& rank, const TaskOptions& options)
-    : RankWorker(tokenizer, model, rank, options), head_(head), sigmoid_(sigmoid) {
-  if (head.labels().size() == 1) return;
-  throw Error(Error::Kind::unsupported, head.config_path(),
-              fmt::format("a classifier with {} labels, wants a cross-encoder, which has one "
-                          "output; classify gives each label its score",
-                          head.labels().size()));
+CrossEncoderWorker::CrossEncoderWorker(const Tokenizer& tokenizer, const CrossEncoder& encoder,
+                                       const RankOptions& rank, const TaskOptions& options,
+                                       TextSink sink)
+    : RankWorker(tokenizer, rank, options, std::move(sink)), encoder_(encoder) {
+  encoder.check();
 }
 
 void CrossEncoderWorker::score(std::span<const Record> records) {
-  clear_encodings();
   for (size_t i = 0; i < records.size(); ++i) {
-    Record pair = records[i];
-    if (searches()) {
-      pair.text = rank_.query;
-      pair.text_pair = records[i].text;
-    }
-    encode(pair, true, i);
+    const Record& record = records[i];
+    read(record, searches() ? Text{rank_.query, record.text} : Text{record.text, record.text_pair},
+         i);
   }
-  scores_.assign(records.size(), -std::numeric_limits<double>::infinity());
-  for_each_batch([&](size_t first, const PackedBatch& batch, Matrix hidden) {
-    const Matrix logits = head_.logits(batch, hidden, workspace_);  // [S, 1]
-    for (size_t s = 0; s < logits.rows; ++s) {
-      const auto logit = static_cast<double>(*logits.row(s));
-      double& score = scores_[owners_[first + s]];
-      if (!(logit <= score)) score = logit;  // NaN too
+  encoder_.predict(sequences_, records.size(), batcher_, scores_);
+}
+
+MaxSimWorker::MaxSimWorker(const Model& model, const MaxSimPlan& plan, const RankOptions& rank,
+                           const TaskOptions& options, TextSink sink)
+    : RankWorker(plan.document.tokenizer, rank, with_prompt(options, plan.document.prompt),
+                 std::move(sink)),
+      plan_(plan),
+      maxsim_(model, plan, options.encode, batcher_) {}
+
+/// The queries of all records; neighbours often share one.
+void MaxSimWorker::make_queries(std::span<const Record> records) {
+  if (!queries_.empty()) queries_.erase(queries_.begin(), queries_.end() - 1);
+  query_of_.clear();
+  for (const Record& record : records) {
+    const std::string_view text = searches() ? std::string_view(rank_.query) : record.text;
+    if (queries_.empty() || queries_.back().text != text) queries_.push_back(maxsim_.query(text));
+    query_of_.push_back(queries_.size() - 1);
+  }
+}
+
+/// Counts for this record what its query has: the query is cut, never read in windows.
+void MaxSimWorker::note_query(const Record& record, const Encoding& encoding) {
+  if (encoding.dropped > 0) {
+    if (options_.strict || options_.overflow == Overflow::error) {
+      record.fail(Error::Kind::data, "its query is too long");
     }
-  });
-  if (!sigmoid_) return;
-  // In double, so that only a logit above 36 becomes 1.
-  for (double& score : scores_) score = 1 / (1 + std::exp(-score));
+    note_cut(record);
+  }
+  Encoding whole = encoding;
+  whole.dropped = 0;
+  note(record, whole, {static_cast<uint32_t>(plan_.query.prompt.size()), UINT32_MAX});
+}
+
+void MaxSimWorker::score(std::span<const Record> records) {
+  make_queries(records);
+  for (size_t i = 0; i < records.size(); ++i) {
+    note_query(records[i], queries_[query_of_[i]].encoding);  // records are counted in order
+    read(records[i], Text{searches() ? records[i].text : records[i].text_pair}, i);
+  }
+  maxsim_.predict(
+      sequences_, records.size(),
+      [&](size_t i) -> const MaxSim::Query& { return queries_[query_of_[i]]; }, scores_);
 }
 
 }  // namespace bert

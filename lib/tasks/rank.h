@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "heads/classification.h"
+#include "predict/cross_encoder.h"
+#include "predict/maxsim.h"
 #include "tasks/ranking.h"
 #include "tasks/task.h"
 
@@ -13,8 +15,10 @@ namespace bert {
 struct RankOptions {
   std::string query;                ///< of a search: put before every record
   std::optional<double> threshold;  ///< of a search: the least score
-  TextRanking* ranking = nullptr;   ///< of a search: gets each record's score; no rows are written
 };
+
+/// Gets each record of a search with its score, once, in place of rows. Called by several threads.
+using TextSink = std::function<void(FoundText)>;
 
 /// How well a text answers a query: a score for each record, which is a pair of both or, in a
 /// search, the text alone. A derived class computes the scores.
@@ -23,13 +27,13 @@ class BERT_API RankWorker : public TaskWorker {
   void run(std::span<const Record> records, Rows& rows) override;
 
  protected:
-  /// Borrows all but the options.
-  RankWorker(const Tokenizer& tokenizer, const Model& model, const RankOptions& rank,
-             const TaskOptions& options)
-      : TaskWorker(tokenizer, &model, options), rank_(rank) {}
+  /// `sink`: of a search.
+  RankWorker(const Tokenizer& tokenizer, const RankOptions& rank, const TaskOptions& options,
+             TextSink sink)
+      : TaskWorker(tokenizer, options), rank_(rank), sink_(std::move(sink)) {}
   /// Sets scores_ [records].
   virtual void score(std::span<const Record> records) = 0;
-  bool searches() const { return rank_.ranking != nullptr; }
+  bool searches() const { return static_cast<bool>(sink_); }
 
   const RankOptions rank_;
   std::vector<double> scores_;  ///< [records] of the chunk
@@ -37,28 +41,42 @@ class BERT_API RankWorker : public TaskWorker {
  private:
   void offer(const Record& record, double score);
   void write(const Record& record, double score, Rows& rows) const;
+
+  const TextSink sink_;
 };
 
-/// Whether the model's files put the scores of its CrossEncoder through a sigmoid. Otherwise a
-/// score is the logit itself, which tells apart what a sigmoid in float rounds to 1.
-BERT_API bool saves_sigmoid(const Model& model);
-
-/// Scores of a cross-encoder (Nogueira and Cho 2019), which reads query and text as one pair: the
-/// logit of a classifier with one output, as CrossEncoder of sentence-transformers computes it, or
-/// its sigmoid. The score of a text in several windows is that of its best window (MaxP, Dai and
-/// Callan 2019).
+/// By a classifier that reads query and text as one pair.
 class BERT_API CrossEncoderWorker : public RankWorker {
  public:
-  /// Borrows all but the options. Throws Error(unsupported) for a head with several outputs.
-  CrossEncoderWorker(const Tokenizer& tokenizer, const Model& model, const Classifier& head,
-                     bool sigmoid, const RankOptions& rank, const TaskOptions& options);
+  /// Borrows tokenizer and encoder. Throws Error as CrossEncoder::check.
+  CrossEncoderWorker(const Tokenizer& tokenizer, const CrossEncoder& encoder,
+                     const RankOptions& rank, const TaskOptions& options, TextSink sink);
 
  protected:
   void score(std::span<const Record> records) override;
 
  private:
-  const Classifier& head_;
-  const bool sigmoid_;
+  const CrossEncoder& encoder_;
+};
+
+/// By the vectors of the tokens of both.
+class BERT_API MaxSimWorker : public RankWorker {
+ public:
+  /// Borrows all but the options; plan.document.tokenizer is what the options' length is of.
+  MaxSimWorker(const Model& model, const MaxSimPlan& plan, const RankOptions& rank,
+               const TaskOptions& options, TextSink sink);
+
+ protected:
+  void score(std::span<const Record> records) override;
+
+ private:
+  void make_queries(std::span<const Record> records);
+  void note_query(const Record& record, const Encoding& encoding);
+
+  const MaxSimPlan& plan_;
+  MaxSim maxsim_;
+  std::vector<MaxSim::Query> queries_;  ///< of the chunk; the last stays for the next chunk
+  std::vector<size_t> query_of_;        ///< [records]
 };
 
 }  // namespace bert

@@ -3,74 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 namespace bert {
 
-void TaskWorker::clear_encodings() {
+void TaskWorker::clear_texts() {
   cuts_.clear();
-  encoding_count_ = 0;
-  owners_.clear();
+  sequences_.clear();
 }
 
-Encoding& TaskWorker::next_encoding(size_t owner) {
-  if (encoding_count_ == encodings_.size()) encodings_.emplace_back();
-  owners_.push_back(owner);
-  Encoding& encoding = encodings_[encoding_count_++];
-  encoding.clear();
-  return encoding;
+void TaskWorker::read(const Record& record, bool pair, size_t text) {
+  read(record, pair ? Text{record.text, record.text_pair} : Text{record.text}, text);
 }
 
-void TaskWorker::encode(const Record& record, bool pair, size_t owner, size_t prompt) {
-  Encoding& encoding = next_encoding(owner);
-  if (pair) {
-    tokenizer_.encode_pair(record.text, record.text_pair, options_.encode, encoding, scratch_);
-  } else {
-    tokenizer_.encode(record.text, options_.encode, encoding, scratch_);
-  }
-  note(record, encoding, {static_cast<uint32_t>(prompt), UINT32_MAX});
-  if (encoding.dropped == 0 || options_.overflow != Overflow::window) return;
-
-  --encoding_count_;
-  owners_.pop_back();
-  const std::string no_room = add_windows(record, pair, options_.stride, owner);
-  if (no_room.empty()) return;
-  if (options_.strict || !pair) record.fail(Error::Kind::data, no_room);
-  ++encoding_count_;  // the first text leaves windows no room: the record is cut after all
-  owners_.push_back(owner);
-  note_cut(record);
-}
-
-void TaskWorker::encode_windows(const Record& record, bool pair, size_t stride, size_t owner) {
-  const std::string no_room = add_windows(record, pair, stride, owner);
-  if (!no_room.empty()) record.fail(Error::Kind::data, no_room);
-}
-
-std::string TaskWorker::add_windows(const Record& record, bool pair, size_t stride, size_t owner) {
-  try {
-    if (pair) {
-      tokenizer_.encode_pair_windows(record.text, record.text_pair, options_.encode, stride,
-                                     windows_, scratch_);
-    } else {
-      tokenizer_.encode_windows(record.text, options_.encode, stride, windows_, scratch_);
-    }
-  } catch (const Error& error) {
-    if (error.kind() != Error::Kind::usage) throw;
-    return error.what();
-  }
-  for (Encoding& window : windows_) std::swap(next_encoding(owner), window);
-  return "";
-}
-
-size_t TaskWorker::pack(size_t first) {
-  batch_.clear();
-  size_t i = first;
-  do {
-    batch_.append(encodings_[i].input_ids, encodings_[i].token_type_ids);
-    ++i;
-  } while (i < encoding_count_ &&
-           batch_.tokens() + encodings_[i].size() <= options_.max_batch_tokens);
-  return i;
+void TaskWorker::read(const Record& record, const Text& text, size_t number) {
+  note(record, reader_.read(text, number, sequences_), text.pair.has_value());
 }
 
 namespace {
@@ -85,24 +31,21 @@ bool is_new(uint64_t& last, const Record& record) {
 
 }  // namespace
 
-void TaskWorker::note(const Record& record, const Encoding& encoding, Offset own) {
-  if (encoding.replaced_bytes > 0) {
+void TaskWorker::note(const Record& record, const Reading& reading, bool pair) {
+  if (reading.cut) note_too_long(record);
+  if (reading.replaced_bytes > 0) {
     if (options_.strict) record.fail(Error::Kind::data, "is not UTF-8");
     if (is_new(last_invalid_utf8_, record) && counts_.invalid_utf8++ == 0) {
       counts_.first_invalid_utf8 = record.number;
     }
   }
-  if (encoding.dropped > 0 && options_.overflow != Overflow::window)
-    note_too_long(record, encoding.dropped);
-  size_t tokens[2] = {}, unknown[2] = {};  // of each text, special tokens around it left out
-  for (size_t i = 0; i < encoding.size(); ++i) {
-    if (encoding.is_added(i)) continue;
-    if (encoding.offsets[i].end <= own.begin || encoding.offsets[i].begin >= own.end) continue;
-    const auto text = static_cast<size_t>(encoding.sequence_ids[i]);
-    ++tokens[text];
-    unknown[text] += encoding.input_ids[i] == tokenizer_.unk_id();
-  }
-  for (const size_t text : {0, 1}) note_unknown(record, unknown[text], tokens[text]);
+  if (reading.dropped > 0 && options_.overflow != Overflow::window)
+    note_too_long(record, reading.dropped);
+  for (const size_t text : {0, 1})
+    note_unknown(record, reading.unknown[text], reading.tokens[text]);
+  if (reading.no_room.empty()) return;
+  if (options_.strict || !pair) record.fail(Error::Kind::data, reading.no_room);
+  note_cut(record);  // the first text leaves windows no room: the record is cut after all
 }
 
 void TaskWorker::note_unknown(const Record& record, size_t unknown, size_t tokens) {

@@ -1,19 +1,32 @@
 #include "tasks/text_vectors.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace bert {
 
 void TextVectorWorker::run(std::span<const Record> records, Rows&) {
-  vectors_.clear();
-  embed_->run(records, vectors_);
-  counts_ = embed_->counts();
-  sink_(records, {reinterpret_cast<const float*>(vectors_.bytes().data()), records.size(), width_});
+  clear_texts();
+  for (size_t i = 0; i < records.size(); ++i) read(records[i], false, i);
+  const Matrix vectors = predictor_.predict(sequences_, records.size(), scratch_of_vectors_);
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (!is_finite({vectors.row(i), vectors.cols})) note_non_finite(records[i]);
+  }
+  sink_(records, vectors);
 }
 
-bool is_finite(std::span<const float> vector) {
-  return std::all_of(vector.begin(), vector.end(), [](float x) { return std::isfinite(x); });
+void OrderedVectors::add(std::span<const Record> records, ConstMatrix vectors) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < records.size(); ++i) {
+    vectors_[records[i].number].assign(vectors.row(i), vectors.row(i) + vectors.cols);
+  }
+}
+
+void OrderedVectors::take(std::span<const Record> records,
+                          const std::function<void(std::span<const float>)>& use) {
+  const std::lock_guard lock(mutex_);
+  for (const Record& record : records) {
+    if (const auto node = vectors_.extract(record.number)) use(node.mapped());
+  }
 }
 
 void TextVectors::add(std::span<const Record> records, ConstMatrix vectors) {

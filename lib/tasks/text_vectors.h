@@ -5,14 +5,15 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/export.h"
 #include "ops/matrix.h"
-#include "pipeline/worker.h"
+#include "predict/vectors.h"
 #include "search/vector_source.h"
-#include "tasks/embed.h"
+#include "tasks/task.h"
 
 namespace bert {
 
@@ -21,23 +22,36 @@ namespace bert {
 using VectorSink = std::function<void(std::span<const Record>, ConstMatrix)>;
 
 /// Computes the vectors that `embed` writes and hands them to a sink, instead of rows.
-class BERT_API TextVectorWorker : public Worker {
+class BERT_API TextVectorWorker : public TaskWorker {
  public:
-  /// `embed`: its plan has the format f32, and `width` numbers a row.
-  TextVectorWorker(std::unique_ptr<Worker> embed, size_t width, VectorSink sink)
-      : embed_(std::move(embed)), width_(width), sink_(std::move(sink)) {}
+  /// Borrows the predictor.
+  TextVectorWorker(const VectorPredictor& predictor, const TaskOptions& options, VectorSink sink)
+      : TaskWorker(predictor.tokenizer(), options),
+        predictor_(predictor),
+        scratch_of_vectors_(predictor, reader_.options(), batcher_),
+        sink_(std::move(sink)) {}
   void run(std::span<const Record> records, Rows& rows) override;
-  void use_team(Team* team) override { embed_->use_team(team); }
 
  private:
-  std::unique_ptr<Worker> embed_;
-  size_t width_;  ///< D
+  const VectorPredictor& predictor_;
+  VectorScratch scratch_of_vectors_;
   VectorSink sink_;
-  Rows vectors_;
 };
 
-/// Whether all numbers are finite.
-BERT_API bool is_finite(std::span<const float> vector);
+/// Vectors that come from many threads, given in the order of their records.
+///
+/// Thread rule: add() may be called from many threads at once, take() from one beside them.
+class BERT_API OrderedVectors {
+ public:
+  void add(std::span<const Record> records, ConstMatrix vectors);
+  /// Calls use(vector) for the records that have one, and forgets it.
+  void take(std::span<const Record> records,
+            const std::function<void(std::span<const float> vector)>& use);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, std::vector<float>> vectors_;  ///< by the record's number
+};
 
 /// Vectors of records in memory. A row is the record's number - 1. Rows of records that have none
 /// and vectors with a number that is not finite are zeros, which are similar to nothing.

@@ -112,9 +112,9 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
 
 /// The way of what needs all tokens at once: a frame, a pair, a limit, JSON.
 void TokenizeWorker::whole(const Record& record, Rows& rows) {
-  clear_encodings();
+  clear_texts();
   try {
-    encode(record, tokenize_.pair, 0);
+    read(record, tokenize_.pair, 0);
   } catch (
       const Error& error) {  // only_first or only_second, and this text is too short to give way
     if (error.kind() != Error::Kind::usage) throw;
@@ -123,7 +123,7 @@ void TokenizeWorker::whole(const Record& record, Rows& rows) {
   uint64_t tokens = 0;
   uint64_t unknown = 0;
   uint64_t words = 0;
-  for (const Encoding& encoding : encodings()) {
+  for (const Encoding& encoding : sequences_.encodings()) {
     write(record, encoding, rows);
     for (size_t i = 0; i < encoding.size(); ++i) {
       if (encoding.is_added(i)) continue;

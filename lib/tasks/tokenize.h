@@ -40,7 +40,7 @@ class BERT_API TokenizeWorker : public TaskWorker {
   /// Borrows everything but the options; `totals` may be nullptr.
   TokenizeWorker(const Tokenizer& tokenizer, const TokenizeOptions& tokenize,
                  const TaskOptions& options, TokenizeTotals* totals)
-      : TaskWorker(tokenizer, nullptr, options), tokenize_(tokenize), totals_(totals) {}
+      : TaskWorker(tokenizer, options), tokenize_(tokenize), totals_(totals) {}
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:

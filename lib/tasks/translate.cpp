@@ -72,7 +72,7 @@ GenerationConfig TranslateOptions::generation(const Seq2Seq& model) const {
 
 TranslateWorker::TranslateWorker(const TranslationTokenizers& tokenizers, const Seq2Seq& model,
                                  const TranslateOptions& translate, const TaskOptions& options)
-    : TaskWorker(tokenizers.source, nullptr, options),
+    : TaskWorker(tokenizers.source, options),
       tokenizers_(tokenizers),
       seq2seq_(model),
       translate_(translate),
@@ -91,12 +91,12 @@ bool TranslateWorker::needs_probabilities() const {
 }
 
 void TranslateWorker::encode_texts(std::span<const Record> records) {
-  clear_encodings();
+  clear_texts();
   sources_.clear();
   texts_.clear();
   for (const Record& record : records) {
-    encode(record, false, texts_.size());
-    const Encoding& encoding = encodings().back();
+    read(record, false, texts_.size());
+    const Encoding& encoding = sequences_.encodings().back();
     if (!translate_.forced && is_blank(record.text, encoding)) {
       once(record, [&] {
         if (counts_.empty++ == 0) counts_.first_empty = record.number;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/export.h"
 #include "tokenizer/frame.h"
 
 namespace bert {
@@ -61,7 +62,7 @@ const TokenizerClass* find_class(std::string_view name);
 const TokenizerClass* class_of_type(std::string_view model_type);
 
 // The classes that are meant where no file names one.
-const TokenizerClass& bert_class();
+BERT_API const TokenizerClass& bert_class();
 const TokenizerClass& mpnet_class();
 const TokenizerClass& roberta_class();
 const TokenizerClass& marian_class();

@@ -4,14 +4,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "heads/classification.h"
 #include "metrics/answer_metrics.h"
 #include "metrics/entities.h"
 #include "metrics/metrics.h"
 #include "nn/loss.h"
 #include "ops/kernels.h"
-#include "tasks/answers.h"
-#include "tasks/classify.h"
+#include "predict/answers.h"
+#include "predict/labels.h"
 #include "training/evaluation.h"
 
 namespace bert {
@@ -56,12 +55,11 @@ std::vector<size_t> gold_labels(const Example& example, bool several) {
 }
 
 DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_index) {
-  const Classifier head = Classifier::open(evaluation.model());
-  const LabelPlan plan = LabelPlan::make(head, {});
+  const LabelPredictor predictor(evaluation.model(), LabelChoice{});
+  const LabelPlan& plan = predictor.plan();
   LabelMetrics labels(plan.labels);
   ValueMetrics values;
-  ClassifyOptions classify;
-  classify.label_metrics = &labels;
+  const LabelRule rule{.several = true};
   std::vector<float> scores;
   std::vector<size_t> order, chosen;
   DevScore result;
@@ -69,12 +67,12 @@ DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_
       evaluation, set, head_index, false, [&](size_t index, ConstMatrix logits) {
         const Example& example = set.examples[index];
         scores.assign(logits.data, logits.data + logits.cols);
-        head.normalize(Matrix(scores.data(), 1, scores.size()));
+        predictor.head().normalize(Matrix(scores.data(), 1, scores.size()));
         if (plan.values) {
           values.add(index, static_cast<double>(example.values[0]), static_cast<double>(scores[0]));
           return;
         }
-        choose_labels(plan, classify, scores, order, chosen);
+        choose_labels(plan, rule, scores, order, chosen);
         labels.add(gold_labels(example, plan.independent), chosen);
       });
   result.value = plan.values        ? values.spearman()
@@ -148,7 +146,7 @@ DevScore score_entities(Evaluation& evaluation, const ExampleSet& set, size_t he
 }
 
 DevScore score_answers(Evaluation& evaluation, const ExampleSet& set, size_t head) {
-  AnswerFinder finder(1, kMaxAnswerLength);
+  AnswerFinder finder(1, task_spec(TaskKind::question_answering).max_answer_length);
   AnswerMetrics metrics;
   const bool may_lack = std::any_of(set.questions.begin(), set.questions.end(),
                                     [](const Question& q) { return q.answers.empty(); });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/stream.h"
+#include "predict/task.h"
 #include "tokenizer/text_counts.h"
 #include "tokenizer/tokenizer.h"
 #include "training/training_batch.h"
@@ -78,10 +79,10 @@ struct ExampleOptions {
   bool json_lines = false;  ///< a record is a JSON object, and the fields are keys in it
   LabelKind kind = LabelKind::one;
   EncodeOptions encode;
-  size_t stride = 128;
-  bool find_answers = false;     ///< an answer may stand elsewhere than at its start
-  Wanted wanted = Wanted::text;  ///< other input is refused
-  bool scored = false;           ///< keep what a score needs
+  size_t stride = TaskSpec().stride;  ///< tokens that two windows share
+  bool find_answers = false;          ///< an answer may stand elsewhere than at its start
+  Wanted wanted = Wanted::text;       ///< other input is refused
+  bool scored = false;                ///< keep what a score needs
 };
 
 }  // namespace bert

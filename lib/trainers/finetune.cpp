@@ -158,8 +158,9 @@ class Finetuning {
   }
 
   void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {
-    size_t limit = std::min(config.max_tokens(), tokenizer.model_max_length().value_or(512));
-    if (options_.task == HeadKind::spans) limit = std::min<size_t>(limit, 384);  // as qa reads
+    const size_t limit =
+        task_spec(options_.task)
+            .max_length(config.max_tokens(), tokenizer.model_max_length().value_or(512));
     if (options_.max_length > config.max_tokens()) {
       throw Error::of_field("max_length",
                             fmt::format("found {}, wants at most {}, the model's positions",

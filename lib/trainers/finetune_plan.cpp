@@ -185,9 +185,8 @@ bool any_weighs(const ExampleSet& set, std::span<const float> weights) {
 std::string gold_options(HeadKind task, const ExampleOptions& from, const ExampleSet& dev,
                          const Config& config, const Tokenizer& tokenizer) {
   constexpr const char* kTools[] = {"classify", "ner", "qa"};
-  size_t usual = config.max_tokens();
-  usual = std::min(usual, tokenizer.model_max_length().value_or(usual));
-  if (task == HeadKind::spans) usual = std::min<size_t>(usual, 384);
+  const TaskSpec& spec = task_spec(task);
+  const size_t usual = spec.max_length(config.max_tokens(), tokenizer.model_max_length());
   const size_t length = from.encode.max_length;
   const bool windows = dev.examples.size() > dev.origins;
   const bool longer = std::any_of(dev.examples.begin(), dev.examples.end(),
@@ -196,7 +195,7 @@ std::string gold_options(HeadKind task, const ExampleOptions& from, const Exampl
   if (length != usual && (dev.cut > 0 || windows || longer)) {
     options += fmt::format(" --max-seq-length {}", length);
   }
-  if (windows && from.stride != std::min<size_t>(128, length / 2)) {
+  if (windows && from.stride != spec.stride_within(length)) {
     options += fmt::format(" --stride {}", from.stride);
   }
   if (options.empty()) return options;

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "tasks/qa.h"
+#include "predict/answers.h"
 #include "tokenizer/windows.h"
 #include "trainers/answer_place.h"
 #include "trainers/example_records.h"
@@ -20,7 +20,7 @@ class QuestionBuilder {
   QuestionBuilder(const ExampleOptions& options, const Tokenizer& tokenizer, ExampleSet& set)
       : options_(options), tokenizer_(tokenizer), set_(set) {
     encode_ = options.encode;
-    encode_.truncation = Truncation::only_second;
+    encode_.truncation = task_spec(TaskKind::question_answering).truncation;
   }
   /// The answer at byte `begin` of the context; `length` 0: none.
   void add(std::string_view question, Question q, size_t begin, size_t length) {

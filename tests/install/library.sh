@@ -1,6 +1,6 @@
 #!/bin/bash
 # library.sh PREFIX LIBRARY COMPILER [SANITIZERS]: the public face as it is installed: its headers, its symbols, its
-# examples, and numbers that are those of the tools.
+# examples. tests/api has its numbers.
 set -eu
 prefix=$1 library=$2 compiler=$3 sanitize=${4-}
 cd "$(dirname "$0")/../.."
@@ -100,65 +100,4 @@ wanted=$(printf 'a cat on a mat\tthe cat sat\n' | "$tools/embed" -m "$models/st-
 c gnu99 tests/install/faults.c "$work/faults"
 "$work/faults" "$models" >"$work/out" || fail "faults: $(cat "$work/out")"
 
-# The numbers of a batch are those of the tools.
-c c99 tests/install/numbers.c "$work/numbers"
-same() { # MODEL TASK LINES TOOL...: the numbers, on one thread and on two, are what the tool writes
-  local model=$1 task=$2 lines=$3 threads
-  shift 3
-  printf '%b' "$lines" | "$tools/$1" --quiet -m "$model" "${@:2}" >"$work/tool" || fail "$1: status $?"
-  if [ "$task" = fill-mask ]; then cut -f 1,4,5 "$work/tool" | sort -s -n >"$work/chosen" && mv "$work/chosen" "$work/tool"; fi
-  if [ "$task" = question-answering ]; then cut -f 2- "$work/tool" >"$work/chosen" && mv "$work/chosen" "$work/tool"; fi
-  [ -s "$work/tool" ] || fail "$1 wrote nothing"
-  for threads in 1 2; do
-    printf '%b' "$lines" | "$work/numbers" "$model" "$task" "$threads" >"$work/own" || fail "numbers $task: status $?"
-    cmp "$work/tool" "$work/own" || fail "numbers $task of $model: $(head -n 3 "$work/own"), $1: $(head -n 3 "$work/tool")"
-  done
-}
-long=$(printf 'the cat sat on the mat %.0s' {1..120})
-texts="the cat sat\na dog ran\n\nthe mat\n$long\n"
-masks="the [MASK] sat\n[MASK] dog [MASK]\na [MASK] $long\n"
-pairs="the cat sat\ta dog ran\nthe mat\tthe cat\n$long\tthe mat\n"
-questions="the cat\tthe cat sat on the mat\nmat\t$long\n"
-# Each directory: what embed refuses is refused with the same status. One more has dense modules, truncate_dim, a prompt
-# and a tokenizer that cuts at the left.
-cp -r "$models/st-dense" "$work/cut"
-cat >"$work/cut/config_sentence_transformers.json" <<'EOF'
-{"prompts": {"query": "the cat: "}, "default_prompt_name": "query", "truncate_dim": 3}
-EOF
-cp -r "$models/st-mean" "$work/left"
-sed -i '1s/{/{"truncation_side": "left", /' "$work/left/tokenizer_config.json"
-vectors=0
-for model in "$models"/*/ "$work/cut" "$work/left" "$prefix/share/bert/models/default"; do
-  [ -f "$model/config.json" ] || [ -f "$model/modules.json" ] || continue
-  status=0
-  printf '%b' "$texts" | "$tools/embed" --quiet -m "$model" --format f32 >/dev/null 2>&1 || status=$?
-  if [ $status -eq 0 ]; then
-    same "$model" vectors "$texts" embed --format f32
-    same "$model" rows "$texts" embed
-    vectors=$((vectors + 1))
-    continue
-  fi
-  for task in vectors rows; do
-    printf '%b' "$texts" | "$work/numbers" "$model" $task 1 >"$work/own" 2>&1 && fail "numbers $task of $model: wants $status"
-    found=0
-    printf '%b' "$texts" | "$work/numbers" "$model" $task 1 >/dev/null 2>&1 || found=$?
-    [ $found -eq $status ] || fail "numbers $task of $model: status $found, wants $status: $(cat "$work/own")"
-  done
-done
-[ $vectors -gt 60 ] || fail "embed reads only $vectors directories of $models"
-for model in "$models/tiny-classifier" "$models/electra-classifier" "$prefix/share/bert/models/default"; do
-  [ ! -d "$model" ] || same "$model" text-classification "$texts" classify -o
-done
-for model in "$models/tiny-bert" "$prefix/share/bert/models/default"; do
-  [ ! -d "$model" ] || same "$model" fill-mask "$masks" mlm-fill -k 3
-done
-same "$models/tiny-bert" next-sentence-prediction "$pairs" nsp-score -o
-for model in tiny-qa distilbert-qa electra-qa; do same "$models/$model" question-answering "$questions" qa -k 3 -o; done
-if command -v jq >/dev/null; then
-  short="the cat sat\na dog ran\n\nthe mat\n"
-  printf '%b' "$short" | "$tools/ner" -m "$models/tiny-ner" --json --scores --aggregation none |
-    jq -r '.tokens[] | [.label, .score] | @tsv' >"$work/tool"
-  printf '%b' "$short" | "$work/numbers" "$models/tiny-ner" token-classification 1 >"$work/own"
-  [ -s "$work/tool" ] && cmp "$work/tool" "$work/own" || fail "numbers of tiny-ner"
-fi
 echo "$(wc -w <<<"$declared") functions, $(wc -w <<<"$(ls "$headers")") headers"

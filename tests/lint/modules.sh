@@ -37,6 +37,16 @@ while IFS=: read -r file line text; do
   esac
 done < <(grep -n '^ *# *include *"' -r lib --include='*.h' --include='*.cpp')
 
+# A prediction knows no record and no row, and rows come from predictions alone.
+found=$(grep -nE '^ *# *include "(io/(rows|record|record_reader|json_row)\.h|pipeline/)' -r lib/predict) &&
+  fail "predict/ knows records or rows: $found"
+found=$(grep -nE 'reinterpret_cast<(const )?(float|double)|memcpy\([^;]*\.(raw|bytes)\(\)' -r lib/tasks lib/mlm lib/api tools --include='*.cpp' --include='*.h') &&
+  fail "rows are read back as numbers: $found"
+found=$(sed -n '/^struct .*Options\b.* {/,/^};/p' lib/*/*.h | grep -nE '(Metrics|Ranking|Summary) ?\*') &&
+  fail "an options struct receives results: $found"
+found=$(grep -nE 'Truncation::only_' -r lib tools --include='*.cpp' --include='*.h' | grep -vE '^(lib/tokenizer/|lib/predict/task\.cpp|tools/tokenize\.cpp)') &&
+  fail "a task's default stands beside the table of lib/predict/task.cpp: $found"
+
 # home PATTERN FILES...: the headers that match are included nowhere else.
 home() {
   local pattern=$1 file

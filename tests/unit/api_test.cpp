@@ -1,5 +1,5 @@
 // bert_attention beside its naive twin in double. The rest of bert.h is tested from C, as it is
-// installed: tests/install/faults.c and numbers.c.
+// installed: tests/install/faults.c; its numbers: tests/api.
 
 #include <bert/bert.h>
 #include <doctest/doctest.h>

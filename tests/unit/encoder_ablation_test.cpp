@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "encoder/model.h"
 #include "golden.h"
-#include "tasks/layers.h"
+#include "predict/head_list.h"
 
 namespace bert {
 namespace {

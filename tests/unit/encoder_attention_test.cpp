@@ -1,11 +1,11 @@
-#include "encoder/attention.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
+
+#include "encoder/attention.h"
 
 namespace bert {
 namespace {

@@ -1,5 +1,3 @@
-#include "encoder/trace.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include "encoder/input_factors.h"
 #include "encoder/model.h"
+#include "encoder/trace.h"
 #include "golden.h"
 
 namespace bert {

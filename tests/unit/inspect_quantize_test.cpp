@@ -1,7 +1,5 @@
 // What `quantize` writes, beside what the precision computes without it.
 
-#include "inspect/quantize.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -17,6 +15,7 @@
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "heads/question_answering.h"
+#include "inspect/quantize.h"
 #include "temporary.h"
 
 namespace bert {

@@ -1,8 +1,8 @@
-#include "io/json_object.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "io/json_object.h"
 
 using namespace bert;
 

@@ -1,7 +1,5 @@
 // Sparse vectors (SPLADE) are those of SparseEncoder of sentence-transformers.
 
-#include "mlm/sparse.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include "golden.h"
+#include "mlm/sparse.h"
 
 namespace bert {
 namespace {

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "base/random.h"
-#include "mlm/joint_fill.h"
 #include "mlm/masking.h"
 #include "mlm/mlm_fill.h"
 #include "mlm/mlm_mask.h"
 #include "mlm/mlm_score.h"
+#include "predict/joint_fill.h"
 
 using namespace bert;
 

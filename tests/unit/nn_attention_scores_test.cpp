@@ -1,5 +1,3 @@
-#include "nn/attention_scores.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/attention_scores.h"
 #include "nn/positions.h"
 #include "training_fixture.h"
 

@@ -1,5 +1,3 @@
-#include "nn/attentive_pooling.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "heads/attentive_pooling.h"
 #include "heads/classification.h"
 #include "model/config.h"
+#include "nn/attentive_pooling.h"
 #include "temporary.h"
 #include "training_fixture.h"
 

@@ -1,5 +1,3 @@
-#include "nn/recurrent.h"
-
 #include <doctest/doctest.h>
 
 #include <list>
@@ -9,6 +7,7 @@
 #include "io/json.h"
 #include "io/safetensors_writer.h"
 #include "model/recurrent_config.h"
+#include "nn/recurrent.h"
 #include "ops/linear.h"
 #include "seq2seq/decoder.h"
 #include "temporary.h"

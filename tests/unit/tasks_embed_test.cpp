@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "heads/pooling.h"
 #include "io/npy.h"
-#include "tasks/layers.h"
+#include "predict/head_list.h"
 
 using bert::Error;
 using bert::LayerExpression;

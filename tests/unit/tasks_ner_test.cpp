@@ -4,7 +4,7 @@
 
 #include "io/conll.h"
 #include "metrics/entities.h"
-#include "tasks/aggregation.h"
+#include "predict/aggregation.h"
 #include "tokenizer/windows.h"
 
 namespace bert {

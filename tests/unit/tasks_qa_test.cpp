@@ -4,7 +4,7 @@
 #include <random>
 
 #include "metrics/answer_metrics.h"
-#include "tasks/answers.h"
+#include "predict/answers.h"
 #include "tasks/qa.h"
 #include "text/unicode.h"
 

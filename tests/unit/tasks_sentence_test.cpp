@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "golden.h"
-#include "tasks/embed.h"
+#include "predict/vectors.h"
 
 namespace bert {
 namespace {
@@ -22,19 +22,16 @@ std::vector<std::string> lines_of(const std::string& name) {
   return lines;
 }
 
-/// The vectors that `worker` makes of `sentences`, end to end.
-std::vector<float> run(EmbedWorker worker, const std::vector<std::string>& sentences) {
-  std::vector<Record> records;
-  for (size_t i = 0; i < sentences.size(); ++i) {
-    Record& record = records.emplace_back();
-    record.line = record.text = sentences[i];
-    record.number = i + 1;
-  }
-  Rows rows;
-  worker.run(records, rows);
-  std::vector<float> values(rows.raw().size() / sizeof(float));
-  std::memcpy(values.data(), rows.raw().data(), rows.raw().size());
-  return values;
+/// The vectors of the sentences, end to end.
+std::vector<float> run(const VectorPredictor& predictor, const ReadOptions& options,
+                       const std::vector<std::string>& sentences) {
+  Batcher batcher;
+  Sequences sequences;
+  TextReader reader(predictor.tokenizer(), options);
+  for (size_t i = 0; i < sentences.size(); ++i) reader.read({sentences[i]}, i, sequences);
+  VectorScratch scratch(predictor, options, batcher);
+  const Matrix vectors = predictor.predict(sequences, sentences.size(), scratch);
+  return {vectors.data, vectors.data + vectors.rows * vectors.cols};
 }
 
 std::vector<float> embed(const std::string& directory, const std::vector<std::string>& sentences,
@@ -42,13 +39,11 @@ std::vector<float> embed(const std::string& directory, const std::vector<std::st
   const SentenceModules modules = SentenceModules::open(directory);
   const Tokenizer tokenizer = Tokenizer::open(directory);
   const Model model = Model::open(directory);
-  EmbedPlan plan = EmbedPlan::make(model, modules, "", "");
-  plan.format = VectorFormat::f32;
-  plan.prompt = prompt;
-  const DenseModules dense(plan.dense);
-  TaskOptions options;
+  const VectorPredictor predictor(tokenizer, model, VectorPlan::make(model, modules, "", ""));
+  ReadOptions options;
+  options.prompt = prompt;
   options.encode.max_length = modules.settings.max_length.value_or(*tokenizer.model_max_length());
-  return run(EmbedWorker(tokenizer, model, dense, plan, options), sentences);
+  return run(predictor, options, sentences);
 }
 
 std::vector<float> embed_static(const std::string& directory,
@@ -59,14 +54,13 @@ std::vector<float> embed_static(const std::string& directory,
   REQUIRE(files);
   const Tokenizer tokenizer = open_any_tokenizer(directory);
   const StaticText text = StaticText::open(*files, tokenizer);
-  EmbedPlan plan = EmbedPlan::make(text, modules, "", "");
-  plan.format = VectorFormat::f32;
-  plan.prompt = prompt;
-  const DenseModules dense(plan.dense);
-  TaskOptions options;
+  const VectorPredictor predictor(tokenizer, text, VectorPlan::make(text, modules, "", ""));
+  ReadOptions options;
+  options.prompt = prompt;
+  options.fixed = &text;
   options.encode.max_length = text.max_length;
   options.encode.add_special_tokens = false;
-  return run(EmbedWorker(tokenizer, text, dense, plan, options), sentences);
+  return run(predictor, options, sentences);
 }
 
 /// The largest difference from expected/NAME, whose count must be the same.

@@ -1,5 +1,3 @@
-#include "tasks/whitening.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "predict/whitening.h"
 #include "tasks/vector_format.h"
 #include "temporary.h"
 

@@ -1,10 +1,10 @@
-#include "text/sentences.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "text/sentences.h"
 
 using namespace bert;
 

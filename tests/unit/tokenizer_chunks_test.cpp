@@ -1,5 +1,3 @@
-#include "tokenizer/chunks.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
@@ -8,6 +6,7 @@
 
 #include "base/error.h"
 #include "golden.h"
+#include "tokenizer/chunks.h"
 
 using namespace bert;
 

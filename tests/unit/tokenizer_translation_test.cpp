@@ -1,5 +1,3 @@
-#include "tokenizer/translation_tokenizers.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "temporary.h"
 #include "tokenizer/models/sentencepiece.h"
 #include "tokenizer/train/train_pieces.h"
+#include "tokenizer/translation_tokenizers.h"
 
 using namespace bert;
 using bert::test::TemporaryDirectory;

@@ -1,5 +1,3 @@
-#include "tokenizer/models/unigram.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -20,6 +18,7 @@
 #include "text/charsmap.h"
 #include "text/unicode.h"
 #include "tokenizer/files/sentencepiece_file.h"
+#include "tokenizer/models/unigram.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace bert;

@@ -1,6 +1,6 @@
-#include "trainers/answer_place.h"
-
 #include <doctest/doctest.h>
+
+#include "trainers/answer_place.h"
 
 namespace bert {
 namespace {

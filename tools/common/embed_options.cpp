@@ -11,24 +11,29 @@ namespace {
   throw Error(Error::Kind::usage, option, what);
 }
 
-void check(const EmbedPlan& plan, const EmbedOptions& o, const Embedder& embedder) {
+using Of = EmbedRows::Of;
+
+void check(const VectorPlan& plan, const EmbedOptions& o, const Embedder& embedder) {
+  const VectorFormat format = o.shape.format;
+  const bool compare = o.compare, spans = !o.spans.empty();
   const bool whole = plan.per_token || plan.pooler || plan.attentive ||
                      std::count(plan.poolings.begin(), plan.poolings.end(), Pooling::cls) > 0;
-  const bool npy = !npy_type(o.format).empty();
-  if (plan.compare && (plan.per_token || plan.spans || o.format != VectorFormat::tsv))
+  const bool npy = !npy_type(format).empty();
+  if (compare && (plan.per_token || spans || format != VectorFormat::tsv))
     refuse("--compare",
            "gives one number per pair: not with --words, --pool none, --spans or --format");
   if (plan.no_special && (whole || embedder.model() == nullptr))
     refuse("--no-special", "wants a pooling of tokens of a model with layers, such as --pool mean");
   if (o.rows > 0 && !npy) refuse("--rows", "wants --format npy, i8 or bits");
-  if (o.scale && o.format != VectorFormat::i8) refuse("--scale", "wants --format i8");
-  if (o.format == VectorFormat::bits && plan.width() % 8 > 0)
+  if (o.shape.scale && format != VectorFormat::i8) refuse("--scale", "wants --format i8");
+  if (format == VectorFormat::bits && plan.width() % 8 > 0)
     refuse("--format", fmt::format("bits: found {} numbers, wants a multiple of 8", plan.width()));
-  if (o.normalize && (o.format == VectorFormat::bits || (o.format == VectorFormat::i8 && !o.scale)))
+  if (o.normalize &&
+      (format == VectorFormat::bits || (format == VectorFormat::i8 && !o.shape.scale)))
     refuse("--normalize", "changes nothing with --format bits, or i8 without --scale");
-  if (plan.spans && plan.no_special) refuse("--no-special", "no span holds a special token");
-  if (plan.spans && whole) refuse("--spans", "wants a pooling of tokens, such as --pool mean");
-  if (!o.learn.empty() && (plan.per_token || plan.compare || plan.spans))
+  if (spans && plan.no_special) refuse("--no-special", "no span holds a special token");
+  if (spans && whole) refuse("--spans", "wants a pooling of tokens, such as --pool mean");
+  if (!o.learn.empty() && (plan.per_token || compare || spans))
     refuse("--learn-whitening", "not with --words, --pool none, --spans or --compare");
   if (!plan.whitening) return;
   if (plan.whitening->input_width() != plan.own_width())
@@ -67,7 +72,7 @@ void add_embed_options(Command& app, EmbedOptions& o) {
   app.add({"--prompt", "text put before every record", text("TEXT")}, o.prompt);
   app.add({"--prompt-name", "one of the model's own prompts", text("NAME")}, o.prompt_name)
       ->excludes(app.get_option("--prompt"));
-  app.add<VectorFormat>({"--format", "output format"}, o.format,
+  app.add<VectorFormat>({"--format", "output format"}, o.shape.format,
                         {{"tsv", VectorFormat::tsv},
                          {"npy", VectorFormat::npy},
                          {"f32", VectorFormat::f32},
@@ -75,7 +80,7 @@ void add_embed_options(Command& app, EmbedOptions& o) {
                          {"bits", VectorFormat::bits}});
   app.add(
       {"--scale", "i8: a number times this (default: 127 / the vector's largest)", real(1e-9, 1e9)},
-      o.scale);
+      o.shape.scale);
   app.add({"--rows", "number of rows, for npy, i8 and bits written to a pipe", positive()}, o.rows);
   app.add({"--spans", "a row per byte span in a field, as in 0-12 12-30", column()}, o.spans);
   const Declared whiten =
@@ -90,31 +95,31 @@ void add_embed_options(Command& app, EmbedOptions& o) {
   add_sparse_options(app, o);
 }
 
-EmbedPlan make_plan(Embedder& embedder, const EmbedOptions& o) {
-  EmbedPlan plan = embedder.plan(o.vector, o.words ? "none" : "");
-  plan.words = o.words;
+VectorPlan make_plan(Embedder& embedder, EmbedOptions& o) {
+  VectorPlan plan = embedder.plan(o.vector, o.words ? "none" : "");
   plan.no_special = o.no_special;
-  plan.compare = o.compare;
-  plan.format = o.format;
   plan.normalize_cut = o.normalize;
-  plan.spans = !o.spans.empty();
-  plan.scale = o.scale;
   if (!o.whiten.empty()) {
     plan.whitening = std::make_shared<const Whitening>(Whitening::open(o.whiten));
   }
-  plan.prompt = !o.prompt.empty()        ? o.prompt
-                : !o.prompt_name.empty() ? embedder.modules().prompt(o.prompt_name)
-                                         : embedder.prompt();
+  if (o.prompt.empty()) {
+    o.prompt = o.prompt_name.empty() ? embedder.prompt() : embedder.modules().prompt(o.prompt_name);
+  }
   check(plan, o, embedder);
+  o.shape.of = !o.spans.empty() ? Of::spans
+               : o.words        ? Of::words
+               : plan.per_token ? Of::tokens
+               : o.compare      ? Of::pair
+                                : Of::text;
   return plan;
 }
 
-std::vector<std::string> column_names(const EmbedPlan& plan) {
-  if (plan.format != VectorFormat::tsv) return {};
-  if (plan.compare) return {"cosine"};
+std::vector<std::string> column_names(const VectorPlan& plan, const EmbedRows& rows) {
+  if (rows.format != VectorFormat::tsv) return {};
+  if (rows.of == Of::pair) return {"cosine"};
   std::vector<std::string> names;
   if (plan.per_token) names = {"index", "token"};
-  if (plan.spans) names = {"start", "end"};
+  if (rows.of == Of::spans) names = {"start", "end"};
   for (size_t i = 1; i <= plan.width(); ++i) names.push_back("v" + std::to_string(i));
   return names;
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/embedder.h"
+#include "tasks/embed.h"
 
 namespace bert::tools {
 
@@ -12,18 +12,18 @@ namespace bert::tools {
 struct EmbedOptions {
   VectorOptions vector;
   std::string prompt, prompt_name, spans, whiten, learn;
-  std::optional<double> scale;
   bool no_special = false, normalize = false, words = false, compare = false;
   bool sparse = false, ids = false;
   size_t rows = 0, top_k = 0;
-  VectorFormat format = VectorFormat::tsv;
+  EmbedRows shape;
 };
 void add_embed_options(Command& app, EmbedOptions& options);
 
-/// Throws Error(usage) for options that do not go together or do not fit the model.
-EmbedPlan make_plan(Embedder& embedder, const EmbedOptions& options);
+/// Completes the options: the prompt of the model if none is given, and what a row is of. Throws
+/// Error(usage) for options that do not go together or do not fit the model.
+VectorPlan make_plan(Embedder& embedder, EmbedOptions& options);
 
 /// Column names for --header; binary formats have none.
-std::vector<std::string> column_names(const EmbedPlan& plan);
+std::vector<std::string> column_names(const VectorPlan& plan, const EmbedRows& rows);
 
 }  // namespace bert::tools

@@ -28,10 +28,10 @@ Embedder::Embedder(const ModelOptions& models)
   }
 }
 
-EmbedPlan Embedder::plan(const VectorOptions& options, const std::string& pool) {
+VectorPlan Embedder::plan(const VectorOptions& options, const std::string& pool) {
   const std::string& mode = pool.empty() ? options.pool : pool;
-  EmbedPlan plan = model_ ? EmbedPlan::make(*model_, modules_, mode, options.layers)
-                          : EmbedPlan::make(*fixed_, modules_, mode, options.layers);
+  VectorPlan plan = model_ ? VectorPlan::make(*model_, modules_, mode, options.layers)
+                           : VectorPlan::make(*fixed_, modules_, mode, options.layers);
   // Not with --words, which asks for a pooling of its own.
   if (modules_.of_tokens && pool.empty() && mode == "none" && options.layers.empty()) {
     plan.take_token_modules(modules_);
@@ -46,24 +46,24 @@ EmbedPlan Embedder::plan(const VectorOptions& options, const std::string& pool) 
   return plan;
 }
 
-TaskOptions Embedder::task() const {
+TaskOptions Embedder::task(const std::string& prompt) const {
   TaskOptions task;
+  task.prompt = prompt;
   const bool limits = late_ && late_->length > 0;
   if (model_) {
-    models_.fill(task, tokenizer(), *model_, 1,
+    models_.fill(task, tokenizer(), *model_, task_spec(TaskKind::feature_extraction),
                  limits ? ModuleLimit{late_->length} : ModuleLimit::of(modules_));
   }
   if (fixed_) models_.fill(task, *fixed_);
   return task;
 }
 
-std::unique_ptr<Worker> Embedder::make_worker(const EmbedPlan& plan, const TaskOptions& task) {
-  if (!dense_) {
-    dense_.emplace(plan.dense);
-    for (const SentenceModules::Dense& module : plan.dense) models_.settle(*module.weights);
-  }
-  return model_ ? std::make_unique<EmbedWorker>(tokenizer(), *model_, *dense_, plan, task)
-                : std::make_unique<EmbedWorker>(tokenizer_, *fixed_, *dense_, plan, task);
+const VectorPredictor& Embedder::predictor(const VectorPlan& plan) {
+  if (predictor_) return *predictor_;
+  if (model_) predictor_.emplace(tokenizer(), *model_, plan);
+  if (fixed_) predictor_.emplace(tokenizer_, *fixed_, plan);
+  for (const SentenceModules::Dense& module : plan.dense) models_.settle(*module.weights);
+  return *predictor_;
 }
 
 }  // namespace bert::tools

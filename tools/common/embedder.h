@@ -1,12 +1,11 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "common/options.h"
-#include "tasks/embed.h"
-#include "tasks/late_texts.h"
+#include "predict/late_texts.h"
+#include "predict/vectors.h"
 
 namespace bert::tools {
 
@@ -31,11 +30,11 @@ class Embedder {
   std::string prompt() const { return late_ ? late_->prompt : modules_.prompt(); }
   /// `pool` in place of that of the options, unless empty. Throws Error(usage) for options that do
   /// not fit the model. It also decides how texts are read: call it before what follows.
-  EmbedPlan plan(const VectorOptions& options, const std::string& pool = "");
-  /// The options of a task, as ModelOptions::fill sets them.
-  TaskOptions task() const;
-  /// Borrows the embedder, which opens the plan's dense layers at the first call.
-  std::unique_ptr<Worker> make_worker(const EmbedPlan& plan, const TaskOptions& task);
+  VectorPlan plan(const VectorOptions& options, const std::string& pool = "");
+  /// The options of a task, as ModelOptions::fill sets them, with this prompt.
+  TaskOptions task(const std::string& prompt) const;
+  /// What computes the vectors of the plan that the first call names. It opens the dense layers.
+  const VectorPredictor& predictor(const VectorPlan& plan);
 
  private:
   const ModelOptions& models_;
@@ -43,7 +42,7 @@ class Embedder {
   Tokenizer tokenizer_;
   std::optional<Model> model_;
   std::optional<StaticText> fixed_;
-  std::optional<DenseModules> dense_;
+  std::optional<VectorPredictor> predictor_;
   /// Of a model of late interaction whose vectors of tokens are wanted: how documents are read.
   std::optional<LateSide> late_;
 };

@@ -18,7 +18,7 @@
 #include "io/mapped_file.h"
 #include "ops/arithmetic.h"
 #include "pipeline/json_lines.h"
-#include "tasks/layers.h"
+#include "predict/head_list.h"
 
 namespace bert::tools {
 namespace {
@@ -62,14 +62,13 @@ void add_model(Command& app, std::string& name, const std::string& description) 
   app.add({"-m,--model", description, model()}, name).same_rows()->check(named);
 }
 
-ModelOptions::ModelOptions(Command& app, Overflow default_overflow, Use use)
-    : overflow_(default_overflow) {
+ModelOptions::ModelOptions(Command& app, const TaskSpec& task, Use use) : overflow_(task.overflow) {
   app.heading("Model");
-  add_options(app, use);
+  add_options(app, task, use);
   app.heading(Command::kOwnOptions);
 }
 
-void ModelOptions::add_options(Command& app, Use use) {
+void ModelOptions::add_options(Command& app, const TaskSpec& task, Use use) {
   add_model(app, model_);
   app.add({"--strict", use == Use::whole_texts
                            ? "fail on invalid UTF-8 and on texts of mostly unknown tokens"
@@ -96,8 +95,11 @@ void ModelOptions::add_options(Command& app, Use use) {
   app.add<std::optional<bool>>(
       {"--truncation-side", "where a text that is too long is cut (default: the tokenizer's)"},
       truncates_left_, {{"left", true}, {"right", false}});
-  app.add({"--stride", "tokens that two windows share (default: 128, or half a window)", whole()},
-          stride_);
+  app.add(
+      {"--stride",
+       fmt::format("tokens that two windows share (default: {}, or half a window)", task.stride),
+       whole()},
+      stride_);
   app.add<std::optional<Precision>>(
          {"--dtype", "precision of the matrix products (default: the model's)"}, precision_,
          {{"auto", std::nullopt},
@@ -105,7 +107,9 @@ void ModelOptions::add_options(Command& app, Use use) {
           {"bf16", Precision::bf16},
           {"int8", Precision::int8}})
       .same_rows();
-  app.add({"--max-batch-tokens", "tokens computed at once (default: 512; never changes a row)",
+  app.add({"--max-batch-tokens",
+           fmt::format("tokens computed at once (default: {}; never changes a row)",
+                       max_batch_tokens_),
            whole(1, 1 << 20)},
           max_batch_tokens_)
       .same_rows();
@@ -179,7 +183,7 @@ void ModelOptions::watch(const Weights& weights) const {
 }
 
 void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
-                        size_t texts, const ModuleLimit& module_limit) const {
+                        const TaskSpec& task, const ModuleLimit& module_limit) const {
   if (tokenizer.vocab_size() > model.config().vocab_size) {
     throw Error(
         Error::Kind::data, directory().path(),
@@ -198,11 +202,13 @@ void ModelOptions::fill(TaskOptions& options, const Tokenizer& tokenizer, const 
   if (module_limit.tokens.value_or(limit) < limit && max_seq_length_ == 0) {
     explain_limit(module_limit.source);
   }
-  limit = std::min(limit, own.value_or(limit));
+  limit = task.max_length(limit, own);
   options.encode.max_length = max_seq_length_ > 0 ? max_seq_length_ : limit;
+  options.encode.truncation = task.truncation;
   fill_text_options(options, tokenizer.truncates_left());
   options.precision = model.precision();
-  const size_t added = texts > 1 ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
+  const size_t added =
+      task.texts > 1 ? tokenizer.added_tokens_pair() : tokenizer.added_tokens_single();
   check_tail(options, added);
   if (options.encode.max_length > added) return;
   if (max_seq_length_ > 0) {
@@ -259,6 +265,7 @@ void ModelOptions::fill(TaskOptions& options, const TranslationTokenizers& token
 
 void ModelOptions::fill(TaskOptions& options, const StaticText& text) const {
   explain_non_finite_of(text.vectors.weights());
+  options.fixed = &text;
   options.encode.add_special_tokens = false;
   // A text of any length goes through in one piece, which is the window that covers all of it.
   const size_t limit = overflow_ == Overflow::window ? 0 : text.max_length;
@@ -293,7 +300,7 @@ void ModelOptions::fill_text_options(TaskOptions& options, bool tokenizer_trunca
   if (tail_ > 0) options.encode.tail = tail_;
   options.encode.literal = literal_;
   options.overflow = overflow_;
-  options.stride = stride_.value_or(std::min<size_t>(128, options.encode.max_length / 2));
+  options.stride = stride_.value_or(TaskSpec().stride_within(options.encode.max_length));
   options.strict = strict_;
   options.max_batch_tokens = max_batch_tokens_;
 }

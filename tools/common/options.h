@@ -14,8 +14,8 @@
 #include "encoder/model.h"
 #include "memo/served_rows.h"
 #include "pipeline/stream.h"
+#include "predict/static_text.h"
 #include "seq2seq/decoder.h"
-#include "tasks/static_text.h"
 #include "tasks/task.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/translation_tokenizers.h"
@@ -46,7 +46,8 @@ struct ModuleLimit {
 class ModelOptions {
  public:
   enum class Use { whole_texts, tokenizer, layers };
-  ModelOptions(Command& app, Overflow default_overflow, Use use = Use::layers);
+  /// `task`: what is asked of the model, whose row has the defaults.
+  explicit ModelOptions(Command& app, const TaskSpec& task = {}, Use use = Use::layers);
 
   /// The model directory that -m, $BERT_MODEL or the default names.
   const ModelDirectory& directory() const;
@@ -71,16 +72,17 @@ class ModelOptions {
     if (overflow_option_->count() == 0) overflow_ = overflow;
   }
   /// Sets the options of a task. max_length is the smaller limit of the position table and of
-  /// user, `module_limit` or tokenizer: the first of these that has one. `texts`: how many a
-  /// sequence holds, 1 or 2. Throws Error if max_length leaves no room for a text.
-  void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model, size_t texts = 1,
-            const ModuleLimit& module_limit = {}) const;
+  /// user, `module_limit` or tokenizer: the first of these that has one. `task`: how texts are
+  /// read. Throws Error if max_length leaves no room for a text.
+  void fill(TaskOptions& options, const Tokenizer& tokenizer, const Model& model,
+            const TaskSpec& task, const ModuleLimit& module_limit = {}) const;
 
   /// The same for a model that translates.
   void fill(TaskOptions& options, const TranslationTokenizers& tokenizers,
             const Seq2Seq& model) const;
 
-  /// The same for static vectors, where only the user and the model's files limit max_length.
+  /// The same for static vectors, where only the user and the model's files limit max_length. The
+  /// options borrow `text`.
   void fill(TaskOptions& options, const StaticText& text) const;
 
   /// Sets the options of a task that only tokenizes; only the user limits max_length. `special`:
@@ -88,7 +90,7 @@ class ModelOptions {
   void fill_tokens(TaskOptions& options, const Tokenizer& tokenizer, bool special, bool pair) const;
 
  private:
-  void add_options(Command& app, Use use);
+  void add_options(Command& app, const TaskSpec& task, Use use);
   bool read_head_tail(const std::string& text);
   void check_tail(const TaskOptions& options, size_t added) const;
   void fill_text_options(TaskOptions& options, bool tokenizer_truncates_left) const;

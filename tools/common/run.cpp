@@ -270,8 +270,9 @@ int run(Command& app, int argc, char** argv, const std::function<int()>& body) {
     return parse_and_run(app, argc, argv, body);
   });
   const int closed = close_output(status);
-#ifndef __SANITIZE_ADDRESS__  // the leak check runs at exit At exit OpenBLAS joins its idle
-                              // threads. That never ends if they could not get memory.
+  // At exit OpenBLAS joins its idle threads, which never ends if they could not get memory. The
+  // leak check of a sanitized build runs at exit.
+#ifndef __SANITIZE_ADDRESS__
   _exit(closed);
 #endif
   return closed;

@@ -20,7 +20,8 @@ int run_sparse(const ModelOptions& models, const EmbedOptions& options, RowOptio
   plan.ids = options.ids;
   plan.prompt = !options.prompt.empty() ? options.prompt : modules.prompt(options.prompt_name);
   TaskOptions task;
-  models.fill(task, tokenizer, model, 1, ModuleLimit::of(modules));
+  models.fill(task, tokenizer, model, task_spec(TaskKind::feature_extraction),
+              ModuleLimit::of(modules));
   rows.fill(task);
   rows.stream().output_names = {"vector"};
   return rows.run(

@@ -12,9 +12,7 @@ TextModel::TextModel(const ModelOptions& models)
     : directory_(models.directory()),
       embedder_(models),
       plan_(embedder_.plan({})),
-      task_(embedder_.task()) {
-  plan_.format = VectorFormat::f32;
-}
+      task_(embedder_.task("")) {}
 
 Similarity TextModel::similarity() const {
   if (modules().similarity == "cosine") return Similarity::cosine;
@@ -37,9 +35,8 @@ std::string TextModel::own_prompt(Role role) const {
 
 std::unique_ptr<Worker> TextModel::worker(Role role, const std::optional<std::string>& prompt,
                                           VectorSink sink) {
-  EmbedPlan plan = plan_;
-  plan.prompt = prompt ? *prompt : own_prompt(role);
-  return std::make_unique<TextVectorWorker>(embedder_.make_worker(plan, task_), width(),
+  return std::make_unique<TextVectorWorker>(embedder_.predictor(plan_),
+                                            with_prompt(task_, prompt ? *prompt : own_prompt(role)),
                                             std::move(sink));
 }
 

@@ -35,7 +35,7 @@ class TextModel {
 
   const ModelDirectory& directory_;
   Embedder embedder_;
-  EmbedPlan plan_;
+  VectorPlan plan_;
   TaskOptions task_;
 };
 

@@ -1,4 +1,4 @@
-#include "tasks/aggregation.h"
+#include "predict/aggregation.h"
 
 #include <algorithm>
 

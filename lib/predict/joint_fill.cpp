@@ -1,4 +1,4 @@
-#include "mlm/joint_fill.h"
+#include "predict/joint_fill.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tasks/static_text.h"
+#include "predict/static_text.h"
 
 #include <algorithm>
 #include <vector>

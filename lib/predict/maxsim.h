@@ -1,12 +1,14 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tasks/embed.h"
-#include "tasks/late_texts.h"
-#include "tasks/rank.h"
+#include "predict/batcher.h"
+#include "predict/dense_modules.h"
+#include "predict/late_texts.h"
+#include "predict/sequences.h"
 
 namespace bert {
 
@@ -30,36 +32,37 @@ struct BERT_API MaxSimPlan {
 ///   query [N, D], text [M, D]    score = sum over i of max over j of q_i . d_j
 ///
 /// The tokens of all windows of a long text are together those of the text.
-class BERT_API MaxSimWorker : public RankWorker {
+///
+/// One per thread.
+class BERT_API MaxSim {
  public:
-  /// Borrows all but the options; plan.document.tokenizer is what the options' length is of.
-  MaxSimWorker(const Model& model, const MaxSimPlan& plan, const RankOptions& rank,
-               const TaskOptions& options);
-
- protected:
-  void score(std::span<const Record> records) override;
-
- private:
   struct Query {
     std::string text;
     Encoding encoding{};           ///< of the text, not filled up
     size_t tokens = 0;             ///< N, with those that fill it up
     std::vector<float> vectors{};  ///< [N, D]
   };
-  void make_queries(std::span<const Record> records);
-  Query make_query(std::string_view text);
-  void note_query(const Record& record, const Encoding& encoding);
-  void encode_documents(std::span<const Record> records);
+
+  /// Borrows model, plan and batcher. `encode`: how texts are read.
+  MaxSim(const Model& model, const MaxSimPlan& plan, const EncodeOptions& encode, Batcher& batcher);
+
+  Query query(std::string_view text);
+  /// Sets scores [texts] of documents; query_of(text) is the query of each.
+  void predict(const Sequences& documents, size_t texts,
+               const std::function<const Query&(size_t text)>& query_of,
+               std::vector<double>& scores);
+
+ private:
   Matrix vectors_of(Matrix states);
   void match(const Query& query, const Encoding& encoding, ConstMatrix tokens);
   double sum_of(const Query& query) const;
 
+  const Model& model_;
   const MaxSimPlan& plan_;
   EncodeOptions query_options_;
-  std::vector<Query> queries_;         ///< of the chunk; the last stays for the next chunk
-  std::vector<size_t> query_of_;       ///< [records]
-  std::vector<std::string> prompted_;  ///< documents with the prompt before them
-  std::vector<float> best_;            ///< [N] of the record whose windows come in
+  Batcher& batcher_;
+  Tokenizer::Scratch scratch_;
+  std::vector<float> best_;  ///< [N] of the text whose windows come in
   Buffer dense_first_, dense_second_;
 };
 

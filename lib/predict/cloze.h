@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "mlm/mlm.h"
-#include "tasks/classify.h"
+#include "predict/labels.h"
+#include "predict/masks.h"
 
 namespace bert {
 
@@ -27,19 +27,23 @@ struct BERT_API ClozePlan {
   size_t most_tokens() const;
 };
 
-/// Weighs the labels of each record. The probability of a label of n pieces is the product over i
-/// of P(piece i | the text, the pieces before i in place, masks for i and those behind it), as in
+/// Weighs the labels of texts. The probability of a label of n pieces is the product over i of
+/// P(piece i | the text, the pieces before i in place, masks for i and those behind it), as in
 /// mlm-fill --targets; scores are shares of 1.
-class BERT_API ClozeWorker : public LabelWorker {
+///
+/// One per thread.
+class BERT_API ClozePredictor {
  public:
-  /// Borrows everything but the options. Throws Error(usage) for windows.
-  ClozeWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
-              const LabelPlan& plan, const ClozePlan& cloze, const ClassifyOptions& classify,
-              const TaskOptions& options);
-  void use_team(Team* team) override { queries_.use_team(team); }
+  /// Borrows all.
+  ClozePredictor(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
+                 const ClozePlan& plan, size_t max_batch_tokens)
+      : tokenizer_(tokenizer), plan_(plan), queries_(model, head, max_batch_tokens) {}
+  void use_team(Team* team) { queries_.use_team(team); }
 
- protected:
-  void score(std::span<const Record> records) override;
+  /// How texts are read: the text is cut, not the template.
+  static ReadOptions reading(ReadOptions options, const ClozePlan& plan);
+  /// The scores of the sequences, each of a text of its own, that `reader` made.
+  void predict(std::span<const Encoding> sequences, TextReader& reader, LabelScores& out);
 
  private:
   /// A row of logits that was asked for.
@@ -50,16 +54,16 @@ class BERT_API ClozeWorker : public LabelWorker {
   };
   static constexpr size_t kSinglePieces = SIZE_MAX;
 
-  void compute(size_t texts);
-  void ask(size_t text);
-  void ask_label(size_t text, size_t label);
+  void compute(std::span<const Encoding> texts);
+  void ask(const Encoding& framed, size_t text);
+  void ask_label(const Encoding& framed, size_t text, size_t label);
   void judge(const Step& step, std::span<const float> logits);
-  size_t place_of_label(size_t text) const;
-  std::vector<int32_t> with_masks(size_t text, size_t masks) const;
+  size_t place_of_label(const Encoding& framed) const;
+  std::vector<int32_t> with_masks(const Encoding& framed, size_t masks) const;
 
-  const ClozePlan& cloze_;
+  const Tokenizer& tokenizer_;
+  const ClozePlan& plan_;
   MaskQueries queries_;
-  std::vector<Encoding> texts_;  ///< [CLS] text [SEP]
   std::vector<Step> steps_;
   std::vector<double> logprobs_;     ///< [texts, labels]
   std::vector<double> calibration_;  ///< [labels]: logprobs without a text; empty: none

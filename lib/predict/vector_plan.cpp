@@ -1,3 +1,5 @@
+#include "predict/vector_plan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "directory/file_names.h"
-#include "tasks/embed.h"
 
 namespace bert {
 namespace {
@@ -42,9 +43,9 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
 
 }  // namespace
 
-EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
-                          const std::string& pool, const std::string& layer_text) {
-  EmbedPlan plan;
+VectorPlan VectorPlan::make(const Model& model, const SentenceModules& modules,
+                            const std::string& pool, const std::string& layer_text) {
+  VectorPlan plan;
   plan.layers = LayerExpression::parse(layer_text.empty() ? "-1" : layer_text,
                                        model.config().num_hidden_layers);
   plan.features = plan.layers.width(model.config());
@@ -85,9 +86,9 @@ EmbedPlan EmbedPlan::make(const Model& model, const SentenceModules& modules,
   return plan;
 }
 
-EmbedPlan EmbedPlan::make(const StaticText& text, const SentenceModules& modules,
-                          const std::string& pool, const std::string& layer_text) {
-  EmbedPlan plan;
+VectorPlan VectorPlan::make(const StaticText& text, const SentenceModules& modules,
+                            const std::string& pool, const std::string& layer_text) {
+  VectorPlan plan;
   if (!layer_text.empty()) {
     throw Error::of_field("layers", "this model has none: its vectors are static");
   }
@@ -105,23 +106,15 @@ EmbedPlan EmbedPlan::make(const StaticText& text, const SentenceModules& modules
   return plan;
 }
 
-void EmbedPlan::take_modules(const SentenceModules& modules, size_t hidden_size) {
+void VectorPlan::take_modules(const SentenceModules& modules, size_t hidden_size) {
   modules.check_widths(hidden_size);
   dense = modules.dense;
   normalize = modules.normalize;
   truncate_dim = modules.truncate_dim.value_or(0);
 }
 
-size_t EmbedPlan::prompt_tokens(const Tokenizer& tokenizer, const EncodeOptions& encode,
-                                Tokenizer::Scratch& scratch) const {
-  if (prompt.empty()) return 0;
-  Encoding tokens;
-  tokenizer.encode(prompt, encode, tokens, scratch);
-  return tokens.size() - tokenizer.frame().after.size();
-}
-
-void EmbedPlan::pool_sequence(ConstMatrix tokens, size_t prompt_tokens, const Frame& frame,
-                              std::span<float> out) const {
+void VectorPlan::pool_sequence(ConstMatrix tokens, size_t prompt_tokens, const Frame& frame,
+                               std::span<float> out) const {
   size_t skip = prompt_is_pooled ? 0 : prompt_tokens;
   if (no_special) {
     const size_t own = tokens.rows - frame.added();
@@ -134,7 +127,7 @@ void EmbedPlan::pool_sequence(ConstMatrix tokens, size_t prompt_tokens, const Fr
   }
 }
 
-Matrix EmbedPlan::finish(Matrix vectors, Buffer& whitened) const {
+Matrix VectorPlan::finish(Matrix vectors, Buffer& whitened) const {
   const auto to_length_1 = [&] {
     for (size_t i = 0; i < vectors.rows; ++i) normalize_l2({vectors.row(i), vectors.cols});
   };
@@ -156,17 +149,20 @@ Matrix EmbedPlan::finish(Matrix vectors, Buffer& whitened) const {
   return vectors;
 }
 
-size_t EmbedPlan::own_width() const {
+size_t VectorPlan::own_width() const {
   return truncate_dim > 0 ? std::min(truncate_dim, full_width()) : full_width();
 }
 
-size_t EmbedPlan::full_width() const {
-  if (!dense.empty()) return dense.back().out_features;
+size_t VectorPlan::pooled_width() const {
   if (attentive) return attentive->hops() * features;
   return poolings.empty() ? features : poolings.size() * features;
 }
 
-size_t EmbedPlan::width() const {
+size_t VectorPlan::full_width() const {
+  return dense.empty() ? pooled_width() : dense.back().out_features;
+}
+
+size_t VectorPlan::width() const {
   if (whitening) return dims > 0 ? std::min(dims, whitening->width()) : whitening->width();
   const size_t limit = dims > 0 ? dims : truncate_dim;
   return limit > 0 ? std::min(limit, full_width()) : full_width();

@@ -1,4 +1,4 @@
-#include "tasks/layers.h"
+#include "predict/head_list.h"
 
 #include <fmt/format.h>
 

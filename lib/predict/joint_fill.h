@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "mlm/mlm.h"
+#include "predict/masks.h"
 
 namespace bert {
 

@@ -7,7 +7,8 @@
 
 #include "base/export.h"
 #include "heads/question_answering.h"
-#include "tokenizer/encoding.h"
+#include "predict/batcher.h"
+#include "predict/sequences.h"
 
 namespace bert {
 
@@ -33,8 +34,6 @@ bool is_null(const Answers& answers, std::optional<double> null_margin);
 /// The best answer's text; empty if there is none.
 BERT_API std::string_view best_answer(const Answers& answers, std::string_view context,
                                       std::optional<double> null_margin);
-
-inline constexpr size_t kMaxAnswerLength = 30;  ///< tokens of an answer, unless told otherwise
 
 /// Finds the best answers of one record from the logits of its windows (Devlin et al. 2019, 4.2
 /// and 4.3).
@@ -87,6 +86,73 @@ class BERT_API AnswerFinder {
   bool more_ = false;                     ///< collect() left spans out
   std::vector<float> owned_, ends_;
   std::vector<uint8_t> allowed_;
+};
+
+/// The question, or as much of its begin as fills half of a window; its tokens in `tokens`, of
+/// which some are then dropped.
+BERT_API std::string_view fit_question(const Tokenizer& tokenizer, const EncodeOptions& window,
+                                       std::string_view question, Encoding& tokens,
+                                       Tokenizer::Scratch& scratch);
+
+/// What was found in a question and its context.
+struct QuestionReading : Reading {
+  bool question_cut = false;
+  size_t question_replaced = 0;  ///< replaced_bytes of the question
+};
+
+/// Questions that were read.
+struct Questions {
+  Sequences windows = {};
+  std::vector<size_t> steps = {};               ///< [questions] tokens from window to window
+  std::vector<std::string_view> contexts = {};  ///< [questions]
+
+  void clear();
+};
+
+/// Answers questions from their contexts (Rajpurkar et al. 2016).
+///
+/// Thread rule: const; each thread has an AnswerFinder and a Batcher.
+class BERT_API AnswerPredictor {
+ public:
+  /// Opens the head of the model. Borrows both. Throws Error as QuestionAnswering::open.
+  AnswerPredictor(const Tokenizer& tokenizer, const Model& model)
+      : tokenizer_(tokenizer), model_(model), head_(QuestionAnswering::open(model)) {}
+
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  /// Throws Error(usage) if a window has no room for a context.
+  void check_room(const EncodeOptions& window) const;
+  /// Reads one more question; with Overflow::window in as many windows as its context takes. Throws
+  /// Error(usage) if a question leaves them no room.
+  QuestionReading read(std::string_view question, std::string_view context, TextReader& reader,
+                       Questions& to) const;
+  /// Calls use(question, answers) for each of the questions, in order.
+  template <typename Use>
+  void predict(const Questions& questions, AnswerFinder& finder, Batcher& batcher, Use use) const {
+    std::vector<float> start, end;
+    logits(questions.windows, batcher, start, end);
+    size_t token = 0;
+    for (size_t window = 0, last = 0; window < questions.windows.size(); window = last) {
+      last = questions.windows.end_of_text(window);
+      size_t tokens = 0;
+      for (size_t w = window; w < last; ++w) tokens += questions.windows[w].size();
+      const size_t question = questions.windows.texts()[window];
+      use(question, finder.find(questions.windows.encodings().subspan(window, last - window),
+                                questions.steps[question],
+                                std::span<const float>(start).subspan(token, tokens),
+                                std::span<const float>(end).subspan(token, tokens),
+                                questions.contexts[question]));
+      token += tokens;
+    }
+  }
+
+ private:
+  /// start, end [tokens of all windows]
+  void logits(const Sequences& windows, Batcher& batcher, std::vector<float>& start,
+              std::vector<float>& end) const;
+
+  const Tokenizer& tokenizer_;
+  const Model& model_;
+  const QuestionAnswering head_;
 };
 
 }  // namespace bert

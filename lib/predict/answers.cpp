@@ -1,9 +1,12 @@
-#include "tasks/answers.h"
+#include "predict/answers.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "ops/kernels.h"
 #include "text/unicode.h"
 #include "tokenizer/windows.h"
@@ -127,6 +130,58 @@ Answers AnswerFinder::find(std::span<const Encoding> windows, size_t step,
   result.null_margin = result.best.empty() ? std::numeric_limits<double>::infinity()
                                            : null_logit - result.best[0].logit;
   return result;
+}
+
+std::string_view fit_question(const Tokenizer& tokenizer, const EncodeOptions& window,
+                              std::string_view question, Encoding& tokens,
+                              Tokenizer::Scratch& scratch) {
+  EncodeOptions alone = window;
+  alone.add_special_tokens = false;
+  alone.truncation = Truncation::longest_first;
+  alone.max_length = (window.max_length - tokenizer.added_tokens_pair()) / 2;
+  tokenizer.encode(question, alone, tokens, scratch);
+  return tokens.dropped > 0 ? question.substr(0, tokens.offsets.back().end) : question;
+}
+
+void Questions::clear() {
+  windows.clear();
+  steps.clear();
+  contexts.clear();
+}
+
+void AnswerPredictor::check_room(const EncodeOptions& window) const {
+  const size_t least = tokenizer_.added_tokens_pair() + 2;
+  if (window.max_length >= least) return;
+  throw Error::of_field("max_length",
+                        fmt::format("found {}, wants at least {}", window.max_length, least));
+}
+
+QuestionReading AnswerPredictor::read(std::string_view question, std::string_view context,
+                                      TextReader& reader, Questions& to) const {
+  const ReadOptions& options = reader.options();
+  Encoding tokens;
+  question = fit_question(tokenizer_, options.encode, question, tokens, reader.scratch());
+  const size_t room = options.encode.max_length - tokenizer_.added_tokens_pair() - tokens.size();
+  const size_t stride = window_stride(room, options.stride), number = to.steps.size();
+  const Text text{question, context};
+  QuestionReading reading{options.overflow == Overflow::window
+                              ? reader.read_windows(text, stride, number, to.windows)
+                              : reader.read(text, number, to.windows),
+                          tokens.dropped > 0, tokens.replaced_bytes};
+  to.steps.push_back(room - stride);
+  to.contexts.push_back(context);
+  return reading;
+}
+
+void AnswerPredictor::logits(const Sequences& windows, Batcher& batcher, std::vector<float>& start,
+                             std::vector<float>& end) const {
+  batcher.run(model_, windows.encodings(), [&](size_t, const PackedBatch&, Matrix hidden) {
+    const Matrix both = head_.logits(hidden, batcher.workspace());  // [T, 2]
+    for (size_t t = 0; t < both.rows; ++t) {
+      start.push_back(both.row(t)[0]);
+      end.push_back(both.row(t)[1]);
+    }
+  });
 }
 
 }  // namespace bert

@@ -1,4 +1,4 @@
-#include "tasks/late_texts.h"
+#include "predict/late_texts.h"
 
 #include <algorithm>
 #include <optional>

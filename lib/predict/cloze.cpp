@@ -1,4 +1,4 @@
-#include "mlm/cloze.h"
+#include "predict/cloze.h"
 
 #include <fmt/format.h>
 
@@ -86,70 +86,59 @@ size_t ClozePlan::most_tokens() const {
   return before.size() + most + after.size();
 }
 
-ClozeWorker::ClozeWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
-                         const LabelPlan& plan, const ClozePlan& cloze,
-                         const ClassifyOptions& classify, const TaskOptions& options)
-    : LabelWorker(tokenizer, model, plan, classify, options),
-      cloze_(cloze),
-      queries_(model, head, options.max_batch_tokens) {
-  refuse_windows(" with zero-shot labels");
+ReadOptions ClozePredictor::reading(ReadOptions options, const ClozePlan& plan) {
+  options.encode.max_length -= plan.most_tokens();
+  return options;
 }
 
-void ClozeWorker::score(std::span<const Record> records) {
-  EncodeOptions encode = options_.encode;
-  encode.max_length -= cloze_.most_tokens();  // the text is cut, not the template
-  texts_.resize(std::max<size_t>({texts_.size(), records.size(), 1}));
-  if (cloze_.calibrate && calibration_.empty()) {
-    texts_[0].clear();
-    tokenizer_.encode("", encode, texts_[0], scratch_);
-    compute(1);
+void ClozePredictor::predict(std::span<const Encoding> sequences, TextReader& reader,
+                             LabelScores& out) {
+  if (plan_.calibrate && calibration_.empty()) {
+    Sequences none;
+    reader.read({""}, 0, none);
+    compute(none.encodings());
     calibration_ = logprobs_;
   }
-  for (size_t i = 0; i < records.size(); ++i) {
-    texts_[i].clear();
-    tokenizer_.encode(records[i].text, encode, texts_[i], scratch_);
-    note(records[i], texts_[i]);
-  }
-  compute(records.size());
-  const size_t labels = cloze_.labels.size();
-  scores_.resize(records.size() * labels);
-  for (size_t i = 0; i < records.size(); ++i) {
-    const std::span<float> row(&scores_[i * labels], labels);
-    for (size_t k = 0; k < labels; ++k) {
+  compute(sequences);
+  out.labels = plan_.labels.size();
+  out.values.resize(logprobs_.size());
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const std::span<float> row = out[i];
+    for (size_t k = 0; k < out.labels; ++k) {
       const double base = calibration_.empty() ? 0 : calibration_[k];
-      row[k] = static_cast<float>(logprobs_[i * labels + k] - base);
+      row[k] = static_cast<float>(logprobs_[i * out.labels + k] - base);
     }
     softmax(row);
   }
 }
 
-/// logprobs_ [count, labels] of the first texts_.
-void ClozeWorker::compute(size_t count) {
-  logprobs_.assign(count * cloze_.labels.size(), 0.0);
+/// logprobs_ [texts, labels]
+void ClozePredictor::compute(std::span<const Encoding> texts) {
+  logprobs_.assign(texts.size() * plan_.labels.size(), 0.0);
   steps_.clear();
   queries_.start([this](size_t tag, std::span<const float> logits) { judge(steps_[tag], logits); });
-  for (size_t text = 0; text < count; ++text) ask(text);
+  for (size_t text = 0; text < texts.size(); ++text) ask(texts[text], text);
   queries_.finish();
 }
 
 /// Labels of one piece share a sequence; each longer one has a sequence for each of its pieces.
-void ClozeWorker::ask(size_t text) {
+void ClozePredictor::ask(const Encoding& framed, size_t text) {
   bool single = false;
-  for (size_t label = 0; label < cloze_.labels.size(); ++label) {
-    single |= cloze_.labels[label].size() == 1;
-    if (cloze_.labels[label].size() > 1) ask_label(text, label);
+  for (size_t label = 0; label < plan_.labels.size(); ++label) {
+    single |= plan_.labels[label].size() == 1;
+    if (plan_.labels[label].size() > 1) ask_label(framed, text, label);
   }
   if (!single) return;
-  const WantedRow row{place_of_label(text), steps_.size()};
+  const WantedRow row{place_of_label(framed), steps_.size()};
   steps_.push_back({text, kSinglePieces, 0});
-  queries_.ask(with_masks(text, 1), {&row, 1});
+  queries_.ask(with_masks(framed, 1), {&row, 1});
 }
 
-void ClozeWorker::ask_label(size_t text, size_t label) {
-  const std::vector<int32_t>& pieces = cloze_.labels[label];
-  std::vector<int32_t> ids = with_masks(text, pieces.size());
+void ClozePredictor::ask_label(const Encoding& framed, size_t text, size_t label) {
+  const std::vector<int32_t>& pieces = plan_.labels[label];
+  std::vector<int32_t> ids = with_masks(framed, pieces.size());
   for (size_t i = 0; i < pieces.size(); ++i) {
-    const WantedRow row{place_of_label(text) + i, steps_.size()};
+    const WantedRow row{place_of_label(framed) + i, steps_.size()};
     steps_.push_back({text, label, i});
     queries_.ask(ids, {&row, 1});
     ids[row.position] = pieces[i];
@@ -157,35 +146,35 @@ void ClozeWorker::ask_label(size_t text, size_t label) {
 }
 
 /// Where the label begins: behind [CLS], the text and the template before it.
-size_t ClozeWorker::place_of_label(size_t text) const {
-  return texts_[text].size() - tokenizer_.frame().after.size() + cloze_.before.size();
+size_t ClozePredictor::place_of_label(const Encoding& framed) const {
+  return framed.size() - tokenizer_.frame().after.size() + plan_.before.size();
 }
 
 /// [CLS] text, the template with so many masks, [SEP].
-std::vector<int32_t> ClozeWorker::with_masks(size_t text, size_t masks) const {
-  const std::vector<int32_t>& framed = texts_[text].input_ids;
-  const auto end = framed.end() - static_cast<ptrdiff_t>(tokenizer_.frame().after.size());
-  std::vector<int32_t> ids(framed.begin(), end);
-  ids.insert(ids.end(), cloze_.before.begin(), cloze_.before.end());
+std::vector<int32_t> ClozePredictor::with_masks(const Encoding& framed, size_t masks) const {
+  const std::vector<int32_t>& all = framed.input_ids;
+  const auto end = all.end() - static_cast<ptrdiff_t>(tokenizer_.frame().after.size());
+  std::vector<int32_t> ids(all.begin(), end);
+  ids.insert(ids.end(), plan_.before.begin(), plan_.before.end());
   ids.insert(ids.end(), masks, tokenizer_.mask_id());
-  ids.insert(ids.end(), cloze_.after.begin(), cloze_.after.end());
-  ids.insert(ids.end(), end, framed.end());
+  ids.insert(ids.end(), plan_.after.begin(), plan_.after.end());
+  ids.insert(ids.end(), end, all.end());
   return ids;
 }
 
-void ClozeWorker::judge(const Step& step, std::span<const float> logits) {
+void ClozePredictor::judge(const Step& step, std::span<const float> logits) {
   const double normalizer = log_sum_exp(logits);
   const auto add = [&](size_t label) {
-    const auto piece = static_cast<size_t>(cloze_.labels[label][step.piece]);
-    logprobs_[step.text * cloze_.labels.size() + label] +=
+    const auto piece = static_cast<size_t>(plan_.labels[label][step.piece]);
+    logprobs_[step.text * plan_.labels.size() + label] +=
         static_cast<double>(logits[piece]) - normalizer;
   };
   if (step.label != kSinglePieces) {
     add(step.label);
     return;
   }
-  for (size_t label = 0; label < cloze_.labels.size(); ++label) {
-    if (cloze_.labels[label].size() == 1) add(label);
+  for (size_t label = 0; label < plan_.labels.size(); ++label) {
+    if (plan_.labels[label].size() == 1) add(label);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "tasks/whitening.h"
+#include "predict/whitening.h"
 
 #include <fmt/format.h>
 

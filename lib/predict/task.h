@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/export.h"
+#include "model/heads.h"
+#include "tokenizer/tokenizer.h"
+
+namespace bert {
+
+/// What happens to a text that is too long for the model.
+///   cut      the end is dropped, and counted     window   overlapping windows cover all of it
+///   error    the run ends with status 65
+enum class Overflow { cut, window, error };
+
+/// What is asked of a model, by the names of transformers' pipelines.
+enum class TaskKind : uint8_t {
+  feature_extraction,
+  text_classification,
+  zero_shot_classification,
+  token_classification,
+  question_answering,
+  fill_mask,
+  next_sentence_prediction,
+  text_ranking,
+  translation,
+};
+
+/// What a task reads, and its defaults. Tools, C API, training and dev scores read texts as the
+/// task's row of the table says, unless the user says something else.
+struct TaskSpec {
+  std::string_view name = {};         ///< as transformers' pipelines call it
+  std::optional<HeadKind> head = {};  ///< nullopt: the bare encoder, or another model
+  size_t texts = 1;                   ///< of a sequence
+  Truncation truncation = Truncation::longest_first;
+  Overflow overflow = Overflow::cut;
+  size_t window = SIZE_MAX;      ///< tokens of a sequence, where the model takes more
+  size_t stride = 128;           ///< tokens that two windows share ...
+  size_t max_answer_length = 0;  ///< tokens of an answer
+
+  /// Tokens of a sequence. `positions`: as many as the model takes. `own`: the limit of the
+  /// tokenizer or of the sentence modules, if there is one.
+  BERT_API size_t max_length(size_t positions, std::optional<size_t> own) const;
+  /// ... or half a window, if that is less.
+  size_t stride_within(size_t max_length) const {
+    return stride < max_length / 2 ? stride : max_length / 2;
+  }
+};
+
+BERT_API const TaskSpec& task_spec(TaskKind task);
+/// The task that a head is trained for.
+BERT_API const TaskSpec& task_spec(HeadKind head);
+
+}  // namespace bert
