@@ -1,5 +1,5 @@
 // attend - what each token attends to. See man/attend.1.
-#include "tasks/attend.h"
+#include "rows/attend.h"
 
 #include "common/options.h"
 #include "common/run.h"

@@ -3,7 +3,7 @@
 #include "common/npy_output.h"
 #include "common/options.h"
 #include "common/run.h"
-#include "tasks/vector_format.h"
+#include "rows/vector_format.h"
 
 using namespace bert;
 

@@ -1,5 +1,5 @@
 // chunk - cut each line of text into parts that a model can read. See man/chunk.1.
-#include "tasks/chunk.h"
+#include "rows/chunk.h"
 
 #include "common/options.h"
 #include "common/run.h"

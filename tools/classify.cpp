@@ -1,5 +1,5 @@
 // classify - label each line of text. See man/classify.1.
-#include "tasks/classify.h"
+#include "rows/classify.h"
 
 #include "common/report.h"
 #include "common/run.h"

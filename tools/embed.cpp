@@ -8,7 +8,7 @@
 #include "common/sparse_run.h"
 #include "io/output_file.h"
 #include "pipeline/intake.h"
-#include "tasks/text_vectors.h"
+#include "rows/text_vectors.h"
 
 using namespace bert;
 

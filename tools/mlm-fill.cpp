@@ -4,7 +4,7 @@
 #include "base/parse.h"
 #include "common/report.h"
 #include "common/run.h"
-#include "mlm/mlm_fill.h"
+#include "rows/mlm_fill.h"
 
 using namespace bert;
 

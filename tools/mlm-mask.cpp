@@ -2,7 +2,7 @@
 
 #include "common/options.h"
 #include "common/run.h"
-#include "mlm/mlm_mask.h"
+#include "rows/mlm_mask.h"
 
 using namespace bert;
 

@@ -3,7 +3,7 @@
 
 #include "common/report.h"
 #include "common/run.h"
-#include "mlm/mlm_score.h"
+#include "rows/mlm_score.h"
 
 using namespace bert;
 

@@ -1,5 +1,5 @@
 // ner - find the names in each line of text. See man/ner.1.
-#include "tasks/ner.h"
+#include "rows/ner.h"
 
 #include "common/report.h"
 #include "common/run.h"

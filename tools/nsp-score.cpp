@@ -1,7 +1,7 @@
 // nsp-score - how likely one sentence follows another. See man/nsp-score.1.
 #include "common/report.h"
 #include "common/run.h"
-#include "tasks/nsp_score.h"
+#include "rows/nsp_score.h"
 
 using namespace bert;
 

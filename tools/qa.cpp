@@ -1,5 +1,5 @@
 // qa - find the answer to a question in a text. See man/qa.1.
-#include "tasks/qa.h"
+#include "rows/qa.h"
 
 #include <fmt/format.h>
 

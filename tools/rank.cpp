@@ -1,5 +1,5 @@
 // rank - score texts by how well they answer a query. See man/rank.1.
-#include "tasks/rank.h"
+#include "rows/rank.h"
 
 #include "common/options.h"
 #include "common/run.h"

@@ -1,5 +1,5 @@
 // tokenize - split each line of text into the tokens of a model. See man/tokenize.1.
-#include "tasks/tokenize.h"
+#include "rows/tokenize.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // translate - write in one language what is read in another. See man/translate.1.
-#include "tasks/translate.h"
+#include "rows/translate.h"
 
 #include "common/options.h"
 #include "common/run.h"

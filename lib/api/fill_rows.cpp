@@ -1,5 +1,5 @@
 #include "api/tool_rows.h"
-#include "mlm/mlm_fill.h"
+#include "rows/mlm_fill.h"
 
 namespace bert::api {
 

@@ -11,12 +11,12 @@
 #include "model/static_config.h"
 #include "predict/answers.h"
 #include "predict/batcher.h"
-#include "predict/entities.h"
 #include "predict/labels.h"
 #include "predict/masks.h"
 #include "predict/next_sentence.h"
 #include "predict/sequences.h"
 #include "predict/static_text.h"
+#include "predict/token_labels.h"
 #include "predict/vectors.h"
 #include "tokenizer/tokenizer.h"
 

@@ -1,10 +1,10 @@
 #include "api/tool_rows.h"
 
-#include "tasks/classify.h"
-#include "tasks/embed.h"
-#include "tasks/ner.h"
-#include "tasks/nsp_score.h"
-#include "tasks/qa.h"
+#include "rows/classify.h"
+#include "rows/embed.h"
+#include "rows/ner.h"
+#include "rows/nsp_score.h"
+#include "rows/qa.h"
 
 namespace bert::api {
 

@@ -5,7 +5,7 @@
 
 #include "api/handles.h"
 #include "pipeline/stream.h"
-#include "tasks/task.h"
+#include "rows/task_worker.h"
 
 namespace bert::api {
 

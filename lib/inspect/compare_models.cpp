@@ -10,9 +10,9 @@
 #include "inspect/quantize.h"
 #include "io/record_reader.h"
 #include "predict/answers.h"
-#include "predict/entities.h"
 #include "predict/labels.h"
 #include "predict/masks.h"
+#include "predict/token_labels.h"
 #include "predict/vectors.h"
 #include "tokenizer/tokenizer.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "mlm/masking.h"
+#include "tokenizer/masking.h"
 #include "tokenizer/text_counts.h"
 #include "tokenizer/tokenizer.h"
 #include "trainers/nsp_pairs.h"

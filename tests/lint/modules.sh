@@ -40,7 +40,7 @@ done < <(grep -n '^ *# *include *"' -r lib --include='*.h' --include='*.cpp')
 # A prediction knows no record and no row, and rows come from predictions alone.
 found=$(grep -nE '^ *# *include "(io/(rows|record|record_reader|json_row)\.h|pipeline/)' -r lib/predict) &&
   fail "predict/ knows records or rows: $found"
-found=$(grep -nE 'reinterpret_cast<(const )?(float|double)|memcpy\([^;]*\.(raw|bytes)\(\)' -r lib/tasks lib/mlm lib/api tools --include='*.cpp' --include='*.h') &&
+found=$(grep -nE 'reinterpret_cast<(const )?(float|double)|memcpy\([^;]*\.(raw|bytes)\(\)' -r lib/rows lib/api tools --include='*.cpp' --include='*.h') &&
   fail "rows are read back as numbers: $found"
 found=$(sed -n '/^struct .*Options\b.* {/,/^};/p' lib/*/*.h | grep -nE '(Metrics|Ranking|Summary) ?\*') &&
   fail "an options struct receives results: $found"

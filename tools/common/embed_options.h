@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/embedder.h"
-#include "tasks/embed.h"
+#include "rows/embed.h"
 
 namespace bert::tools {
 

@@ -5,7 +5,7 @@
 
 #include "common/progress.h"
 #include "io/rows.h"
-#include "tasks/text_vectors.h"
+#include "rows/text_vectors.h"
 
 namespace bert::tools {
 namespace {

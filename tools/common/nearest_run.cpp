@@ -15,9 +15,9 @@
 #include "common/text_model.h"
 #include "directory/hashes.h"
 #include "io/mapped_file.h"
+#include "rows/text_groups.h"
+#include "rows/text_search.h"
 #include "search/index.h"
-#include "tasks/nearest.h"
-#include "tasks/nearest_groups.h"
 
 namespace bert::tools {
 namespace {

@@ -15,8 +15,8 @@
 #include "memo/served_rows.h"
 #include "pipeline/stream.h"
 #include "predict/static_text.h"
+#include "rows/task_worker.h"
 #include "seq2seq/decoder.h"
-#include "tasks/task.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/translation_tokenizers.h"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "mlm/sparse.h"
+#include "rows/sparse.h"
 
 namespace bert::tools {
 

@@ -6,8 +6,8 @@
 
 #include "common/embedder.h"
 #include "common/options.h"
+#include "rows/text_vectors.h"
 #include "search/vector_search.h"
-#include "tasks/text_vectors.h"
 
 namespace bert::tools {
 

@@ -1,0 +1,328 @@
+// The rows of mlm-fill, and its summary.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/json.h"
+#include "metrics/metrics.h"
+#include "rows/mlm_fill.h"
+
+namespace bert {
+
+std::vector<std::string> FillPlan::columns() const {
+  if (options.truth != FillTruth::none) {
+    return {"mask", "rank", "probability", "surprisal", "entropy", "gold", "best"};
+  }
+  if (!options.verbalizers.empty()) {
+    if (options.top_k == 0) return {"label", "probability"};
+    std::vector<std::string> names;
+    for (size_t i = 1; i <= std::min(options.top_k, options.verbalizers.size()); ++i) {
+      names.push_back("label" + std::to_string(i));
+      names.push_back("p" + std::to_string(i));
+    }
+    return names;
+  }
+  if (options.top_k > 0) return {"mask", "rank", "probability", "token", "text"};
+  return {"text"};
+}
+
+FillSummary& FillSummary::operator+=(const FillSummary& other) {
+  records += other.records;
+  masks += other.masks;
+  pieces += other.pieces;
+  unknown += other.unknown;
+  top1 += other.top1;
+  top5 += other.top5;
+  reciprocal_rank.add(other.reciprocal_rank);
+  surprisal.add(other.surprisal);
+  return *this;
+}
+
+std::string FillSummary::text(bool measured, const Counts& counts) const {
+  if (!measured) {
+    const bool read = counts.records > counts.bad + counts.blank;
+    if (!read || records > 0) return "";
+    return counts.overflowed > 0 ? "no mask in what was kept of the records: nothing to fill"
+                                 : "no record has a mask: nothing to fill";
+  }
+  if (masks == 0) return "0 masks with a known truth";
+  const Measures m = measures();
+  return fmt::format("{} masks: top-1 {:.4f}, top-5 {:.4f}, MRR {:.4f}, perplexity {:.6g}", masks,
+                     m.top1, m.top5, m.reciprocal_rank, m.perplexity);
+}
+
+FillSummary::Measures FillSummary::measures() const {
+  const auto n = static_cast<double>(masks);
+  const double mean = pieces == 0 ? std::nan("") : surprisal.value() / static_cast<double>(pieces);
+  return {static_cast<double>(top1) / n, static_cast<double>(top5) / n, reciprocal_rank.value() / n,
+          std::exp(mean)};
+}
+
+std::string FillSummary::report() const {
+  const Measures m = measures();
+  return fmt::format("masks\t{}\nunknown\t{}\ntop1\t{}\ntop5\t{}\nmrr\t{}\nperplexity\t{}\n", masks,
+                     unknown.count, number_text(m.top1), number_text(m.top5),
+                     number_text(m.reciprocal_rank), number_text(m.perplexity));
+}
+
+std::string FillSummary::json() const {
+  const Measures m = measures();
+  std::string text;
+  JsonRow json(text);
+  json.object().count("masks", masks).count("unknown", unknown.count).number("top1", m.top1);
+  json.number("top5", m.top5).number("mrr", m.reciprocal_rank);
+  json.number("perplexity", m.perplexity).end_object();
+  return text;
+}
+
+std::string FillSummary::unknown_text() const {
+  if (unknown.count == 0) return "";
+  return fmt::format(
+      "{} of {} truths have a token that fills no mask, such as the unknown token (first: record "
+      "{}): they count as wrong, and not in the perplexity",
+      unknown.count, masks, unknown.first);
+}
+
+/// A truth that the vocabulary lacks is no guess, however probable the unknown token is.
+void MlmFillWorker::drop_unknown(const Item& item) {
+  if (plan_.options.truth == FillTruth::none) return;
+  for (Gap& gap : gaps_of(item)) {
+    if (gap.candidates.empty()) continue;
+    const std::vector<int32_t>& pieces = gap.candidates.front().pieces;
+    gap.unknown = std::any_of(pieces.begin(), pieces.end(), [this](int32_t piece) {
+      return !fillable_[static_cast<size_t>(piece)];
+    });
+    if (gap.unknown) gap.rank = fillable_.size();
+  }
+}
+
+/// Weights that are no numbers fill nothing: the mask stays, and the truth is no guess.
+void MlmFillWorker::drop_non_finite(const Item& item) {
+  bool found = false;
+  for (Gap& gap : gaps_of(item)) {
+    if (gap.candidates.empty() || std::isfinite(gap.candidates.front().logprob)) continue;
+    found = true;
+    if (plan_.options.truth != FillTruth::none) {
+      gap.rank = fillable_.size();
+      gap.best = -1;
+    } else if (plan_.label_targets.empty()) {
+      gap.candidates.clear();
+    }
+  }
+  if (found) note_non_finite(*item.record);
+}
+
+void MlmFillWorker::count(const Item& item) {
+  summary_->records += item.gaps > 0;
+  if (plan_.options.truth == FillTruth::none) return;
+  for (const Gap& gap : gaps_of(item)) {
+    if (gap.candidates.empty()) continue;
+    const Candidate& truth = gap.candidates.front();
+    ++summary_->masks;
+    summary_->unknown.add(item.record->number, gap.unknown);
+    summary_->reciprocal_rank.add(1.0 / static_cast<double>(gap.rank));
+    if (gap.unknown) continue;
+    summary_->pieces += truth.pieces.size();
+    summary_->top1 += gap.rank == 1;
+    summary_->top5 += gap.rank <= 5;
+    summary_->surprisal.add(-truth.logprob);
+  }
+}
+
+void MlmFillWorker::write(const Item& item, Rows& rows) {
+  drop_unknown(item);
+  drop_non_finite(item);
+  if (summary_) once(*item.record, [&] { count(item); });
+  if (plan_.options.truth != FillTruth::none) {
+    write_truth(item, rows);
+  } else if (options_.json) {
+    write_json(item, rows);
+  } else if (!plan_.label_targets.empty()) {
+    write_labels(item, rows);
+  } else if (plan_.options.top_k > 0) {
+    write_candidates(item, rows);
+  } else {
+    begin_row(rows, *item.record);
+    rows.field(filled(item, kNoTarget, 0));
+    end_row(rows, *item.record);
+  }
+}
+
+/// The text with candidate `rank` in every mask, or in mask `only` alone.
+std::string MlmFillWorker::filled(const Item& item, size_t only, size_t rank) const {
+  std::string out;
+  const std::span<const Gap> gaps = gaps_of(item);
+  size_t done = 0, pieces = 0;  // where the pieces begin that stand last
+  bool beside = false;
+  const auto end_pieces = [&] {
+    if (beside && !tokens_) mend_pieces(out, pieces);
+    beside = false;
+  };
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    const bool left = (only != kNoTarget && only != g) || rank >= gaps[g].candidates.size();
+    if (left) continue;
+    if (gaps[g].bytes.begin > done) {
+      end_pieces();
+      out += item.text.substr(done, gaps[g].bytes.begin - done);
+    }
+    const size_t blanks = gaps[g].bytes.begin - std::max(gaps[g].before, done);
+    const size_t least = out.size() - blanks;
+    if (!beside) pieces = least;
+    append_filling(out, gaps[g].candidates[rank], beside, least);
+    done = gaps[g].bytes.end;
+    beside = true;
+  }
+  end_pieces();
+  out += item.text.substr(done);
+  return out;
+}
+
+PieceJoin MlmFillWorker::join_of(int32_t piece, bool beside) const {
+  if (tokenizer_.continues_word(piece)) return PieceJoin::glued;
+  if (tokenizer_.marks_beginnings()) return PieceJoin::spaced;
+  return beside ? PieceJoin::beside : PieceJoin::as_is;
+}
+
+void MlmFillWorker::append_filling(std::string& out, const Candidate& candidate, bool beside,
+                                   size_t least) const {
+  const std::vector<int32_t>& pieces = candidate.pieces;
+  if (tokens_) {
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (i > 0) out += ' ';
+      out += tokenizer_.token(pieces[i]);
+    }
+  } else if (candidate.target != kNoTarget) {
+    const PieceJoin join = join_of(pieces.front(), beside);
+    append_piece(out, plan_.targets[candidate.target].text,
+                 join == PieceJoin::glued ? PieceJoin::as_is : join, least);
+  } else {
+    for (const int32_t piece : pieces) {
+      append_piece(out, tokenizer_.piece_text(piece), join_of(piece, beside), least);
+      beside = true;
+      least = out.size();
+    }
+  }
+}
+
+/// The vocabulary's token, the pieces separated by blanks, or the target as it was given.
+std::string MlmFillWorker::token_text(const Candidate& candidate) const {
+  if (candidate.target != kNoTarget) return plan_.targets[candidate.target].text;
+  std::string text;
+  for (const int32_t piece : candidate.pieces) {
+    if (!text.empty()) text += ' ';
+    text += tokenizer_.token(piece);
+  }
+  return text;
+}
+
+void MlmFillWorker::write_candidates(const Item& item, Rows& rows) {
+  const std::span<const Gap> gaps = gaps_of(item);
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    const size_t count = std::min(plan_.options.top_k, gaps[g].candidates.size());
+    for (size_t r = 0; r < count; ++r) {
+      const Candidate& candidate = gaps[g].candidates[r];
+      begin_row(rows, *item.record);
+      rows.field(gaps[g].index + 1).field(r + 1);
+      rows.number(std::exp(candidate.logprob)).field(token_text(candidate));
+      rows.field(filled(item, plan_.options.joint ? kNoTarget : g, r));
+      end_row(rows, *item.record);
+    }
+  }
+}
+
+void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
+  const std::span<const Gap> gaps = gaps_of(item);
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    const Gap& gap = gaps[g];
+    if (gap.candidates.empty()) continue;
+    const Candidate& truth = gap.candidates.front();
+    const double probability = std::exp(truth.logprob);
+    if (options_.json) {
+      JsonRow json(rows.raw());
+      json.object().count("record", item.record->number).count("mask", gap.index + 1);
+      json.count("rank", gap.rank).number("probability", probability);
+      json.number("surprisal", -truth.logprob).number("entropy", gap.entropy);
+      json.text("gold", token_text(truth));
+      json.text("best", gap.best < 0 ? "" : tokenizer_.token(gap.best));
+      end_json(rows);
+      continue;
+    }
+    begin_row(rows, *item.record);
+    rows.field(gap.index + 1).field(gap.rank).number(probability);
+    rows.number(-truth.logprob).number(gap.entropy).field(token_text(truth));
+    rows.field(gap.best < 0 ? "" : tokenizer_.token(gap.best));
+    end_row(rows, *item.record);
+  }
+}
+
+/// The mean over a label's words of their probability in the first mask, as shares of 1.
+std::vector<std::pair<std::string_view, double>> MlmFillWorker::label_scores(
+    const Item& item) const {
+  std::vector<std::pair<std::string_view, double>> scores;
+  if (item.gaps == 0) return scores;
+  const std::vector<Candidate>& words = gaps_of(item)[0].candidates;
+  double total = 0;
+  for (size_t l = 0; l < plan_.label_targets.size(); ++l) {
+    double sum = 0;
+    for (const size_t target : plan_.label_targets[l]) sum += std::exp(words[target].logprob);
+    sum /= static_cast<double>(plan_.label_targets[l].size());
+    scores.emplace_back(plan_.options.verbalizers[l].label, sum);
+    total += sum;
+  }
+  for (auto& score : scores) score.second /= total;
+  std::stable_sort(scores.begin(), scores.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return scores;
+}
+
+void MlmFillWorker::write_labels(const Item& item, Rows& rows) {
+  const auto scores = label_scores(item);
+  begin_row(rows, *item.record);
+  const size_t count = std::max<size_t>(1, plan_.options.top_k);
+  for (size_t i = 0; i < std::min(count, plan_.label_targets.size()); ++i) {
+    if (i < scores.size()) {
+      rows.field(scores[i].first).number(scores[i].second);
+    } else {
+      rows.field("").number(std::nan(""));
+    }
+  }
+  end_row(rows, *item.record);
+}
+
+void MlmFillWorker::add_candidates(const Gap& gap, JsonRow& json) const {
+  json.list("candidates");
+  for (const Candidate& candidate : gap.candidates) {
+    json.object().text("token", token_text(candidate)).list("ids");
+    for (const int32_t piece : candidate.pieces) json.count("", piece);
+    json.end_list().number("probability", std::exp(candidate.logprob));
+    json.number("logprob", candidate.logprob).end_object();
+  }
+  json.end_list();
+}
+
+void MlmFillWorker::write_json(const Item& item, Rows& rows) {
+  Record shown = *item.record;
+  shown.text = item.text;
+  JsonRow json = begin_json(rows, shown, false).text("filled", filled(item, kNoTarget, 0));
+  if (!plan_.label_targets.empty()) {
+    json.object("labels");
+    for (const auto& [label, score] : label_scores(item)) {
+      json.entry(label).number("", score);
+    }
+    json.end_object();
+  }
+  json.list("masks");
+  const std::span<const Gap> gaps = gaps_of(item);
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    json.object().count("mask", gaps[g].index + 1).count("index", item.tokens.index(gaps[g].token));
+    json.count("start", gaps[g].bytes.begin).count("end", gaps[g].bytes.end);
+    if (gaps[g].entropy > 0) json.number("entropy", gaps[g].entropy);
+    add_candidates(gaps[g], json);
+    json.end_object();
+  }
+  json.end_list();
+  end_json(rows);
+}
+
+}  // namespace bert

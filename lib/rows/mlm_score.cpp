@@ -1,0 +1,373 @@
+#include "rows/mlm_score.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "io/json.h"
+#include "ops/kernels.h"
+#include "tokenizer/words.h"
+
+namespace bert {
+namespace {
+
+/// As JSON, which has no NaN.
+std::string json_score(double value) { return std::isfinite(value) ? score_text(value) : "null"; }
+
+std::string summary_row(const std::string& group, const ScoreSummary::Part& part, bool pair) {
+  if (pair) {
+    return fmt::format("{}\t{}\t{:.6g}\t{}\n", group, part.records, part.accuracy(), part.ties);
+  }
+  return fmt::format("{}\t{}\t{}\t{}\t{:.6g}\n", group, part.records, part.tokens,
+                     score_text(part.pll.value()), part.perplexity());
+}
+
+}  // namespace
+
+ScoreSummary::Part& ScoreSummary::Part::operator+=(const Part& other) {
+  records += other.records;
+  tokens += other.tokens;
+  first_better += other.first_better;
+  ties += other.ties;
+  pll.add(other.pll);
+  return *this;
+}
+
+double ScoreSummary::Part::accuracy() const {
+  return records == 0 ? NAN : static_cast<double>(first_better) / static_cast<double>(records);
+}
+
+double ScoreSummary::Part::perplexity() const {
+  return tokens == 0 ? NAN : std::exp(-pll.value() / static_cast<double>(tokens));
+}
+
+ScoreSummary& ScoreSummary::operator+=(const ScoreSummary& other) {
+  for (const auto& [group, part] : other.groups) groups[group] += part;
+  unknown += other.unknown;
+  return *this;
+}
+
+ScoreSummary::Part ScoreSummary::total() const {
+  Part sum;
+  for (const auto& [group, part] : groups) sum += part;
+  return sum;
+}
+
+std::vector<std::string> ScoreSummary::columns(bool pair) {
+  if (pair) return {"group", "pairs", "accuracy", "ties"};
+  return {"group", "records", "tokens", "pll", "perplexity"};
+}
+
+std::string ScoreSummary::table(bool pair, bool by_group) const {
+  std::string rows;
+  for (const auto& [group, part] : groups) {
+    if (by_group) rows += summary_row(group, part, pair);
+  }
+  return rows + summary_row("total", total(), pair);
+}
+
+std::string ScoreSummary::report(bool pair, bool by_group) const {
+  return fmt::format("{}\n", fmt::join(columns(pair), "\t")) + table(pair, by_group);
+}
+
+std::string ScoreSummary::json(bool pair, bool by_group) const {
+  std::string text;
+  JsonRow json(text);
+  const auto add = [&](const Part& part) {
+    if (pair) {
+      json.count("pairs", part.records).number("accuracy", part.accuracy());
+      json.count("ties", part.ties).end_object();
+    } else {
+      json.count("records", part.records).count("tokens", part.tokens);
+      json.raw("pll", json_score(part.pll.value())).number("perplexity", part.perplexity());
+      json.end_object();
+    }
+  };
+  json.object();
+  if (by_group) {
+    json.list("groups");
+    for (const auto& [group, part] : groups) {
+      json.object().text("group", group);
+      add(part);
+    }
+    json.end_list();
+  }
+  json.object("total");
+  add(total());
+  json.end_object();
+  return text;
+}
+
+std::vector<std::string> ScoreSummary::accuracies(bool by_group) const {
+  std::vector<std::string> lines;
+  const auto add = [&lines](const std::string& group, const Part& part) {
+    lines.push_back(
+        fmt::format("{}: accuracy {:.4f} of {} pairs", group, part.accuracy(), part.records));
+  };
+  for (const auto& [group, part] : groups) {
+    if (by_group) add(group, part);
+  }
+  if (!groups.empty()) add("total", total());
+  return lines;
+}
+
+std::string ScoreSummary::unknown_text() const {
+  if (unknown.count == 0) return "";
+  return fmt::format(
+      "{} of {} tokens are unknown to the vocabulary (first: record {}): their scores are those of "
+      "the unknown token",
+      unknown.count, total().tokens, unknown.first);
+}
+
+MlmScoreWorker::MlmScoreWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
+                               const MlmScoreOptions& score, ScoreSummary& summary,
+                               const TaskOptions& options)
+    : MlmWorker(tokenizer, options, score.tokens),
+      score_(score),
+      summary_(summary),
+      queries_(model, head, options.max_batch_tokens) {
+  if (tokenizer.mask_id() < 0) {
+    throw Error(Error::Kind::data, model.directory().path(), "its vocabulary has no mask token");
+  }
+}
+
+void MlmScoreWorker::run(std::span<const Record> records, Rows& rows) {
+  const bool pair = score_.output == ScoreOutput::pair;
+  const size_t texts = pair ? 2 : 1;
+  items_.resize(std::max(items_.size(), texts * records.size()));
+  scores_.clear();
+  for (size_t i = 0; i < records.size(); ++i) {
+    prepare(records[i], records[i].text, items_[texts * i]);
+    if (pair) prepare(records[i], records[i].text_pair, items_[texts * i + 1]);
+  }
+  queries_.start([this](size_t tag, std::span<const float> logits) {
+    TokenScore& score = scores_[tag];
+    score.logprob =
+        static_cast<double>(logits[static_cast<size_t>(score.id)]) - log_sum_exp(logits);
+  });
+  for (size_t i = 0; i < texts * records.size(); ++i) ask(items_[i]);
+  queries_.finish();
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (pair) {
+      write_pair(records[i], items_[2 * i], items_[2 * i + 1], rows);
+    } else {
+      write(records[i], items_[i], rows);
+    }
+  }
+}
+
+void MlmScoreWorker::prepare(const Record& record, std::string_view text, Item& item) {
+  item.text = text;
+  item.text_begin = 0;
+  if (score_.context && !record.extra[0].empty()) {
+    item.joined.assign(record.extra[0]).append(" ").append(text);
+    item.text = item.joined;
+    item.text_begin = record.extra[0].size() + 1;
+  }
+  tokenize(record, item.text, item.tokens, {static_cast<uint32_t>(item.text_begin), UINT32_MAX});
+  list_tokens(item);
+}
+
+/// Whether a token is of the context. That of the first word may begin with the blank before it.
+bool MlmScoreWorker::is_context(const Item& item, size_t token) {
+  const Offset& bytes = item.tokens.offset(token);
+  return bytes.begin < item.text_begin && bytes.end <= item.text_begin;
+}
+
+void MlmScoreWorker::list_tokens(Item& item) {
+  item.first_score = scores_.size();
+  for (size_t t = 0; t < item.tokens.count(); ++t) {
+    const int32_t id = item.tokens.id(t);
+    const bool special = tokenizer_.is_special(id) && id != tokenizer_.unk_id();
+    if (!special && !is_context(item, t)) scores_.push_back({t, id, 0});
+  }
+  item.scores = scores_.size() - item.first_score;
+}
+
+/// Asks for every score of a text: a copy with masks for each, in the window where it has most
+/// context. With whole_word the tokens of a word share a copy.
+void MlmScoreWorker::ask(const Item& item) {
+  const std::vector<TokenWindow> windows = windows_of(item.tokens);
+  const auto window_of = [&](size_t s) { return mask_window(windows, scores_[s].token); };
+  const size_t end = item.first_score + item.scores;
+  size_t loaded = SIZE_MAX;
+  for (size_t s = item.first_score; s < end;) {
+    const size_t w = window_of(s);
+    if (w != loaded) item.tokens.ids_of(windows[w], ids_);
+    loaded = w;
+    const size_t shift = item.tokens.front - windows[w].first;
+    const int32_t word = item.tokens.word(scores_[s].token);
+    wanted_.clear();
+    size_t first = scores_[s].token;
+    do {
+      wanted_.push_back({scores_[s].token + shift, s});
+      ++s;
+    } while (score_.metric == PllMetric::whole_word && word >= 0 && s < end &&
+             item.tokens.word(scores_[s].token) == word && window_of(s) == w);
+    size_t last = first + 1;
+    const auto same_word = [&](size_t t) { return word >= 0 && item.tokens.word(t) == word; };
+    if (score_.metric != PllMetric::original) {
+      while (last < windows[w].end() && same_word(last)) ++last;
+    }
+    if (score_.metric == PllMetric::whole_word) {
+      while (first > windows[w].first && same_word(first - 1)) --first;
+    }
+    for (size_t t = first; t < last; ++t) ids_[t + shift] = tokenizer_.mask_id();
+    queries_.ask(ids_, wanted_);
+    for (size_t t = first; t < last; ++t) ids_[t + shift] = item.tokens.id(t);
+  }
+}
+
+size_t MlmScoreWorker::words_in(const Item& item) const {
+  size_t words = 0;
+  int32_t word = -1;
+  for (const TokenScore& score : scores_of(item)) {
+    const int32_t own = item.tokens.word(score.token);
+    if (own < 0 || own != word) ++words;
+    word = own;
+  }
+  return words;
+}
+
+MlmScoreWorker::Result MlmScoreWorker::result_of(const Item& item) const {
+  Result result;
+  for (const TokenScore& score : scores_of(item)) result.sum += score.logprob;
+  result.tokens = item.scores;
+  result.pll = result.sum;
+  if (score_.normalize == ScoreUnit::tokens) result.pll /= static_cast<double>(item.scores);
+  if (score_.normalize == ScoreUnit::words) result.pll /= static_cast<double>(words_in(item));
+  return result;
+}
+
+uint64_t MlmScoreWorker::unknown_in(const Item& item) const {
+  const auto scores = scores_of(item);
+  return static_cast<uint64_t>(
+      std::count_if(scores.begin(), scores.end(),
+                    [this](const TokenScore& score) { return score.id == tokenizer_.unk_id(); }));
+}
+
+ScoreSummary::Part& MlmScoreWorker::group_of(const Record& record) {
+  return summary_.groups[score_.group ? std::string(record.extra[score_.context ? 1 : 0]) : ""];
+}
+
+void MlmScoreWorker::write(const Record& record, const Item& item, Rows& rows) {
+  const Result result = result_of(item);
+  if (!std::isfinite(result.sum)) note_non_finite(record);
+  once(record, [&] {
+    ScoreSummary::Part& part = group_of(record);
+    ++part.records;
+    part.tokens += result.tokens;
+    part.pll.add(result.sum);
+    summary_.unknown.add(record.number, unknown_in(item));
+  });
+  if (score_.summary_only) return;
+  if (options_.json) {
+    JsonRow json = begin_json(rows, record, false).raw("pll", json_score(result.pll));
+    add_scores(item, json);
+    end_json(rows);
+  } else if (score_.output == ScoreOutput::per_token) {
+    write_tokens(record, item, rows);
+  } else if (score_.output == ScoreOutput::per_word) {
+    write_words(record, item, rows);
+  } else {
+    begin_row(rows, record);
+    rows.field(score_text(result.pll)).field(result.tokens);
+    end_row(rows, record);
+  }
+}
+
+void MlmScoreWorker::write_pair(const Record& record, const Item& first, const Item& second,
+                                Rows& rows) {
+  const Result a = result_of(first), b = result_of(second);
+  if (!std::isfinite(a.sum + b.sum)) note_non_finite(record);
+  const int better = a.pll > b.pll ? 1 : b.pll > a.pll ? 2 : 0;
+  once(record, [&] {
+    ScoreSummary::Part& part = group_of(record);
+    ++part.records;
+    part.tokens += a.tokens + b.tokens;
+    part.first_better += better == 1;
+    part.ties += better == 0;
+    part.pll.add(a.sum + b.sum);
+    summary_.unknown.add(record.number, unknown_in(first) + unknown_in(second));
+  });
+  if (score_.summary_only) return;
+  if (!options_.json) {
+    begin_row(rows, record);
+    rows.field(score_text(a.pll)).field(score_text(b.pll)).field(better);
+    end_row(rows, record);
+    return;
+  }
+  JsonRow json = begin_json(rows, record, true).count("better", better);
+  json.raw("pll", json_score(a.pll)).raw("pll_pair", json_score(b.pll));
+  json.count("tokens", a.tokens).count("tokens_pair", b.tokens);
+  end_json(rows);
+}
+
+/// Tokens of a context: it has no rows, and does not count in an index.
+size_t MlmScoreWorker::context_tokens(const Item& item) {
+  size_t before = 0;
+  while (before < item.tokens.count() && is_context(item, before)) ++before;
+  return before;
+}
+
+void MlmScoreWorker::write_tokens(const Record& record, const Item& item, Rows& rows) const {
+  const size_t before = context_tokens(item);
+  for (const TokenScore& score : scores_of(item)) {
+    begin_row(rows, record);
+    rows.field(item.tokens.index(score.token - before));
+    rows.field(tokenizer_.token(score.id)).field(score_text(score.logprob));
+    end_row(rows, record);
+  }
+}
+
+/// Calls use(index, word, logprob) for each word, in order.
+template <typename Use>
+void MlmScoreWorker::for_each_word(const Item& item, Use use) const {
+  const std::span<const TokenScore> scores = scores_of(item);
+  const size_t before = context_tokens(item);
+  const int32_t words = before > 0 ? item.tokens.word(before - 1) + 1 : 0;
+  for (size_t s = 0; s < scores.size();) {
+    const size_t first = s;
+    const int32_t word = item.tokens.word(scores[s].token);
+    double sum = 0;
+    do {
+      sum += scores[s++].logprob;
+    } while (word >= 0 && s < scores.size() && item.tokens.word(scores[s].token) == word);
+    const Offset bytes = without_blank(item.text, {item.tokens.offset(scores[first].token).begin,
+                                                   item.tokens.offset(scores[s - 1].token).end});
+    use(word - words, item.text.substr(bytes.begin, bytes.end - bytes.begin), sum);
+  }
+}
+
+void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& rows) const {
+  for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
+    begin_row(rows, record);
+    rows.field(index).field(word).field(score_text(logprob));
+    end_row(rows, record);
+  });
+}
+
+void MlmScoreWorker::add_scores(const Item& item, JsonRow& json) const {
+  json.count("tokens", item.scores).count("words", words_in(item)).list("scores");
+  for (const TokenScore& score : scores_of(item)) {
+    const Offset& bytes = item.tokens.offset(score.token);
+    json.object().text("token", tokenizer_.token(score.id)).count("id", score.id);
+    json.count("word", item.tokens.word(score.token));
+    json.count("start", std::max<size_t>(bytes.begin, item.text_begin) - item.text_begin)
+        .count("end", bytes.end - item.text_begin);
+    json.raw("logprob", json_score(score.logprob)).end_object();
+  }
+  json.end_list();
+  if (score_.output != ScoreOutput::per_word) return;
+  json.list("word_scores");
+  for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
+    json.object().count("index", index).text("word", word);
+    json.raw("logprob", json_score(logprob)).end_object();
+  });
+  json.end_list();
+}
+
+}  // namespace bert

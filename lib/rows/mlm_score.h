@@ -1,0 +1,127 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rows/mlm_worker.h"
+
+namespace bert {
+
+/// Which tokens are hidden while a token is scored.
+enum class PllMetric {
+  original,    ///< that token (Salazar et al. 2020)
+  word_l2r,    ///< and the later tokens of its word (Kauf and Ivanova 2023)
+  whole_word,  ///< all tokens of its word
+};
+
+enum class ScoreOutput { total, per_token, per_word, pair };
+
+/// What a score is divided by.
+enum class ScoreUnit { none, tokens, words };
+
+struct MlmScoreOptions {
+  PllMetric metric = PllMetric::original;
+  ScoreOutput output = ScoreOutput::total;
+  ScoreUnit normalize = ScoreUnit::none;
+  bool tokens = false;        ///< records are tokens
+  bool context = false;       ///< an extra field stands before the text and is not scored
+  bool group = false;         ///< an extra field (after the context) names the record's group
+  bool summary_only = false;  ///< no rows, only the summary
+};
+
+/// Sums over records, by group.
+struct BERT_API ScoreSummary {
+  struct Part {
+    uint64_t records = 0;
+    uint64_t tokens = 0;
+    uint64_t first_better = 0;
+    uint64_t ties = 0;
+    OrderFreeSum pll;
+
+    Part& operator+=(const Part& other);
+    double accuracy() const;    ///< share of pairs whose first text scores higher
+    double perplexity() const;  ///< exp(-PLL / tokens), the pseudo-perplexity of Salazar et al.
+  };
+  std::map<std::string, Part> groups;
+  UnknownCount unknown;  ///< scored tokens that are the unknown token
+
+  ScoreSummary& operator+=(const ScoreSummary& other);
+  Part total() const;
+  /// The columns of the table.
+  static std::vector<std::string> columns(bool pair);
+  /// Rows "group pairs accuracy ties" or "group records tokens pll perplexity", the total last.
+  std::string table(bool pair, bool by_group) const;
+  /// "GROUP: accuracy 0.912 of 1000 pairs", the total last.
+  std::vector<std::string> accuracies(bool by_group) const;
+  /// The table below the names of its columns.
+  std::string report(bool pair, bool by_group) const;
+  /// The table as a JSON object: `total` and, by group, the list `groups`.
+  std::string json(bool pair, bool by_group) const;
+  /// What it says of tokens that the vocabulary lacks; "" if there are none.
+  std::string unknown_text() const;
+};
+
+/// Scores texts with a masked language model: the pseudo-log-likelihood, the sum over the tokens of
+/// ln P(token | the text with the token hidden). [CLS], [SEP] and [PAD] are never scored, nor are
+/// masks that stand in the text.
+class BERT_API MlmScoreWorker : public MlmWorker {
+ public:
+  /// `summary` is this worker's alone.
+  MlmScoreWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
+                 const MlmScoreOptions& score, ScoreSummary& summary, const TaskOptions& options);
+  void run(std::span<const Record> records, Rows& rows) override;
+  void use_team(Team* team) override { queries_.use_team(team); }
+
+ private:
+  /// A text and where its scores are.
+  struct Item {
+    std::string joined;     ///< holds context and text
+    std::string_view text;  ///< what was tokenized
+    size_t text_begin = 0;  ///< bytes of context before the text
+    TokenizedText tokens;
+    size_t first_score = 0;
+    size_t scores = 0;
+  };
+  struct TokenScore {
+    size_t token = 0;  ///< in the text
+    int32_t id = 0;
+    double logprob = 0;
+  };
+  struct Result {
+    double pll = 0;  ///< normalized
+    double sum = 0;
+    size_t tokens = 0;
+  };
+
+  void prepare(const Record& record, std::string_view text, Item& item);
+  void list_tokens(Item& item);
+  void ask(const Item& item);
+  static bool is_context(const Item& item, size_t token);
+  static size_t context_tokens(const Item& item);
+  Result result_of(const Item& item) const;
+  uint64_t unknown_in(const Item& item) const;
+  size_t words_in(const Item& item) const;
+
+  void write(const Record& record, const Item& item, Rows& rows);
+  void write_pair(const Record& record, const Item& first, const Item& second, Rows& rows);
+  void write_tokens(const Record& record, const Item& item, Rows& rows) const;
+  template <typename Use>
+  void for_each_word(const Item& item, Use use) const;
+  void write_words(const Record& record, const Item& item, Rows& rows) const;
+  void add_scores(const Item& item, JsonRow& json) const;
+  ScoreSummary::Part& group_of(const Record& record);
+  std::span<const TokenScore> scores_of(const Item& item) const {
+    return {scores_.data() + item.first_score, item.scores};
+  }
+
+  const MlmScoreOptions score_;
+  ScoreSummary& summary_;
+  MaskQueries queries_;
+  std::vector<Item> items_;
+  std::vector<TokenScore> scores_;
+  std::vector<int32_t> ids_;
+  std::vector<WantedRow> wanted_;
+};
+
+}  // namespace bert

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/export.h"
+#include "predict/answers.h"
+#include "rows/ranking.h"
+#include "rows/task_worker.h"
+
+namespace bert {
+
+/// The best answer of a record that a search read.
+struct FoundAnswer {
+  std::string file;
+  uint64_t number = 0;  ///< of the record, over all files
+  uint64_t record = 0;  ///< within its file
+  double score = 0;
+  size_t start = 0, end = 0;
+  std::string answer;
+};
+
+class BERT_API AnswerRanking : public Ranking<FoundAnswer> {
+ public:
+  using Ranking::Ranking;
+  /// One row per answer, best first: file record score start end answer.
+  void write(Rows& rows, bool json);
+};
+
+struct QaOptions {
+  size_t top_k = 1;
+  size_t max_answer_length = task_spec(TaskKind::question_answering).max_answer_length;  ///< tokens
+  std::optional<double> null_margin;  ///< no answer if its logit exceeds the best's by more
+  double threshold = 0;               ///< of a search: the least score
+  std::string question;               ///< of a search: put to every record
+};
+
+/// Get what was found in each record, once; called by several threads.
+struct AnswerSinks {
+  /// Of a search: its best answer. No rows are written.
+  std::function<void(FoundAnswer)> found = {};
+  /// Otherwise: its best answer, empty if there is none.
+  std::function<void(const Record& record, std::string_view best)> answered = {};
+};
+
+/// Answers the question in each record's text from its text_pair, the context; or in a search one
+/// question from each record's text.
+class BERT_API QaWorker : public TaskWorker {
+ public:
+  /// Borrows the predictor. Throws Error(usage) if a window has no room for a context.
+  QaWorker(const AnswerPredictor& predictor, const QaOptions& qa, const TaskOptions& options,
+           AnswerSinks sinks = {});
+  void run(std::span<const Record> records, Rows& rows) override;
+
+ private:
+  void read_question(const Record& record);
+  void offer(const Record& record, std::string_view context, const Answers& answers);
+  void write(const Record& record, const Answers& answers, Rows& rows);
+  void write_row(const Record& record, std::string_view answer, double score, size_t begin,
+                 size_t end, Rows& rows) const;
+  void write_json(const Record& record, const Answers& answers, Rows& rows) const;
+  size_t position(std::string_view context, size_t byte) const;
+
+  const AnswerPredictor& predictor_;
+  const QaOptions qa_;
+  const AnswerSinks sinks_;
+  AnswerFinder finder_;
+  Questions questions_;  ///< of the chunk
+};
+
+}  // namespace bert

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "predict/sparse_vectors.h"
+#include "predict/vectors.h"
+#include "rows/task_worker.h"
+
+namespace bert {
+
+struct SparsePlan {
+  SpladePooling pooling;
+  std::string prompt;  ///< put before every text
+  size_t top_k = 0;    ///< the largest weights only; 0: all
+  bool ids = false;    ///< an item names the id of its token
+};
+
+/// One sparse vector of the vocabulary per record.
+class BERT_API SparseWorker : public TaskWorker {
+ public:
+  SparseWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
+               SparsePlan plan, const TaskOptions& options)
+      : TaskWorker(tokenizer, with_prompt(options, plan.prompt)),
+        plan_(std::move(plan)),
+        predictor_(model, head, plan_.pooling, options.max_batch_tokens) {}
+  void run(std::span<const Record> records, Rows& rows) override;
+  void use_team(Team* team) override { predictor_.use_team(team); }
+
+ private:
+  struct Item {
+    int32_t id = 0;
+    float weight = 0;
+  };
+  void collect_items(std::span<const float> weights);
+  std::string name(int32_t id) const;
+  void write(const Record& record, std::span<const float> weights, Rows& rows);
+
+  const SparsePlan plan_;
+  SparsePredictor predictor_;
+  std::vector<Item> items_;
+};
+
+}  // namespace bert
