@@ -40,23 +40,6 @@ void add(tools::Command& app, Options& o) {
   stats->excludes(words)->excludes(most);
 }
 
-std::vector<std::string> column_names(const AttendOptions& attend, size_t head_size) {
-  std::vector<std::string> names = {"layer", "head"};
-  const auto append = [&names](std::initializer_list<const char*> more) {
-    names.insert(names.end(), more.begin(), more.end());
-  };
-  if (attend.show == Show::stats) {
-    append({"entropy", "distance", "self", "previous", "next", "cls", "sep"});
-  } else if (attend.show == Show::outputs) {
-    append({"index", "token"});
-    for (size_t i = 1; i <= head_size; ++i) names.push_back("v" + std::to_string(i));
-  } else {
-    append({"from", "to", "weight", "from_token", "to_token"});
-    if (attend.scores) names.emplace_back("score");
-  }
-  return names;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,7 +65,7 @@ int main(int argc, char** argv) {
     models.fill(task, tokenizer, model, task_spec(TaskKind::feature_extraction));
     rows.fill(task, {tools::RowShape::Per::several});
     rows.stream().chunk_records = 1;  // a record may give a million rows
-    rows.stream().output_names = column_names(attend, config.head_size());
+    rows.stream().output_names = attend.columns(config.head_size());
     return rows.run([&] { return std::make_unique<AttendWorker>(tokenizer, model, attend, task); });
   });
 }

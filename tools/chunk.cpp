@@ -43,8 +43,7 @@ int main(int argc, char** argv) {
     if (options.spans) rows.annotate("", true);
     using Per = tools::RowShape::Per;
     rows.fill(task, {options.spans ? Per::one : Per::several});
-    rows.stream().output_names = options.spans ? std::vector<std::string>{"spans"}
-                                               : std::vector<std::string>{"start", "end", "text"};
+    rows.stream().output_names = options.spans ? names_of<SpansRow>() : names_of<ChunkRow>();
     return rows.run([&] {
       return std::make_unique<ChunkWorker>(
           tokenizer, options.chunks, options.spans ? ChunkOutput::spans : ChunkOutput::rows, task);

@@ -49,7 +49,7 @@ int write(tools::Embedder& embedder, const VectorPlan& plan, const tools::EmbedO
   if (format == VectorFormat::bits && rows.stream().skip_bad)
     throw Error(Error::Kind::usage, "--skip-bad",
                 "not with --format bits: no bits stand for a bad record");
-  rows.stream().output_names = tools::column_names(plan, o.shape);
+  rows.stream().output_names = o.shape.columns(plan);
   std::optional<tools::NpyOutput> npy;
   if (const std::string type(npy_type(format)); !type.empty()) {
     npy.emplace(o.rows, npy_columns(format, plan.width()), type);

@@ -86,11 +86,7 @@ int main(int argc, char** argv) {
     if (!rows.stream().extra_fields.empty() && !rows.fields_given()) {
       rows.stream().fields = {"1"};
     }
-    rows.stream().output_names = {"text"};
-    if (options.mask.labels) rows.stream().output_names.push_back("labels");
-    if (options.mask.show) {
-      rows.stream().output_names = {"index", "original", "corrupted", "kind"};
-    }
+    rows.stream().output_names = options.mask.columns();
     return rows.run(
         [&] { return std::make_unique<MlmMaskWorker>(tokenizer, masking, options.mask, task); });
   });

@@ -54,14 +54,6 @@ void finish(const tools::Command& app, Options& o) {
   o.score.group = !o.group.empty();
 }
 
-std::vector<std::string> column_names(const Options& o) {
-  if (o.score.summary_only) return ScoreSummary::columns(o.pair);
-  if (o.per_token) return {"index", "token", "logprob"};
-  if (o.per_word) return {"index", "word", "logprob"};
-  if (o.pair) return {"pll", "pll_pair", "better"};
-  return {"pll", "tokens"};
-}
-
 /// Writes the report to stdout with --summary, else the accuracy of pairs to stderr.
 void report(const ScoreSummary& summary, const Options& o, bool json) {
   if (const std::string told = summary.unknown_text(); !told.empty()) tools::notice(told);
@@ -100,7 +92,7 @@ int main(int argc, char** argv) {
     stream.want_field("group", options.group);
     if (!stream.extra_fields.empty() && !options.pair && !rows.fields_given())
       stream.fields = {"1"};
-    stream.output_names = column_names(options);
+    stream.output_names = options.score.columns();
 
     std::deque<ScoreSummary> summaries;  // one for each worker
     ScoreSummary sum;

@@ -73,9 +73,9 @@ int main(int argc, char** argv) {
     shape.line = shape.number && ner.input != NerInput::columns;
     if (ner.output == NerOutput::rows) {
       shape.record = tools::RowShape::Per::several;
-      rows.stream().output_names = {"start", "end", "type", "score", "text"};
+      rows.stream().output_names = names_of<EntityRow>();
     } else {
-      rows.stream().output_names = {"text"};
+      rows.stream().output_names = names_of<MarkedRow>();
     }
     TaskOptions task;
     models.fill(task, tokenizer, model, task_spec(TaskKind::token_classification));

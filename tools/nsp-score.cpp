@@ -33,8 +33,7 @@ int main(int argc, char** argv) {
 
     if (nsp.adjacent) rows.stream().texts = 1;
     rows.stream().adjacent = nsp.adjacent;
-    rows.stream().output_names = {"is_next"};
-    if (nsp.logits) rows.stream().output_names = {"logit_is_next", "logit_not_next"};
+    rows.stream().output_names = names_of(NextSentenceRow{nsp.logits});
     LabelMetrics metrics(predictor.labels());
     NextSentenceSink sink;
     if (!gold.empty()) {

@@ -94,10 +94,10 @@ int main(int argc, char** argv) {
     const auto make_worker = [&] { return std::make_unique<QaWorker>(predictor, qa, task, sinks); };
     if (searching) {
       rows.stream().texts = 1;
-      rows.stream().output_names = {"file", "record", "score", "start", "end", "answer"};
+      rows.stream().output_names = names_of<FoundAnswer>();
       return tools::search(rows, ranking, make_worker);
     }
-    rows.stream().output_names = {"answer", "score", "start", "end"};
+    rows.stream().output_names = names_of<AnswerRow>();
     std::function<tools::Report()> report;
     if (sinks.answered) report = tools::report_of(metrics);
     return options.report.run(rows, make_worker, report);

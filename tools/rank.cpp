@@ -79,10 +79,10 @@ int main(int argc, char** argv) {
       if (maxsim) return std::make_unique<MaxSimWorker>(model, *plan, options.rank, task, sink);
       return std::make_unique<CrossEncoderWorker>(tokenizer, *encoder, options.rank, task, sink);
     };
-    rows.stream().output_names = {"score"};
+    rows.stream().output_names = names_of<ScoreRow>();
     if (!searching) return rows.run(make_worker);
     rows.stream().texts = 1;
-    rows.stream().output_names = {"file", "record", "score", "text"};
+    rows.stream().output_names = names_of<FoundText>();
     return tools::search(rows, ranking, make_worker);
   });
 }

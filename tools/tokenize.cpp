@@ -59,17 +59,6 @@ TokenizeOutput output_of(const tools::Command& app, const Options& o) {
                      : TokenizeOutput::tokens;
 }
 
-std::vector<std::string> column_names(TokenizeOutput output) {
-  const std::map<TokenizeOutput, std::vector<std::string>> names = {
-      {TokenizeOutput::tokens, {"tokens"}},
-      {TokenizeOutput::ids, {"ids"}},
-      {TokenizeOutput::count, {"count"}},
-      {TokenizeOutput::decoded, {"text"}},
-      {TokenizeOutput::none, {}},
-      {TokenizeOutput::offsets, {"index", "start", "end", "id", "token"}}};
-  return names.at(output);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -107,7 +96,7 @@ int main(int argc, char** argv) {
 
     TokenizeTotals totals;
     rows.stream().texts = options.pair ? 2 : 1;
-    rows.stream().output_names = column_names(output);
+    rows.stream().output_names = TokenizeOptions{output}.columns();
     const int status = rows.run([&] {
       return std::make_unique<TokenizeWorker>(tokenizer,
                                               TokenizeOptions{output, options.pair, words}, task,

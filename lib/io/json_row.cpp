@@ -31,10 +31,10 @@ JsonRow& JsonRow::text(std::string_view name, std::string_view value) {
   return *this;
 }
 
-JsonRow& JsonRow::number(std::string_view name, double value) {
+JsonRow& JsonRow::digits(std::string_view name, double value, int significant) {
   if (!std::isfinite(value)) return null(name);
   key(name);
-  fmt::format_to(std::back_inserter(out_), "{:.6g}", value);
+  fmt::format_to(std::back_inserter(out_), "{:.{}g}", value, significant);
   return *this;
 }
 

@@ -30,7 +30,8 @@ class BERT_API JsonRow {
   JsonRow& entry(std::string_view name);
   JsonRow& text(std::string_view name, std::string_view value);
   /// Six significant digits; null if it is not finite.
-  JsonRow& number(std::string_view name, double value);
+  JsonRow& number(std::string_view name, double value) { return digits(name, value, 6); }
+  JsonRow& digits(std::string_view name, double value, int significant);
   /// The shortest form that is read back as the same float; null if it is not finite.
   JsonRow& exact(std::string_view name, float value);
   JsonRow& exact(std::string_view name, std::span<const float> values);

@@ -37,12 +37,12 @@ Rows& Rows::field(float value) {
   return *this;
 }
 
-Rows& Rows::number(double value) {
+Rows& Rows::digits(double value, int significant) {
   separate();
   if (std::isnan(value)) {
     buffer_ += "nan";
   } else {
-    fmt::format_to(std::back_inserter(buffer_), "{:.6g}", value);
+    fmt::format_to(std::back_inserter(buffer_), "{:.{}g}", value, significant);
   }
   return *this;
 }

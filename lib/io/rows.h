@@ -24,7 +24,8 @@ class BERT_API Rows {
   /// The shortest text that reads back as the same float; also nan, inf, -inf.
   Rows& field(float value);
   /// A probability or score with six significant digits.
-  Rows& number(double value);
+  Rows& number(double value) { return digits(value, 6); }
+  Rows& digits(double value, int significant);
   /// Ends the row; an empty row is a row.
   void end();
 

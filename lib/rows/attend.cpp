@@ -40,12 +40,57 @@ bool holds(const std::vector<int32_t>& ids, int32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
+/// A row of a head, whatever follows.
+template <typename Row>
+struct OfHead {
+  size_t layer = 0, head = 0;
+  Row row = {};
+  void cells(Cells& c) const {
+    c.count("layer", layer).count("head", head);
+    row.cells(c);
+  }
+};
+
+template <typename Row>
+OfHead<Row> of_head(const TraceView& view, const Row& row) {
+  return {view.layer, view.head + 1, row};
+}
+
+struct WeightRow {
+  size_t from = 0, to = 0;
+  double weight = 0;
+  std::string_view from_token = {}, to_token = {};
+  std::optional<double> score = {};
+  void cells(Cells& c) const {
+    c.count("from", from).count("to", to).number("weight", weight);
+    c.text("from_token", from_token).text("to_token", to_token);
+    if (score) c.number("score", *score);
+  }
+};
+
+struct OutputRow {
+  size_t index = 0;
+  std::string_view token = {};
+  std::span<const float> vector = {};
+  void cells(Cells& c) const {
+    c.count("index", index).text("token", token).vector("vector", vector);
+  }
+};
+
 TraceMask request(const AttendOptions& attend) {
   if (attend.show == Show::outputs) return Traced::context;
   return attend.scores ? Traced::scores | Traced::probabilities : TraceMask(Traced::probabilities);
 }
 
 }  // namespace
+
+std::vector<std::string> AttendOptions::columns(size_t D) const {
+  if (show == Show::stats) return names_of<OfHead<AttentionStats>>();
+  const std::vector<float> vector(D);
+  if (show == Show::outputs) return names_of(OfHead<OutputRow>{0, 0, {0, "", vector}});
+  const auto score = scores ? std::optional(0.0) : std::nullopt;
+  return names_of(OfHead<WeightRow>{0, 0, {.score = score}});
+}
 
 AttendWorker::AttendWorker(const Tokenizer& tokenizer, const Model& model,
                            const AttendOptions& attend, const TaskOptions& options)
@@ -65,13 +110,13 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
   for (size_t i = 0; i < records.size(); ++i) {
     const Record& record = records[i];
     find_units(record, sequences_[i]);
-    if (options_.json) begin_record(record, rows);
+    if (options_.json) begin_object(record, rows);
     show_attention(model_, sequences_[i], request_, batcher_,
                    [&](const TraceView& view) { take(record, sequences_[i], view, rows); });
     if (!sound_) note_non_finite(record);
     if (!options_.json) continue;
     JsonRow(rows.raw()).end_list();
-    end_json(rows);
+    end(record, rows);
   }
 }
 
@@ -182,8 +227,10 @@ AttentionStats AttendWorker::stats(const Encoding& encoding, ConstMatrix weights
 }
 
 /// The beginning of an object, up to its heads.
-void AttendWorker::begin_record(const Record& record, Rows& rows) const {
-  JsonRow json = begin_json(rows, record, false).list(attend_.words ? "words" : "tokens");
+void AttendWorker::begin_object(const Record& record, Rows& rows) const {
+  begin(record, rows, Repeats::text);
+  JsonRow json(rows.raw());
+  json.list(attend_.words ? "words" : "tokens");
   for (const Unit& unit : units_) json.text("", unit.text);
   const char* const names[] = {"attention", "outputs", "stats"};
   json.end_list().list(names[static_cast<size_t>(attend_.show)]);
@@ -202,11 +249,6 @@ void AttendWorker::write_json(const TraceView& view, ConstMatrix values, Rows& r
   json.end_object();
 }
 
-void AttendWorker::begin_head(const Record& record, const TraceView& view, Rows& rows) const {
-  begin_row(rows, record);
-  rows.field(view.layer).field(view.head + 1);
-}
-
 void AttendWorker::write_weights(const Record& record, const TraceView& view, ConstMatrix weights,
                                  Rows& rows) {
   for (size_t a = 0; a < weights.rows; ++a) {
@@ -222,11 +264,10 @@ void AttendWorker::write_weights(const Record& record, const TraceView& view, Co
       order_.resize(std::min(attend_.most, order_.size()));
     }
     for (const size_t b : order_) {
-      begin_head(record, view, rows);
-      rows.field(from.index).field(units_[b].index).number(static_cast<double>(weight[b]));
-      rows.field(from.text).field(units_[b].text);
-      if (attend_.scores) rows.number(static_cast<double>(kept_scores_.row(a)[b]));
-      end_row(rows, record);
+      const Unit& to = units_[b];
+      WeightRow row{from.index, to.index, static_cast<double>(weight[b]), from.text, to.text};
+      if (attend_.scores) row.score = static_cast<double>(kept_scores_.row(a)[b]);
+      write(record, of_head(view, row), rows);
     }
   }
 }
@@ -235,10 +276,8 @@ void AttendWorker::write_outputs(const Record& record, const TraceView& view, Co
                                  Rows& rows) const {
   for (size_t a = 0; a < outputs.rows; ++a) {
     if (!shown(units_[a])) continue;
-    begin_head(record, view, rows);
-    rows.field(units_[a].index).field(units_[a].text);
-    for (size_t x = 0; x < outputs.cols; ++x) rows.field(outputs.row(a)[x]);
-    end_row(rows, record);
+    const OutputRow row{units_[a].index, units_[a].text, {outputs.row(a), outputs.cols}};
+    write(record, of_head(view, row), rows);
   }
 }
 
@@ -247,19 +286,11 @@ void AttendWorker::write_stats(const Record& record, const Encoding& encoding,
   size_t count = 0;
   const AttentionStats s = stats(encoding, view.values, count);
   if (count == 0) return;
-  const std::pair<const char*, double> values[] = {
-      {"entropy", s.entropy}, {"distance", s.distance}, {"self", s.self}, {"previous", s.previous},
-      {"next", s.next},       {"cls", s.cls},           {"sep", s.sep}};
   if (options_.json) {
-    JsonRow json(rows.raw());
-    json.object().count("layer", view.layer).count("head", view.head + 1);
-    for (const auto& [name, value] : values) json.number(name, value);
-    json.end_object();
-    return;
+    add_object(rows, of_head(view, s));
+  } else {
+    write(record, of_head(view, s), rows);
   }
-  begin_head(record, view, rows);
-  for (const auto& [name, value] : values) rows.number(value);
-  end_row(rows, record);
 }
 
 }  // namespace bert

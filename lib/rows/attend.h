@@ -17,8 +17,11 @@ struct AttendOptions {
   size_t most = 0;             ///< of each row only the largest weights; 0: all
   Show show = Show::weights;
   bool scores = false;  ///< beside the weights the scores that they are the softmax of
-  bool words =
-      false;  ///< words instead of tokens: see AttendWorker; not with scores, not for stats
+  /// Words instead of tokens: see AttendWorker; not with scores, not for stats.
+  bool words = false;
+
+  /// Names of the columns of its rows. D: numbers of an output.
+  BERT_API std::vector<std::string> columns(size_t D) const;
 };
 
 /// How the attention of a head is spread: means over the tokens that attend. The shares are of all
@@ -28,6 +31,11 @@ struct AttentionStats {
   double distance = 0;  ///< tokens between the two, weighted
   double self = 0, previous = 0, next = 0;
   double cls = 0, sep = 0;  ///< tokens that stand around texts: those before, those behind
+
+  void cells(Cells& c) const {
+    c.number("entropy", entropy).number("distance", distance).number("self", self);
+    c.number("previous", previous).number("next", next).number("cls", cls).number("sep", sep);
+  }
 };
 
 /// What attention does with each record, in each layer and head (Vaswani et al. 2017): the weights
@@ -60,9 +68,8 @@ class BERT_API AttendWorker : public TaskWorker {
   ConstMatrix averaged(ConstMatrix outputs);
   AttentionStats stats(const Encoding& encoding, ConstMatrix weights, size_t& count) const;
 
-  void begin_record(const Record& record, Rows& rows) const;
+  void begin_object(const Record& record, Rows& rows) const;
   void write_json(const TraceView& view, ConstMatrix values, Rows& rows) const;
-  void begin_head(const Record& record, const TraceView& view, Rows& rows) const;
   void write_weights(const Record& record, const TraceView& view, ConstMatrix weights, Rows& rows);
   void write_outputs(const Record& record, const TraceView& view, ConstMatrix outputs,
                      Rows& rows) const;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 
 namespace bert {
@@ -18,27 +17,16 @@ void ChunkWorker::run(std::span<const Record> records, Rows& rows) {
     spans_.clear();
     begin_ = end_ = {};
     const Chunker::Totals totals = chunker_.cut(
-        record.text, scratch_, [&](const TextChunk& chunk) { write(record, chunk, rows); });
+        record.text, scratch_, [&](const TextChunk& chunk) { take(record, chunk, rows); });
     Encoding found;  // what note() asks for
     found.replaced_bytes = totals.replaced_bytes;
     note(record, found);
     note_unknown(record, totals.unknown, totals.tokens);
-    if (output_ == ChunkOutput::spans) write_spans(record, rows);
+    if (output_ == ChunkOutput::spans) write(record, SpansRow{spans_}, rows, Repeats::text);
   }
 }
 
-void ChunkWorker::write_spans(const Record& record, Rows& rows) {
-  if (options_.json) {
-    begin_json(rows, record, false).text("spans", spans_);
-    end_json(rows);
-    return;
-  }
-  begin_row(rows, record);
-  rows.field(spans_);
-  end_row(rows, record);
-}
-
-void ChunkWorker::write(const Record& record, const TextChunk& chunk, Rows& rows) {
+void ChunkWorker::take(const Record& record, const TextChunk& chunk, Rows& rows) {
   const std::string_view text = record.text.substr(chunk.begin, chunk.end - chunk.begin);
   size_t begin = chunk.begin, end = chunk.end;
   if (options_.chars) {
@@ -47,18 +35,8 @@ void ChunkWorker::write(const Record& record, const TextChunk& chunk, Rows& rows
   }
   if (output_ == ChunkOutput::spans) {
     fmt::format_to(std::back_inserter(spans_), "{}{}-{}", spans_.empty() ? "" : " ", begin, end);
-  } else if (options_.json) {
-    JsonRow json(rows.raw());
-    json.object().count("record", record.number).count("start", begin).count("end", end);
-    json.count("tokens", chunk.tokens).text("chunk", text);
-    end_json(rows);
   } else {
-    begin_row(rows, record);
-    rows.field(begin).field(end).field(text);
-    // The text is one field: a tab is written as a blank, so the text keeps its length.
-    std::string& out = rows.raw();
-    std::replace(out.end() - static_cast<ptrdiff_t>(text.size()), out.end(), '\t', ' ');
-    end_row(rows, record);
+    write(record, ChunkRow{begin, end, chunk.tokens, text}, rows);
   }
 }
 

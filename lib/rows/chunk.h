@@ -12,6 +12,24 @@ namespace bert {
 ///   spans   the chunks' bytes in one field: start-end start-end
 enum class ChunkOutput { rows, spans };
 
+/// A row of a chunk.
+struct ChunkRow {
+  size_t start = 0, end = 0, tokens = 0;
+  std::string_view text = {};
+
+  void cells(Cells& c) const {
+    c.count("start", start).count("end", end);
+    if (auto json = c.members()) json->count("tokens", tokens);
+    c.passage(c.members() ? "chunk" : "text", text);
+  }
+};
+
+/// A row of all chunks of a record.
+struct SpansRow {
+  std::string_view spans = {};
+  void cells(Cells& c) const { c.text("spans", spans); }
+};
+
 /// Cuts each text into chunks (tokenizer/chunks.h).
 class BERT_API ChunkWorker : public TaskWorker {
  public:
@@ -21,8 +39,7 @@ class BERT_API ChunkWorker : public TaskWorker {
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
-  void write(const Record& record, const TextChunk& chunk, Rows& rows);
-  void write_spans(const Record& record, Rows& rows);
+  void take(const Record& record, const TextChunk& chunk, Rows& rows);
 
   Chunker chunker_;
   const ChunkOutput output_;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "base/parse.h"
@@ -11,14 +12,8 @@
 namespace bert {
 
 std::vector<std::string> ClassifyOptions::columns(const LabelPlan& plan) const {
-  if (all || plan.values) return plan.labels;
-  std::vector<std::string> names;
-  for (size_t k = 1; k <= std::min(top_k, plan.labels.size()); ++k) {
-    names.push_back(fmt::format("label{}", k));
-    names.push_back(fmt::format("{}{}", plan.logits ? "logit" : "p", k));
-  }
-  if (names.empty()) names = {"label", plan.logits ? "logit" : "probability"};
-  return names;
+  const std::vector<float> scores(plan.labels.size());
+  return names_of(LabelRow{plan, *this, scores});
 }
 
 size_t GoldLabels::label(const Record& record, std::string_view name) const {
@@ -56,7 +51,11 @@ void GoldLabels::add(const Record& record, std::span<const float> scores,
 LabelWorker::LabelWorker(const Tokenizer& tokenizer, const LabelPlan& plan,
                          const ClassifyOptions& classify, const TaskOptions& options,
                          LabelSink sink)
-    : TaskWorker(tokenizer, options), plan_(plan), classify_(classify), sink_(std::move(sink)) {
+    : TaskWorker(tokenizer, options),
+      plan_(plan),
+      classify_(classify),
+      sink_(std::move(sink)),
+      row_{plan_, classify_} {
   const auto refuse = [](const char* field) {
     throw Error::of_field(field, "the model gives values, no labels");
   };
@@ -68,11 +67,11 @@ void LabelWorker::run(std::span<const Record> records, Rows& rows) {
   clear_texts();
   score(records);
   for (size_t i = 0; i < records.size(); ++i) {
-    const std::span<const float> scores = scores_[i];
-    choose_labels(plan_, classify_.rule, scores, order_, chosen_);
-    if (order_.empty()) note_non_finite(records[i]);
-    if (sink_) once(records[i], [&] { sink_(records[i], scores, chosen_); });
-    write(records[i], scores, rows);
+    row_.scores = scores_[i];
+    choose_labels(plan_, classify_.rule, row_.scores, row_.order, row_.chosen);
+    if (row_.order.empty()) note_non_finite(records[i]);
+    if (sink_) once(records[i], [&] { sink_(records[i], row_.scores, row_.chosen); });
+    write(records[i], row_, rows, classify_.pair ? Repeats::pair : Repeats::text);
   }
 }
 
@@ -115,98 +114,73 @@ void ClozeWorker::score(std::span<const Record> records) {
   predictor_.predict(sequences_.encodings(), short_reader_, scores_);
 }
 
-void LabelWorker::write(const Record& record, std::span<const float> scores, Rows& rows) const {
-  if (options_.json) {
-    write_json(record, scores, rows);
-    return;
-  }
-  begin_row(rows, record);
-  if (plan_.values || classify_.all) {
-    for (const float score : scores) write_score(score, rows);
-  } else if (classify_.top_k > 0) {
-    for (size_t i = 0; i < std::min(classify_.top_k, scores.size()); ++i) {
-      if (order_.empty()) {
-        rows.field("nan").field("nan");
-      } else {
-        rows.field(plan_.labels[order_[i]]);
-        write_score(scores[order_[i]], rows);
-      }
-    }
-  } else {
-    write_best(scores, rows);
-  }
-  end_row(rows, record);
+void LabelRow::cells(Cells& c) const {
+  if (auto json = c.members()) return members(c, *json);
+  if (plan.values || classify.all) return all(c);
+  if (classify.top_k > 0) return first(c);
+  best(c);
 }
 
 /// Values and logits with all their digits: at six of them, rerankers would tie.
-void LabelWorker::write_score(float score, Rows& rows) const {
-  if (plan_.values || plan_.logits) {
-    rows.field(score);
+void LabelRow::score(Cells& c, std::string_view name, float value) const {
+  if (plan.values || plan.logits) {
+    c.exact(name, value);
   } else {
-    rows.number(static_cast<double>(score));
+    c.number(name, static_cast<double>(value));
   }
 }
 
-/// label TAB probability; with a threshold and independent labels, all that reach it, with commas.
-/// A text that no label reaches gets '-' and the best probability.
-void LabelWorker::write_best(std::span<const float> scores, Rows& rows) const {
-  if (order_.empty()) {
-    rows.field("nan").field("nan");
-    return;
+void LabelRow::all(Cells& c) const {
+  for (size_t i = 0; i < scores.size(); ++i) score(c, plan.labels[i], scores[i]);
+}
+
+/// The K best labels, each with its score.
+void LabelRow::first(Cells& c) const {
+  for (size_t i = 0; i < std::min(classify.top_k, scores.size()); ++i) {
+    c.text(fmt::format("label{}", i + 1), order.empty() ? "nan" : plan.labels[order[i]]);
+    const float value = order.empty() ? std::numeric_limits<float>::quiet_NaN() : scores[order[i]];
+    score(c, fmt::format("{}{}", plan.logits ? "logit" : "p", i + 1), value);
   }
-  const size_t shown = classify_.rule.threshold ? std::max<size_t>(chosen_.size(), 1) : 1;
+}
+
+/// The best label; with a threshold and independent labels, all that reach it, with commas. A text
+/// that no label reaches gets '-' and the best probability.
+void LabelRow::best(Cells& c) const {
+  const size_t shown = classify.rule.threshold ? std::max<size_t>(chosen.size(), 1) : 1;
   std::string labels, probabilities;
-  for (size_t i = 0; i < shown; ++i) {
+  for (size_t i = 0; i < shown && !order.empty(); ++i) {
     if (i > 0) labels += ',', probabilities += ',';
-    labels += reached() ? plan_.labels[order_[i]] : "-";
-    probabilities += plan_.logits ? fmt::format("{}", scores[order_[i]])
-                                  : fmt::format("{:.6g}", scores[order_[i]]);
+    labels += reached() ? plan.labels[order[i]] : "-";
+    probabilities +=
+        plan.logits ? fmt::format("{}", scores[order[i]]) : fmt::format("{:.6g}", scores[order[i]]);
   }
-  rows.field(labels).field(probabilities);
+  c.text("label", order.empty() ? "nan" : labels);
+  c.text(plan.logits ? "logit" : "probability", order.empty() ? "nan" : probabilities);
 }
 
-/// The label and its score; if no label reaches the threshold, null and the best score.
-void LabelWorker::write_json_best(std::span<const float> scores, JsonRow& json) const {
-  if (order_.empty() || !reached()) {
-    json.null("label");
-  } else {
-    json.text("label", plan_.labels[order_[0]]);
+/// The label, null if none reaches the threshold, and the best score; those that reach it, of
+/// independent labels; and all scores.
+void LabelRow::members(Cells& c, JsonRow& json) const {
+  if (!plan.values) {
+    const bool none = order.empty() || !reached();
+    none ? json.null("label") : json.text("label", plan.labels[order[0]]);
+    score(c, "score", order.empty() ? std::numeric_limits<float>::quiet_NaN() : scores[order[0]]);
   }
-  if (order_.empty()) {
-    json.null("score");
-  } else {
-    write_json_score(scores[order_[0]], json);
-  }
-}
-
-void LabelWorker::write_json_score(float score, JsonRow& json) const {
-  if (plan_.values || plan_.logits) {
-    json.exact("score", score);
-  } else {
-    json.number("score", static_cast<double>(score));
-  }
-}
-
-void LabelWorker::write_json(const Record& record, std::span<const float> scores,
-                             Rows& rows) const {
-  JsonRow json = begin_json(rows, record, classify_.pair);
-  if (!plan_.values) write_json_best(scores, json);
-  if (plan_.independent && classify_.rule.threshold) {
+  if (plan.independent && classify.rule.threshold) {
     json.list("labels");
-    for (const size_t label : chosen_) json.text("", plan_.labels[label]);
+    for (const size_t label : chosen) json.text("", plan.labels[label]);
     json.end_list();
   }
-  json.list(plan_.values ? "values" : "scores");
-  const bool best = classify_.top_k > 0 && !order_.empty();
-  const size_t shown = best ? std::min(classify_.top_k, scores.size()) : scores.size();
+  json.list(plan.values ? "values" : "scores");
+  const bool ranked = classify.top_k > 0 && !order.empty();
+  const size_t shown = ranked ? std::min(classify.top_k, scores.size()) : scores.size();
   for (size_t k = 0; k < shown; ++k) {
-    const size_t i = best ? order_[k] : k;
-    json.object().text("label", plan_.labels[i]);
-    write_json_score(scores[i], json);
+    const size_t i = ranked ? order[k] : k;
+    json.object().text("label", plan.labels[i]);
+    score(c, "score", scores[i]);
     json.end_object();
   }
   json.end_list();
-  end_json(rows);
 }
 
 }  // namespace bert

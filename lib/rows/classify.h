@@ -46,6 +46,26 @@ class BERT_API GoldLabels {
   ValueMetrics values_;
 };
 
+/// A row: what a record is given.
+struct LabelRow {
+  const LabelPlan& plan;
+  const ClassifyOptions& classify;
+  std::span<const float> scores = {};  ///< [labels]
+  std::vector<size_t> order = {};      ///< labels, best first; empty if a score is not a number
+  std::vector<size_t> chosen = {};     ///< labels that the record is given
+
+  BERT_API void cells(Cells& c) const;
+
+ private:
+  void all(Cells& c) const;
+  void first(Cells& c) const;
+  void best(Cells& c) const;
+  void members(Cells& c, JsonRow& json) const;
+  void score(Cells& c, std::string_view name, float value) const;
+  /// Whether the best label reaches the threshold; without one, chosen may lack it all the same.
+  bool reached() const { return !chosen.empty() || !classify.rule.threshold; }
+};
+
 /// Chooses labels by scores that a derived class computes, and writes the rows.
 class BERT_API LabelWorker : public TaskWorker {
  public:
@@ -63,18 +83,8 @@ class BERT_API LabelWorker : public TaskWorker {
   LabelScores scores_;  ///< of the chunk
 
  private:
-  void write(const Record& record, std::span<const float> scores, Rows& rows) const;
-  void write_score(float score, Rows& rows) const;
-  void write_best(std::span<const float> scores, Rows& rows) const;
-  /// Whether the best label reaches the threshold; without one, chosen_ may lack it all the same.
-  bool reached() const { return !chosen_.empty() || !classify_.rule.threshold; }
-  void write_json(const Record& record, std::span<const float> scores, Rows& rows) const;
-  void write_json_best(std::span<const float> scores, JsonRow& json) const;
-  void write_json_score(float score, JsonRow& json) const;
-
   const LabelSink sink_;
-  std::vector<size_t> order_;   ///< labels of one record, best first; empty if one is not a number
-  std::vector<size_t> chosen_;  ///< of them those that it is given
+  LabelRow row_;
 };
 
 /// Labels each record by the model's head.

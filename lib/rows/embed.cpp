@@ -7,6 +7,45 @@
 #include "rows/spans.h"
 
 namespace bert {
+namespace {
+
+struct TextRow {
+  std::span<const float> vector;
+  void cells(Cells& c) const { c.vector("vector", vector); }
+};
+
+struct TokenRow {
+  size_t index;
+  std::string_view token;
+  std::span<const float> vector;
+  void cells(Cells& c) const {
+    c.count("index", index).text("token", token).vector("vector", vector);
+  }
+};
+
+struct SpanRow {
+  Offset span;
+  std::span<const float> vector;
+  void cells(Cells& c) const {
+    c.count("start", span.begin).count("end", span.end).vector("vector", vector);
+  }
+};
+
+struct PairRow {
+  double cosine;
+  void cells(Cells& c) const { c.number("cosine", cosine); }
+};
+
+}  // namespace
+
+std::vector<std::string> EmbedRows::columns(const VectorPlan& plan) const {
+  if (format != VectorFormat::tsv) return {};
+  if (of == Of::pair) return names_of(PairRow{});
+  const std::vector<float> vector(plan.width());
+  if (of == Of::spans) return names_of(SpanRow{{}, vector});
+  if (plan.per_token) return names_of(TokenRow{0, "", vector});
+  return names_of(TextRow{vector});
+}
 
 void EmbedWorker::read_all(std::span<const Record> records, bool pair) {
   clear_texts();
@@ -18,31 +57,12 @@ void EmbedWorker::read_all(std::span<const Record> records, bool pair) {
   }
 }
 
-template <typename Members, typename Fields>
-void EmbedWorker::write(const Record& record, std::span<const float> vector, Rows& rows,
-                        Members members, Fields fields) {
-  if (!is_finite(vector)) note_non_finite(record);
-  if (rows_.format != VectorFormat::tsv) return write_numbers(record, vector, rows);
-  if (options_.json) {
-    JsonRow json(rows.raw());
-    members(json.object().count("record", record.number));
-    json.exact("vector", vector);
-    return end_json(rows);
-  }
-  begin_row(rows, record);
-  fields(rows);
-  write_numbers(record, vector, rows);
-  end_row(rows, record);
-}
-
-void EmbedWorker::write_numbers(const Record& record, std::span<const float> vector,
-                                Rows& rows) const {
-  if (rows_.format == VectorFormat::tsv) {
-    for (const float value : vector) rows.field(value);
-    return;
-  }
+template <typename Row>
+void EmbedWorker::write_vector(const Record& record, const Row& row, Rows& rows, Repeats repeats) {
+  if (!is_finite(row.vector)) note_non_finite(record);
+  if (rows_.format == VectorFormat::tsv) return write(record, row, rows, repeats);
   try {
-    append_vector(rows_.format, vector, rows_.scale, rows.raw());
+    append_vector(rows_.format, row.vector, rows_.scale, rows.raw());
   } catch (const Error& error) {
     record.fail(error.kind(), error.what());
   }
@@ -57,9 +77,7 @@ class TextWorker : public EmbedWorker {
     read_all(records);
     const Matrix vectors = predictor_.predict(sequences_, records.size(), vectors_);
     for (size_t i = 0; i < records.size(); ++i) {
-      write(
-          records[i], {vectors.row(i), vectors.cols}, rows,
-          [&](JsonRow& json) { write_cut(json, records[i]); }, [](Rows&) {});
+      write_vector(records[i], TextRow{{vectors.row(i), vectors.cols}}, rows, Repeats::cut);
     }
   }
 };
@@ -80,13 +98,7 @@ class PairWorker : public EmbedWorker {
  private:
   void write_cosine(const Record& record, double similarity, Rows& rows) {
     if (!std::isfinite(similarity)) note_non_finite(record);
-    if (options_.json) {
-      begin_json(rows, record, true).number("cosine", similarity);
-      return end_json(rows);
-    }
-    begin_row(rows, record);
-    rows.number(similarity);
-    end_row(rows, record);
+    write(record, PairRow{similarity}, rows, Repeats::pair);
   }
 };
 
@@ -97,10 +109,7 @@ class TokenWorker : public EmbedWorker {
   void run(std::span<const Record> records, Rows& rows) override {
     read_all(records);
     const UseTokenVector use = [&](const TokenVector& token) {
-      write(
-          records[token.text], token.vector, rows,
-          [&](JsonRow& json) { json.count("index", token.index).text("token", token.token); },
-          [&](Rows& row) { row.field(token.index).field(token.token); });
+      write_vector(records[token.text], TokenRow{token.index, token.token, token.vector}, rows);
     };
     if (rows_.of == EmbedRows::Of::words) {
       predict_words(predictor_, sequences_, texts_, vectors_, use);
@@ -120,12 +129,7 @@ class SpanWorker : public EmbedWorker {
     spans_.predict(
         sequences_, texts_, [&](size_t i) { return parse_spans(records[i], records[i].extra[0]); },
         [&](const SpanVector& found) {
-          write(
-              records[found.text], found.vector, rows,
-              [&](JsonRow& json) {
-                json.count("start", found.span.begin).count("end", found.span.end);
-              },
-              [&](Rows& row) { row.field(found.span.begin).field(found.span.end); });
+          write_vector(records[found.text], SpanRow{found.span, found.vector}, rows);
         });
   }
 

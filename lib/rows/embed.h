@@ -20,6 +20,9 @@ struct EmbedRows {
   Of of = Of::text;
   VectorFormat format = VectorFormat::tsv;
   std::optional<double> scale = {};  ///< of VectorFormat::i8
+
+  /// Names of the columns of its rows; none if they are binary.
+  BERT_API std::vector<std::string> columns(const VectorPlan& plan) const;
 };
 
 /// A worker that writes vectors; what they are of is a derived class's.
@@ -37,18 +40,15 @@ class BERT_API EmbedWorker : public TaskWorker {
  protected:
   /// Reads the texts of all records, and their pairs.
   void read_all(std::span<const Record> records, bool pair = false);
-  /// A row: what `members` adds to the object, or `fields` to the row, and the vector.
-  template <typename Members, typename Fields>
-  void write(const Record& record, std::span<const float> vector, Rows& rows, Members members,
-             Fields fields);
+  /// Writes a row with a `vector`, or, of a binary format, that alone.
+  template <typename Row>
+  void write_vector(const Record& record, const Row& row, Rows& rows,
+                    Repeats repeats = Repeats::number);
 
   const VectorPredictor& predictor_;
   const EmbedRows rows_;
   VectorScratch vectors_;
   std::vector<std::string_view> texts_;  ///< [records] of the chunk
-
- private:
-  void write_numbers(const Record& record, std::span<const float> vector, Rows& rows) const;
 };
 
 }  // namespace bert

@@ -114,7 +114,7 @@ void MlmFillWorker::run(std::span<const Record> records, Rows& rows) {
   } else {
     fill_independently();
   }
-  for (size_t i = 0; i < records.size(); ++i) write(items_[i], rows);
+  for (size_t i = 0; i < records.size(); ++i) write_item(items_[i], rows);
 }
 
 void MlmFillWorker::prepare(const Record& record, Item& item) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,10 @@ struct BERT_API FillPlan {
                        size_t max_length);
   /// Names of the columns of its rows, but for the record's number.
   std::vector<std::string> columns() const;
+  /// Labels in a row of verbalizers.
+  size_t labels_shown() const {
+    return std::min(std::max<size_t>(1, options.top_k), options.verbalizers.size());
+  }
 };
 
 /// How well masks with a known truth were filled.
@@ -159,12 +164,12 @@ class BERT_API MlmFillWorker : public MlmWorker {
   void drop_unknown(const Item& item);
   void drop_non_finite(const Item& item);
   void count(const Item& item);
-  void write(const Item& item, Rows& rows);
+  void write_item(const Item& item, Rows& rows);
   void write_candidates(const Item& item, Rows& rows);
   void write_truth(const Item& item, Rows& rows);
   void write_labels(const Item& item, Rows& rows);
   void write_json(const Item& item, Rows& rows);
-  void add_candidates(const Gap& gap, JsonRow& json) const;
+  void add_gap(const Item& item, const Gap& gap, JsonRow& json) const;
   std::string filled(const Item& item, size_t only, size_t rank) const;
   std::string token_text(const Candidate& candidate) const;
   void append_filling(std::string& out, const Candidate& candidate, bool beside,

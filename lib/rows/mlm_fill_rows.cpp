@@ -10,21 +10,57 @@
 
 namespace bert {
 
-std::vector<std::string> FillPlan::columns() const {
-  if (options.truth != FillTruth::none) {
-    return {"mask", "rank", "probability", "surprisal", "entropy", "gold", "best"};
+namespace {
+
+/// A row of a mask whose truth is known.
+struct TruthRow {
+  size_t mask = 0, rank = 0;
+  double probability = 0, surprisal = 0, entropy = 0;
+  std::string_view gold = {}, best = {};
+  void cells(Cells& c) const {
+    c.count("mask", mask).count("rank", rank).number("probability", probability);
+    c.number("surprisal", surprisal).number("entropy", entropy);
+    c.text("gold", gold).text("best", best);
   }
-  if (!options.verbalizers.empty()) {
-    if (options.top_k == 0) return {"label", "probability"};
-    std::vector<std::string> names;
-    for (size_t i = 1; i <= std::min(options.top_k, options.verbalizers.size()); ++i) {
-      names.push_back("label" + std::to_string(i));
-      names.push_back("p" + std::to_string(i));
+};
+
+/// A row of what may fill a mask.
+struct CandidateRow {
+  size_t mask = 0, rank = 0;
+  double probability = 0;
+  std::string_view token = {}, text = {};
+  void cells(Cells& c) const {
+    c.count("mask", mask).count("rank", rank).number("probability", probability);
+    c.text("token", token).text("text", text);
+  }
+};
+
+struct FilledRow {
+  std::string_view text = {};
+  void cells(Cells& c) const { c.text(c.members() ? "filled" : "text", text); }
+};
+
+/// A row of labels that words speak for, best first. Of a text without a mask they have no scores.
+struct LabelsRow {
+  size_t shown = 0;
+  bool numbered = false;  ///< names have a number
+  std::vector<std::pair<std::string_view, double>> scores = {};
+  void cells(Cells& c) const {
+    for (size_t i = 0; i < shown; ++i) {
+      const bool known = i < scores.size();
+      const std::string number = numbered ? std::to_string(i + 1) : "";
+      c.text("label" + number, known ? scores[i].first : "");
+      c.number(numbered ? "p" + number : "probability", known ? scores[i].second : std::nan(""));
     }
-    return names;
   }
-  if (options.top_k > 0) return {"mask", "rank", "probability", "token", "text"};
-  return {"text"};
+};
+
+}  // namespace
+
+std::vector<std::string> FillPlan::columns() const {
+  if (options.truth != FillTruth::none) return names_of<TruthRow>();
+  if (!options.verbalizers.empty()) return names_of(LabelsRow{labels_shown(), options.top_k > 0});
+  return options.top_k > 0 ? names_of<CandidateRow>() : names_of<FilledRow>();
 }
 
 FillSummary& FillSummary::operator+=(const FillSummary& other) {
@@ -130,7 +166,7 @@ void MlmFillWorker::count(const Item& item) {
   }
 }
 
-void MlmFillWorker::write(const Item& item, Rows& rows) {
+void MlmFillWorker::write_item(const Item& item, Rows& rows) {
   drop_unknown(item);
   drop_non_finite(item);
   if (summary_) once(*item.record, [&] { count(item); });
@@ -143,9 +179,7 @@ void MlmFillWorker::write(const Item& item, Rows& rows) {
   } else if (plan_.options.top_k > 0) {
     write_candidates(item, rows);
   } else {
-    begin_row(rows, *item.record);
-    rows.field(filled(item, kNoTarget, 0));
-    end_row(rows, *item.record);
+    write(*item.record, FilledRow{filled(item, kNoTarget, 0)}, rows);
   }
 }
 
@@ -222,37 +256,23 @@ void MlmFillWorker::write_candidates(const Item& item, Rows& rows) {
     const size_t count = std::min(plan_.options.top_k, gaps[g].candidates.size());
     for (size_t r = 0; r < count; ++r) {
       const Candidate& candidate = gaps[g].candidates[r];
-      begin_row(rows, *item.record);
-      rows.field(gaps[g].index + 1).field(r + 1);
-      rows.number(std::exp(candidate.logprob)).field(token_text(candidate));
-      rows.field(filled(item, plan_.options.joint ? kNoTarget : g, r));
-      end_row(rows, *item.record);
+      write(
+          *item.record,
+          CandidateRow{gaps[g].index + 1, r + 1, std::exp(candidate.logprob), token_text(candidate),
+                       filled(item, plan_.options.joint ? kNoTarget : g, r)},
+          rows);
     }
   }
 }
 
 void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
-  const std::span<const Gap> gaps = gaps_of(item);
-  for (size_t g = 0; g < gaps.size(); ++g) {
-    const Gap& gap = gaps[g];
+  for (const Gap& gap : gaps_of(item)) {
     if (gap.candidates.empty()) continue;
     const Candidate& truth = gap.candidates.front();
-    const double probability = std::exp(truth.logprob);
-    if (options_.json) {
-      JsonRow json(rows.raw());
-      json.object().count("record", item.record->number).count("mask", gap.index + 1);
-      json.count("rank", gap.rank).number("probability", probability);
-      json.number("surprisal", -truth.logprob).number("entropy", gap.entropy);
-      json.text("gold", token_text(truth));
-      json.text("best", gap.best < 0 ? "" : tokenizer_.token(gap.best));
-      end_json(rows);
-      continue;
-    }
-    begin_row(rows, *item.record);
-    rows.field(gap.index + 1).field(gap.rank).number(probability);
-    rows.number(-truth.logprob).number(gap.entropy).field(token_text(truth));
-    rows.field(gap.best < 0 ? "" : tokenizer_.token(gap.best));
-    end_row(rows, *item.record);
+    write(*item.record,
+          TruthRow{gap.index + 1, gap.rank, std::exp(truth.logprob), -truth.logprob, gap.entropy,
+                   token_text(truth), gap.best < 0 ? "" : tokenizer_.token(gap.best)},
+          rows);
   }
 }
 
@@ -277,34 +297,16 @@ std::vector<std::pair<std::string_view, double>> MlmFillWorker::label_scores(
 }
 
 void MlmFillWorker::write_labels(const Item& item, Rows& rows) {
-  const auto scores = label_scores(item);
-  begin_row(rows, *item.record);
-  const size_t count = std::max<size_t>(1, plan_.options.top_k);
-  for (size_t i = 0; i < std::min(count, plan_.label_targets.size()); ++i) {
-    if (i < scores.size()) {
-      rows.field(scores[i].first).number(scores[i].second);
-    } else {
-      rows.field("").number(std::nan(""));
-    }
-  }
-  end_row(rows, *item.record);
-}
-
-void MlmFillWorker::add_candidates(const Gap& gap, JsonRow& json) const {
-  json.list("candidates");
-  for (const Candidate& candidate : gap.candidates) {
-    json.object().text("token", token_text(candidate)).list("ids");
-    for (const int32_t piece : candidate.pieces) json.count("", piece);
-    json.end_list().number("probability", std::exp(candidate.logprob));
-    json.number("logprob", candidate.logprob).end_object();
-  }
-  json.end_list();
+  write(*item.record, LabelsRow{plan_.labels_shown(), plan_.options.top_k > 0, label_scores(item)},
+        rows);
 }
 
 void MlmFillWorker::write_json(const Item& item, Rows& rows) {
   Record shown = *item.record;
   shown.text = item.text;
-  JsonRow json = begin_json(rows, shown, false).text("filled", filled(item, kNoTarget, 0));
+  Cells cells = begin(shown, rows, Repeats::text);
+  FilledRow{filled(item, kNoTarget, 0)}.cells(cells);
+  JsonRow json(rows.raw());
   if (!plan_.label_targets.empty()) {
     json.object("labels");
     for (const auto& [label, score] : label_scores(item)) {
@@ -313,16 +315,23 @@ void MlmFillWorker::write_json(const Item& item, Rows& rows) {
     json.end_object();
   }
   json.list("masks");
-  const std::span<const Gap> gaps = gaps_of(item);
-  for (size_t g = 0; g < gaps.size(); ++g) {
-    json.object().count("mask", gaps[g].index + 1).count("index", item.tokens.index(gaps[g].token));
-    json.count("start", gaps[g].bytes.begin).count("end", gaps[g].bytes.end);
-    if (gaps[g].entropy > 0) json.number("entropy", gaps[g].entropy);
-    add_candidates(gaps[g], json);
-    json.end_object();
-  }
+  for (const Gap& gap : gaps_of(item)) add_gap(item, gap, json);
   json.end_list();
-  end_json(rows);
+  end(shown, rows);
+}
+
+void MlmFillWorker::add_gap(const Item& item, const Gap& gap, JsonRow& json) const {
+  json.object().count("mask", gap.index + 1).count("index", item.tokens.index(gap.token));
+  json.count("start", gap.bytes.begin).count("end", gap.bytes.end);
+  if (gap.entropy > 0) json.number("entropy", gap.entropy);
+  json.list("candidates");
+  for (const Candidate& candidate : gap.candidates) {
+    json.object().text("token", token_text(candidate)).list("ids");
+    for (const int32_t piece : candidate.pieces) json.count("", piece);
+    json.end_list().number("probability", std::exp(candidate.logprob));
+    json.number("logprob", candidate.logprob).end_object();
+  }
+  json.end_list().end_object();
 }
 
 }  // namespace bert

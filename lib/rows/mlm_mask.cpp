@@ -16,7 +16,23 @@ namespace {
 /// Of all matches in one record: some seconds.
 constexpr uint64_t kMostSteps = uint64_t{1} << 28;
 
+/// A row of a chosen token.
+struct ShownRow {
+  size_t index = 0;
+  std::string_view original = {}, corrupted = {}, kind = {};
+  void cells(Cells& c) const {
+    c.count("index", index).text("original", original).text("corrupted", corrupted);
+    c.text("kind", kind);
+  }
+};
+
 }  // namespace
+
+std::vector<std::string> MlmMaskOptions::columns() const {
+  if (show) return names_of<ShownRow>();
+  if (labels) return {"text", "labels"};
+  return {"text"};
+}
 
 MlmMaskWorker::MlmMaskWorker(const Tokenizer& tokenizer, const Masking& masking,
                              const MlmMaskOptions& mask, const TaskOptions& options)
@@ -42,7 +58,7 @@ void MlmMaskWorker::run(std::span<const Record> records, Rows& rows) {
       write_each(record, rows);
     } else {
       choose(record);
-      write(record, rows);
+      write_masked(record, rows);
     }
   }
 }
@@ -121,13 +137,13 @@ void MlmMaskWorker::write_each(const Record& record, Rows& rows) {
     chosen_.clear();
     hide_token(i++);
     while (i < end && word >= 0 && text_.encoding.word_ids[i] == word) hide_token(i++);
-    if (!chosen_.empty()) write(record, rows);
+    if (!chosen_.empty()) write_masked(record, rows);
   }
 }
 
 /// Appends the text with the chosen tokens replaced; a view of it holds until `out` grows.
-MlmMaskWorker::Row MlmMaskWorker::append_masked(const Record& record, std::string& out) {
-  Row row;
+MlmMaskWorker::Masked MlmMaskWorker::append_masked(const Record& record, std::string& out) {
+  Masked row;
   const size_t first = out.size();
   size_t done = 0;
   for (const MaskedToken& token : chosen_) {
@@ -170,7 +186,7 @@ size_t MlmMaskWorker::append_random(std::string& text, const MaskedToken& token,
 
 /// Where the chosen tokens are among those of the masked text, as the next tool will read it: the
 /// last that begins no later, of those that are not cut off.
-void MlmMaskWorker::find_indices(Row& row) {
+void MlmMaskWorker::find_indices(Masked& row) {
   if (tokens_) {
     for (const MaskedToken& token : chosen_) row.indices.push_back(token.position);
     return;
@@ -193,49 +209,46 @@ void MlmMaskWorker::find_indices(Row& row) {
   row.indices.resize(row.starts.size(), text_.front + std::max<size_t>(seen, 1) - 1);
 }
 
-void MlmMaskWorker::write(const Record& record, Rows& rows) {
-  if (mask_.show && !options_.json) {
-    write_shown(record, rows);
-    return;
-  }
+void MlmMaskWorker::write_masked(const Record& record, Rows& rows) {
   if (options_.json) {
     std::string text;
-    Row row = append_masked(record, text);
-    find_indices(row);
-    write_json(record, row, rows);
-    return;
+    Masked masked = append_masked(record, text);
+    find_indices(masked);
+    return write_json(record, masked, rows);
   }
-  begin_row(rows, record);
+  if (mask_.show) return write_shown(record, rows);
+  Cells cells = begin(record, rows);
   rows.field("").raw().reserve(rows.bytes().size() + record.text.size() + 256);
-  Row row = append_masked(record, rows.raw());
+  Masked masked = append_masked(record, rows.raw());
   if (mask_.labels) {
-    find_indices(row);
+    find_indices(masked);
     std::string labels;
     for (size_t i = 0; i < chosen_.size(); ++i) {
-      fmt::format_to(std::back_inserter(labels), "{}{}:{}", i > 0 ? " " : "", row.indices[i],
+      fmt::format_to(std::back_inserter(labels), "{}{}:{}", i > 0 ? " " : "", masked.indices[i],
                      tokenizer_.token(chosen_[i].original));
     }
-    rows.field(labels);
+    cells.text("labels", labels);
   }
-  end_row(rows, record);
+  end(record, rows);
 }
 
 void MlmMaskWorker::write_shown(const Record& record, Rows& rows) const {
   for (const MaskedToken& token : chosen_) {
-    begin_row(rows, record);
-    rows.field(token.position).field(tokenizer_.token(token.original));
-    rows.field(tokenizer_.token(token.corrupted));
-    rows.field(mask_kind_name(token.kind));
-    end_row(rows, record);
+    write(record,
+          ShownRow{token.position, tokenizer_.token(token.original),
+                   tokenizer_.token(token.corrupted), mask_kind_name(token.kind)},
+          rows);
   }
 }
 
-void MlmMaskWorker::write_json(const Record& record, const Row& row, Rows& rows) const {
-  JsonRow json = begin_json(rows, record, false).text("masked", row.text).list("labels");
+void MlmMaskWorker::write_json(const Record& record, const Masked& masked, Rows& rows) const {
+  begin(record, rows, Repeats::text).text("masked", masked.text);
+  JsonRow json(rows.raw());
+  json.list("labels");
   for (size_t i = 0; i < chosen_.size(); ++i) {
     const MaskedToken& token = chosen_[i];
     const Offset& bytes = text_.encoding.offsets[token.position];
-    json.object().count("index", row.indices[i]);
+    json.object().count("index", masked.indices[i]);
     json.text("token", tokenizer_.token(token.original)).count("id", token.original);
     json.text("kind", mask_kind_name(token.kind));
     json.text("corrupted", tokenizer_.token(token.corrupted));
@@ -243,7 +256,7 @@ void MlmMaskWorker::write_json(const Record& record, const Row& row, Rows& rows)
     json.count("start", bytes.begin).count("end", bytes.end).end_object();
   }
   json.end_list();
-  end_json(rows);
+  end(record, rows);
 }
 
 }  // namespace bert

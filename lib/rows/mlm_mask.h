@@ -25,6 +25,9 @@ struct MlmMaskOptions {
   bool labels = false;  ///< a second column with the truth
   bool show = false;    ///< a row for each chosen token instead of the text
   bool keyed = false;   ///< the draws belong to the value of an extra field, not to the text
+
+  /// Names of the columns of its rows.
+  BERT_API std::vector<std::string> columns() const;
 };
 
 /// Hides tokens of each record. Needs no model: what it does to a record depends on the record's
@@ -37,7 +40,7 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
-  struct Row {
+  struct Masked {
     std::string_view text;        ///< masked
     std::vector<size_t> starts;   ///< [chosen]: where in text the token stands
     std::vector<size_t> indices;  ///< [chosen]: which token of text it is, as Encoding::index
@@ -49,12 +52,12 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   void hide(std::string_view text, size_t begin, size_t end, size_t& from);
   void hide_token(size_t position);
   void write_each(const Record& record, Rows& rows);
-  void write(const Record& record, Rows& rows);
+  void write_masked(const Record& record, Rows& rows);
   void write_shown(const Record& record, Rows& rows) const;
-  void write_json(const Record& record, const Row& row, Rows& rows) const;
-  Row append_masked(const Record& record, std::string& out);
+  void write_json(const Record& record, const Masked& masked, Rows& rows) const;
+  Masked append_masked(const Record& record, std::string& out);
   size_t append_random(std::string& text, const MaskedToken& token, std::string_view rest) const;
-  void find_indices(Row& row);
+  void find_indices(Masked& masked);
   Offset place_of(std::string_view text, size_t token) const;
 
   const Masking& masking_;

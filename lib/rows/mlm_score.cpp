@@ -14,8 +14,43 @@
 namespace bert {
 namespace {
 
-/// As JSON, which has no NaN.
-std::string json_score(double value) { return std::isfinite(value) ? score_text(value) : "null"; }
+struct TotalRow {
+  double pll = 0;
+  size_t tokens = 0;
+  void cells(Cells& c) const { c.sum("pll", pll).count("tokens", tokens); }
+};
+
+struct PairRow {
+  double pll = 0, pll_pair = 0;
+  int better = 0;
+  size_t tokens = 0, tokens_pair = 0;
+  void cells(Cells& c) const {
+    auto json = c.members();
+    if (json) json->count("better", better);
+    c.sum("pll", pll).sum("pll_pair", pll_pair);
+    if (json) {
+      json->count("tokens", tokens).count("tokens_pair", tokens_pair);
+    } else {
+      c.count("better", better);
+    }
+  }
+};
+
+struct TokenRow {
+  size_t index = 0;
+  std::string_view token = {};
+  double logprob = 0;
+  void cells(Cells& c) const {
+    c.count("index", index).text("token", token).sum("logprob", logprob);
+  }
+};
+
+struct WordRow {
+  int32_t index = 0;
+  std::string_view word = {};
+  double logprob = 0;
+  void cells(Cells& c) const { c.count("index", index).text("word", word).sum("logprob", logprob); }
+};
 
 std::string summary_row(const std::string& group, const ScoreSummary::Part& part, bool pair) {
   if (pair) {
@@ -82,7 +117,7 @@ std::string ScoreSummary::json(bool pair, bool by_group) const {
       json.count("ties", part.ties).end_object();
     } else {
       json.count("records", part.records).count("tokens", part.tokens);
-      json.raw("pll", json_score(part.pll.value())).number("perplexity", part.perplexity());
+      json.digits("pll", part.pll.value(), 9).number("perplexity", part.perplexity());
       json.end_object();
     }
   };
@@ -122,6 +157,14 @@ std::string ScoreSummary::unknown_text() const {
       unknown.count, total().tokens, unknown.first);
 }
 
+std::vector<std::string> MlmScoreOptions::columns() const {
+  const bool pair = output == ScoreOutput::pair;
+  if (summary_only) return ScoreSummary::columns(pair);
+  if (output == ScoreOutput::per_token) return names_of<TokenRow>();
+  if (output == ScoreOutput::per_word) return names_of<WordRow>();
+  return pair ? names_of<PairRow>() : names_of<TotalRow>();
+}
+
 MlmScoreWorker::MlmScoreWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
                                const MlmScoreOptions& score, ScoreSummary& summary,
                                const TaskOptions& options)
@@ -154,7 +197,7 @@ void MlmScoreWorker::run(std::span<const Record> records, Rows& rows) {
     if (pair) {
       write_pair(records[i], items_[2 * i], items_[2 * i + 1], rows);
     } else {
-      write(records[i], items_[i], rows);
+      write_text(records[i], items_[i], rows);
     }
   }
 }
@@ -253,7 +296,7 @@ ScoreSummary::Part& MlmScoreWorker::group_of(const Record& record) {
   return summary_.groups[score_.group ? std::string(record.extra[score_.context ? 1 : 0]) : ""];
 }
 
-void MlmScoreWorker::write(const Record& record, const Item& item, Rows& rows) {
+void MlmScoreWorker::write_text(const Record& record, const Item& item, Rows& rows) {
   const Result result = result_of(item);
   if (!std::isfinite(result.sum)) note_non_finite(record);
   once(record, [&] {
@@ -265,17 +308,15 @@ void MlmScoreWorker::write(const Record& record, const Item& item, Rows& rows) {
   });
   if (score_.summary_only) return;
   if (options_.json) {
-    JsonRow json = begin_json(rows, record, false).raw("pll", json_score(result.pll));
-    add_scores(item, json);
-    end_json(rows);
+    begin(record, rows, Repeats::text).sum("pll", result.pll);
+    add_scores(item, rows);
+    end(record, rows);
   } else if (score_.output == ScoreOutput::per_token) {
     write_tokens(record, item, rows);
   } else if (score_.output == ScoreOutput::per_word) {
     write_words(record, item, rows);
   } else {
-    begin_row(rows, record);
-    rows.field(score_text(result.pll)).field(result.tokens);
-    end_row(rows, record);
+    write(record, TotalRow{result.pll, result.tokens}, rows);
   }
 }
 
@@ -294,16 +335,7 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
     summary_.unknown.add(record.number, unknown_in(first) + unknown_in(second));
   });
   if (score_.summary_only) return;
-  if (!options_.json) {
-    begin_row(rows, record);
-    rows.field(score_text(a.pll)).field(score_text(b.pll)).field(better);
-    end_row(rows, record);
-    return;
-  }
-  JsonRow json = begin_json(rows, record, true).count("better", better);
-  json.raw("pll", json_score(a.pll)).raw("pll_pair", json_score(b.pll));
-  json.count("tokens", a.tokens).count("tokens_pair", b.tokens);
-  end_json(rows);
+  write(record, PairRow{a.pll, b.pll, better, a.tokens, b.tokens}, rows, Repeats::pair);
 }
 
 /// Tokens of a context: it has no rows, and does not count in an index.
@@ -316,10 +348,10 @@ size_t MlmScoreWorker::context_tokens(const Item& item) {
 void MlmScoreWorker::write_tokens(const Record& record, const Item& item, Rows& rows) const {
   const size_t before = context_tokens(item);
   for (const TokenScore& score : scores_of(item)) {
-    begin_row(rows, record);
-    rows.field(item.tokens.index(score.token - before));
-    rows.field(tokenizer_.token(score.id)).field(score_text(score.logprob));
-    end_row(rows, record);
+    write(record,
+          TokenRow{item.tokens.index(score.token - before), tokenizer_.token(score.id),
+                   score.logprob},
+          rows);
   }
 }
 
@@ -344,13 +376,12 @@ void MlmScoreWorker::for_each_word(const Item& item, Use use) const {
 
 void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& rows) const {
   for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
-    begin_row(rows, record);
-    rows.field(index).field(word).field(score_text(logprob));
-    end_row(rows, record);
+    write(record, WordRow{index, word, logprob}, rows);
   });
 }
 
-void MlmScoreWorker::add_scores(const Item& item, JsonRow& json) const {
+void MlmScoreWorker::add_scores(const Item& item, Rows& rows) const {
+  JsonRow json(rows.raw());
   json.count("tokens", item.scores).count("words", words_in(item)).list("scores");
   for (const TokenScore& score : scores_of(item)) {
     const Offset& bytes = item.tokens.offset(score.token);
@@ -358,14 +389,13 @@ void MlmScoreWorker::add_scores(const Item& item, JsonRow& json) const {
     json.count("word", item.tokens.word(score.token));
     json.count("start", std::max<size_t>(bytes.begin, item.text_begin) - item.text_begin)
         .count("end", bytes.end - item.text_begin);
-    json.raw("logprob", json_score(score.logprob)).end_object();
+    json.digits("logprob", score.logprob, 9).end_object();
   }
   json.end_list();
   if (score_.output != ScoreOutput::per_word) return;
   json.list("word_scores");
   for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
-    json.object().count("index", index).text("word", word);
-    json.raw("logprob", json_score(logprob)).end_object();
+    add_object(rows, WordRow{index, word, logprob});
   });
   json.end_list();
 }

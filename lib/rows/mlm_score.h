@@ -28,6 +28,9 @@ struct MlmScoreOptions {
   bool context = false;       ///< an extra field stands before the text and is not scored
   bool group = false;         ///< an extra field (after the context) names the record's group
   bool summary_only = false;  ///< no rows, only the summary
+
+  /// Names of the columns of its rows, or of the summary's table.
+  BERT_API std::vector<std::string> columns() const;
 };
 
 /// Sums over records, by group.
@@ -103,13 +106,13 @@ class BERT_API MlmScoreWorker : public MlmWorker {
   uint64_t unknown_in(const Item& item) const;
   size_t words_in(const Item& item) const;
 
-  void write(const Record& record, const Item& item, Rows& rows);
+  void write_text(const Record& record, const Item& item, Rows& rows);
   void write_pair(const Record& record, const Item& first, const Item& second, Rows& rows);
   void write_tokens(const Record& record, const Item& item, Rows& rows) const;
   template <typename Use>
   void for_each_word(const Item& item, Use use) const;
   void write_words(const Record& record, const Item& item, Rows& rows) const;
-  void add_scores(const Item& item, JsonRow& json) const;
+  void add_scores(const Item& item, Rows& rows) const;
   ScoreSummary::Part& group_of(const Record& record);
   std::span<const TokenScore> scores_of(const Item& item) const {
     return {scores_.data() + item.first_score, item.scores};

@@ -10,6 +10,15 @@
 
 namespace bert {
 
+void EntityRow::cells(Cells& c) const {
+  const auto place = [&] { c.count("start", start).count("end", end); };
+  const bool json = c.members().has_value();
+  if (!json) place();
+  c.text("type", type).number("score", score);
+  if (json) place();
+  c.passage("text", text);
+}
+
 NerWorker::NerWorker(const TokenLabelPredictor& predictor, const NerOptions& ner,
                      const TaskOptions& options, TagSink sink)
     : TaskWorker(predictor.tokenizer(), options),
@@ -36,7 +45,7 @@ void NerWorker::run(std::span<const Record> records, Rows& rows) {
   for (size_t i = 0; i < records.size(); ++i) {
     if (!predictor_.choose(ner_.aggregation, texts_[i])) note_non_finite(records[i]);
     if (sink_) once(records[i], [&] { evaluate(i); });
-    write(records[i], i, rows);
+    write_entities(records[i], i, rows);
   }
 }
 
@@ -95,28 +104,19 @@ size_t NerWorker::position(std::string_view text, size_t byte) const {
   return options_.chars ? count_code_points(text.substr(0, byte)) : byte;
 }
 
-void NerWorker::write(const Record& record, size_t i, Rows& rows) const {
-  if (options_.json) {
-    write_json(record, i, rows);
-  } else if (ner_.output == NerOutput::rows) {
-    write_rows(record, texts_[i], rows);
-  } else if (ner_.output == NerOutput::marked) {
-    write_marked(record, texts_[i], rows);
-  } else {
-    write_columns(i, rows);
-  }
+EntityRow NerWorker::row_of(std::string_view text, const Entity& e) const {
+  return {position(text, e.begin), position(text, e.end), e.type, e.score,
+          text.substr(e.begin, e.end - e.begin)};
 }
 
-/// record start end type score text, and the line
-void NerWorker::write_rows(const Record& record, const LabelledText& s, Rows& rows) const {
-  for (const Entity& e : entities(s)) {
-    std::string text(s.text.substr(e.begin, e.end - e.begin));
-    std::replace(text.begin(), text.end(), '\t', ' ');  // a field has none
-    begin_row(rows, record);
-    rows.field(position(s.text, e.begin)).field(position(s.text, e.end));
-    rows.field(e.type).number(e.score).field(text);
-    end_row(rows, record);
+void NerWorker::write_entities(const Record& record, size_t i, Rows& rows) const {
+  if (options_.json) return write_json(record, i, rows);
+  if (ner_.output == NerOutput::columns) return write_columns(i, rows);
+  const std::vector<Entity> found = entities(texts_[i]);
+  if (ner_.output == NerOutput::marked) {
+    return write(record, MarkedRow{marked(texts_[i], found)}, rows);
   }
+  for (const Entity& entity : found) write(record, row_of(texts_[i].text, entity), rows);
 }
 
 /// The text, its entities marked.
@@ -134,12 +134,6 @@ std::string NerWorker::marked(const LabelledText& s, std::span<const Entity> ent
     written = e.end;
   }
   return marked += s.text.substr(written);
-}
-
-void NerWorker::write_marked(const Record& record, const LabelledText& s, Rows& rows) const {
-  begin_row(rows, record);
-  rows.field(marked(s, entities(s)));
-  end_row(rows, record);
 }
 
 /// A word and its label, or the line as it came and, unless it is a comment, the label; then an
@@ -170,26 +164,18 @@ void NerWorker::write_json(const Record& record, size_t i, Rows& rows) const {
   Record shown = record;
   shown.text = s.text;
   const std::vector<Entity> found = entities(s);
-  JsonRow json = begin_json(rows, shown, false);
-  if (ner_.output == NerOutput::marked) json.text("marked", marked(s, found));
+  Cells cells = begin(shown, rows, Repeats::text);
+  if (ner_.output == NerOutput::marked) MarkedRow{marked(s, found)}.cells(cells);
+  JsonRow json(rows.raw());
   json.list("entities");
-  for (const Entity& e : found) {
-    json.object().text("type", e.type).number("score", e.score);
-    add_place(s, e.begin, e.end, json);
-    json.end_object();
-  }
+  for (const Entity& entity : found) add_object(rows, row_of(s.text, entity));
   json.end_list();
-  if (ner_.scores) write_scores(i, json);
-  end_json(rows);
-}
-
-void NerWorker::add_place(const LabelledText& s, size_t begin, size_t end, JsonRow& json) const {
-  json.count("start", position(s.text, begin)).count("end", position(s.text, end));
-  json.text("text", s.text.substr(begin, end - begin));
+  if (ner_.scores) add_scores(i, json);
+  end(record, rows);
 }
 
 /// Each word (or token) with the probability of each label.
-void NerWorker::write_scores(size_t index, JsonRow& json) const {
+void NerWorker::add_scores(size_t index, JsonRow& json) const {
   const LabelledText& s = texts_[index];
   const std::vector<ConllLine>& lines = sentences_[index].lines;
   json.list(by_word(ner_.aggregation) ? "words" : "tokens");
@@ -199,8 +185,8 @@ void NerWorker::write_scores(size_t index, JsonRow& json) const {
     const LabelledWord& word = s.labels[i];
     const Offset at = bytes(s, i);
     json.object().text("label", predictor_.tag(word)).number("score", word.score);
-    add_place(s, at.begin, at.end, json);
-    json.list("scores");
+    json.count("start", position(s.text, at.begin)).count("end", position(s.text, at.end));
+    json.text("text", s.text.substr(at.begin, at.end - at.begin)).list("scores");
     for (size_t k = 0; word.count > 0 && k < labels.size(); ++k) {
       json.object().text("label", labels[k]);
       json.exact("score", s.scores[word.first * labels.size() + k]).end_object();

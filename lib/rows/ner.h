@@ -31,6 +31,21 @@ struct NerOptions {
   bool gold = false;     ///< the last of the input's columns is the true label
 };
 
+/// A row of an entity: a piece of the text and its type.
+struct EntityRow {
+  size_t start = 0, end = 0;
+  std::string_view type = {};
+  double score = 0;
+  std::string_view text = {};
+  BERT_API void cells(Cells& c) const;
+};
+
+/// A row of a text with its entities marked.
+struct MarkedRow {
+  std::string_view marked = {};
+  void cells(Cells& c) const { c.text(c.members() ? "marked" : "text", marked); }
+};
+
 /// Gets the gold labels of the words of a record, and the predicted ones, once. Called by several
 /// threads.
 using TagSink = std::function<void(std::span<const std::string_view> gold,
@@ -62,14 +77,12 @@ class BERT_API NerWorker : public TaskWorker {
   }
   void evaluate(size_t i) const;
   size_t position(std::string_view text, size_t byte) const;
+  EntityRow row_of(std::string_view text, const Entity& entity) const;
   static std::string marked(const LabelledText& text, std::span<const Entity> entities);
-  void write(const Record& record, size_t i, Rows& rows) const;
-  void write_rows(const Record& record, const LabelledText& text, Rows& rows) const;
-  void write_marked(const Record& record, const LabelledText& text, Rows& rows) const;
+  void write_entities(const Record& record, size_t i, Rows& rows) const;
   void write_columns(size_t i, Rows& rows) const;
   void write_json(const Record& record, size_t i, Rows& rows) const;
-  void write_scores(size_t i, JsonRow& json) const;
-  void add_place(const LabelledText& text, size_t begin, size_t end, JsonRow& json) const;
+  void add_scores(size_t i, JsonRow& json) const;
 
   const TokenLabelPredictor& predictor_;
   TokenScorer scorer_;

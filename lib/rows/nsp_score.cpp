@@ -28,6 +28,25 @@ void add_gold(LabelMetrics& metrics, const Record& record, double is_next) {
   metrics.add({&truth, 1}, {&guess, std::isnan(is_next) ? 0u : 1u});
 }
 
+void NextSentenceRow::cells(Cells& c) const {
+  const double is_next = score.probability();
+  if (auto json = c.members()) {
+    if (!score.has_pair) {
+      json->null("probability").null("logits");
+      return;
+    }
+    json->object("probability").number("IsNext", is_next).number("NotNext", 1 - is_next);
+    json->end_object().object("logits").exact("IsNext", score.is_next);
+    json->exact("NotNext", score.not_next).end_object();
+  } else if (logits) {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    c.exact("logit_is_next", score.has_pair ? score.is_next : nan);
+    c.exact("logit_not_next", score.has_pair ? score.not_next : nan);
+  } else {
+    c.number("is_next", is_next);
+  }
+}
+
 NspScoreWorker::NspScoreWorker(const Tokenizer& tokenizer, const NextSentencePredictor& predictor,
                                const NspScoreOptions& nsp, const TaskOptions& options,
                                NextSentenceSink sink)
@@ -46,39 +65,13 @@ void NspScoreWorker::run(std::span<const Record> records, Rows& rows) {
   }
   predictor_.predict(sequences_, records.size(), batcher_, scores_);
   for (size_t i = 0; i < records.size(); ++i) {
-    write(records[i], scores_[i], rows);
+    const NextSentence& score = scores_[i];
+    if (score.has_pair && !std::isfinite(score.is_next + score.not_next)) {
+      note_non_finite(records[i]);
+    }
+    write(records[i], NextSentenceRow{nsp_.logits, score}, rows, Repeats::pair);
     if (sink_) once(records[i], [&] { sink_(records[i], scores_[i].probability()); });
   }
-}
-
-void NspScoreWorker::write(const Record& record, const NextSentence& score, Rows& rows) {
-  if (score.has_pair && !std::isfinite(score.is_next + score.not_next)) note_non_finite(record);
-  if (options_.json) {
-    write_json(record, score, rows);
-    return;
-  }
-  begin_row(rows, record);
-  if (nsp_.logits) {
-    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    rows.field(score.has_pair ? score.is_next : nan).field(score.has_pair ? score.not_next : nan);
-  } else {
-    rows.number(score.probability());
-  }
-  end_row(rows, record);
-}
-
-void NspScoreWorker::write_json(const Record& record, const NextSentence& score, Rows& rows) const {
-  JsonRow json = begin_json(rows, record, true);
-  if (!score.has_pair) {
-    json.null("probability").null("logits");
-  } else {
-    const double is_next = score.probability();
-    json.object("probability").number("IsNext", is_next).number("NotNext", 1 - is_next);
-    json.end_object();
-    json.object("logits").exact("IsNext", score.is_next);
-    json.exact("NotNext", score.not_next).end_object();
-  }
-  end_json(rows);
 }
 
 }  // namespace bert

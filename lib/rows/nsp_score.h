@@ -14,6 +14,13 @@ struct NspScoreOptions {
   bool adjacent = false;  ///< StreamOptions::adjacent: a record's text is the line before it
 };
 
+/// A row: P(IsNext) or both logits; in JSON all of them.
+struct NextSentenceRow {
+  bool logits = false;
+  NextSentence score = {};
+  BERT_API void cells(Cells& c) const;
+};
+
 /// Gets P(IsNext) of each record, once; NaN if it has no pair. Called by several threads.
 using NextSentenceSink = std::function<void(const Record& record, double is_next)>;
 
@@ -35,8 +42,6 @@ class BERT_API NspScoreWorker : public TaskWorker {
 
  private:
   bool has_pair(const Record& record) const;
-  void write(const Record& record, const NextSentence& score, Rows& rows);
-  void write_json(const Record& record, const NextSentence& score, Rows& rows) const;
 
   const NextSentencePredictor& predictor_;
   const NspScoreOptions nsp_;

@@ -10,21 +10,11 @@
 #include "tokenizer/windows.h"
 
 namespace bert {
+namespace {
 
-void AnswerRanking::write(Rows& rows, bool json) {
-  for (const FoundAnswer& e : sorted()) {
-    if (!json) {
-      rows.field(e.file).field(e.record).number(e.score).field(e.start).field(e.end).field(
-          e.answer);
-      rows.end();
-      continue;
-    }
-    JsonRow json(rows.raw());
-    json.object().text("file", e.file).count("record", e.record).number("score", e.score);
-    json.count("start", e.start).count("end", e.end).text("answer", e.answer).end_object();
-    rows.end();
-  }
-}
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
 
 QaWorker::QaWorker(const AnswerPredictor& predictor, const QaOptions& qa,
                    const TaskOptions& options, AnswerSinks sinks)
@@ -64,7 +54,7 @@ void QaWorker::run(std::span<const Record> records, Rows& rows) {
     if (sinks_.found) {
       offer(records[i], questions_.contexts[i], answers);
     } else {
-      write(records[i], answers, rows);
+      write_answers(records[i], answers, rows);
     }
   });
 }
@@ -83,46 +73,34 @@ void QaWorker::offer(const Record& record, std::string_view context, const Answe
   });
 }
 
-void QaWorker::write(const Record& record, const Answers& answers, Rows& rows) {
+AnswerRow QaWorker::row_of(std::string_view context, const Answer& a) const {
+  return {context.substr(a.begin, a.end - a.begin), a.score, position(context, a.begin),
+          position(context, a.end)};
+}
+
+void QaWorker::write_answers(const Record& record, const Answers& answers, Rows& rows) {
   const std::string_view context = record.text_pair;
   const bool null = is_null(answers, qa_.null_margin);
   if (sinks_.answered) {
     once(record, [&] { sinks_.answered(record, best_answer(answers, context, qa_.null_margin)); });
   }
-  if (options_.json) {
-    write_json(record, answers, rows);
-    return;
-  }
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  if (null) write_row(record, "", answers.finite ? answers.null_score : nan, 0, 0, rows);
+  if (options_.json) return write_json(record, answers, rows);
+  if (null) write(record, AnswerRow{"", answers.finite ? answers.null_score : kNan}, rows);
   for (size_t i = 0; i + (null ? 1 : 0) < qa_.top_k && i < answers.best.size(); ++i) {
-    const Answer& a = answers.best[i];
-    write_row(record, context.substr(a.begin, a.end - a.begin), a.score, position(context, a.begin),
-              position(context, a.end), rows);
+    write(record, row_of(context, answers.best[i]), rows);
   }
-}
-
-void QaWorker::write_row(const Record& record, std::string_view answer, double score, size_t begin,
-                         size_t end, Rows& rows) const {
-  begin_row(rows, record);
-  rows.field(answer).number(score).field(begin).field(end);
-  end_row(rows, record);
 }
 
 void QaWorker::write_json(const Record& record, const Answers& answers, Rows& rows) const {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  const std::string_view context = record.text_pair;
-  JsonRow json = begin_json(rows, record, true).list("answers");
-  for (const Answer& a : answers.best) {
-    json.object().text("answer", context.substr(a.begin, a.end - a.begin)).number("score", a.score);
-    json.count("start", position(context, a.begin)).count("end", position(context, a.end));
-    json.end_object();
-  }
+  begin(record, rows, Repeats::pair);
+  JsonRow json(rows.raw());
+  json.list("answers");
+  for (const Answer& answer : answers.best) add_object(rows, row_of(record.text_pair, answer));
   json.end_list();
-  json.number("null_score", answers.finite ? answers.null_score : nan);
-  json.number("null_margin", answers.finite ? answers.null_margin : nan);
+  json.number("null_score", answers.finite ? answers.null_score : kNan);
+  json.number("null_margin", answers.finite ? answers.null_margin : kNan);
   if (qa_.null_margin) json.flag("answered", !is_null(answers, qa_.null_margin));
-  end_json(rows);
+  end(record, rows);
 }
 
 }  // namespace bert

@@ -20,13 +20,24 @@ struct FoundAnswer {
   double score = 0;
   size_t start = 0, end = 0;
   std::string answer;
+
+  void cells(Cells& c) const {
+    c.text("file", file).count("record", record).number("score", score);
+    c.count("start", start).count("end", end).text("answer", answer);
+  }
 };
 
-class BERT_API AnswerRanking : public Ranking<FoundAnswer> {
- public:
-  using Ranking::Ranking;
-  /// One row per answer, best first: file record score start end answer.
-  void write(Rows& rows, bool json);
+using AnswerRanking = Ranking<FoundAnswer>;
+
+/// A row: an answer of a record, and where it stands in the context.
+struct AnswerRow {
+  std::string_view answer = {};
+  double score = 0;
+  size_t start = 0, end = 0;
+
+  void cells(Cells& c) const {
+    c.text("answer", answer).number("score", score).count("start", start).count("end", end);
+  }
 };
 
 struct QaOptions {
@@ -57,9 +68,8 @@ class BERT_API QaWorker : public TaskWorker {
  private:
   void read_question(const Record& record);
   void offer(const Record& record, std::string_view context, const Answers& answers);
-  void write(const Record& record, const Answers& answers, Rows& rows);
-  void write_row(const Record& record, std::string_view answer, double score, size_t begin,
-                 size_t end, Rows& rows) const;
+  AnswerRow row_of(std::string_view context, const Answer& answer) const;
+  void write_answers(const Record& record, const Answers& answers, Rows& rows);
   void write_json(const Record& record, const Answers& answers, Rows& rows) const;
   size_t position(std::string_view context, size_t byte) const;
 

@@ -14,7 +14,7 @@ void RankWorker::run(std::span<const Record> records, Rows& rows) {
     if (searches()) {
       offer(records[i], scores_[i]);
     } else {
-      write(records[i], scores_[i], rows);
+      write(records[i], ScoreRow{scores_[i]}, rows, Repeats::pair);
     }
   }
 }
@@ -24,17 +24,6 @@ void RankWorker::offer(const Record& record, double score) {
   once(record, [&] {
     sink_({*record.file, record.number, record.number_in_file, score, std::string(record.text)});
   });
-}
-
-void RankWorker::write(const Record& record, double score, Rows& rows) const {
-  if (options_.json) {
-    begin_json(rows, record, true).number("score", score);
-    end_json(rows);
-    return;
-  }
-  begin_row(rows, record);
-  rows.number(score);
-  end_row(rows, record);
 }
 
 CrossEncoderWorker::CrossEncoderWorker(const Tokenizer& tokenizer, const CrossEncoder& encoder,

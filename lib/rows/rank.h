@@ -17,6 +17,12 @@ struct RankOptions {
   std::optional<double> threshold;  ///< of a search: the least score
 };
 
+/// A row of a pair.
+struct ScoreRow {
+  double score = 0;
+  void cells(Cells& c) const { c.number("score", score); }
+};
+
 /// Gets each record of a search with its score, once, in place of rows. Called by several threads.
 using TextSink = std::function<void(FoundText)>;
 
@@ -40,7 +46,6 @@ class BERT_API RankWorker : public TaskWorker {
 
  private:
   void offer(const Record& record, double score);
-  void write(const Record& record, double score, Rows& rows) const;
 
   const TextSink sink_;
 };

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/export.h"
-#include "io/rows.h"
+#include "io/cells.h"
 
 namespace bert {
 
@@ -35,12 +34,10 @@ class Ranking {
     std::push_heap(entries_.begin(), entries_.end(), better);
   }
   bool empty() const { return entries_.empty(); }
-
- protected:
-  /// Best first.
-  const std::vector<Entry>& sorted() {
+  /// A row for each entry, best first.
+  void write(Rows& rows, bool json) {
     std::sort(entries_.begin(), entries_.end(), better);
-    return entries_;
+    for (const Entry& entry : entries_) add_row(rows, json, entry);
   }
 
  private:
@@ -60,13 +57,12 @@ struct FoundText {
   uint64_t record = 0;  ///< within its file
   double score = 0;
   std::string text;
+
+  void cells(Cells& c) const {
+    c.text("file", file).count("record", record).number("score", score).text("text", text);
+  }
 };
 
-class BERT_API TextRanking : public Ranking<FoundText> {
- public:
-  using Ranking::Ranking;
-  /// One row per text, best first: file record score text.
-  void write(Rows& rows, bool json);
-};
+using TextRanking = Ranking<FoundText>;
 
 }  // namespace bert

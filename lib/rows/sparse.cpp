@@ -12,7 +12,7 @@ void SparseWorker::run(std::span<const Record> records, Rows& rows) {
   clear_texts();
   for (size_t i = 0; i < records.size(); ++i) read(records[i], false, i);
   predictor_.predict(sequences_, records.size(), [&](size_t i, std::span<const float> weights) {
-    write(records[i], weights, rows);
+    take(records[i], weights, rows);
   });
 }
 
@@ -45,27 +45,28 @@ std::string SparseWorker::name(int32_t id) const {
   return std::string(token);
 }
 
-void SparseWorker::write(const Record& record, std::span<const float> weights, Rows& rows) {
+void SparseWorker::take(const Record& record, std::span<const float> weights, Rows& rows) {
   if (!is_finite(weights)) note_non_finite(record);
   collect_items(weights);
-  if (options_.json) {
-    JsonRow json(rows.raw());
-    json.object().count("record", record.number);
-    write_cut(json, record);
-    json.object("vector");
-    for (const Item& item : items_) json.entry(name(item.id)).exact("", item.weight);
-    json.end_object();
-    end_json(rows);
+  SparseRow row;
+  for (const Item& item : items_) row.items.emplace_back(name(item.id), item.weight);
+  write(record, row, rows, Repeats::cut);
+}
+
+void SparseRow::cells(Cells& c) const {
+  if (auto json = c.members()) {
+    json->object("vector");
+    for (const auto& [token, weight] : items) json->entry(token).exact("", weight);
+    json->end_object();
     return;
   }
-  begin_row(rows, record);
-  rows.field(std::string_view());
-  for (const Item& item : items_) {
-    if (&item != items_.data()) rows.raw() += ' ';
-    const std::string weight = std::isnan(item.weight) ? "nan" : fmt::format("{}", item.weight);
-    rows.raw().append(name(item.id)).append(":").append(weight);
+  std::string joined;
+  for (const auto& [token, weight] : items) {
+    if (!joined.empty()) joined += ' ';
+    joined.append(token).append(":");
+    joined += std::isnan(weight) ? "nan" : fmt::format("{}", weight);
   }
-  end_row(rows, record);
+  c.text("vector", joined);
 }
 
 }  // namespace bert

@@ -18,6 +18,12 @@ struct SparsePlan {
   bool ids = false;    ///< an item names the id of its token
 };
 
+/// A row: token:weight, with blanks between; in JSON an object.
+struct SparseRow {
+  std::vector<std::pair<std::string, float>> items = {};
+  BERT_API void cells(Cells& c) const;
+};
+
 /// One sparse vector of the vocabulary per record.
 class BERT_API SparseWorker : public TaskWorker {
  public:
@@ -36,7 +42,7 @@ class BERT_API SparseWorker : public TaskWorker {
   };
   void collect_items(std::span<const float> weights);
   std::string name(int32_t id) const;
-  void write(const Record& record, std::span<const float> weights, Rows& rows);
+  void take(const Record& record, std::span<const float> weights, Rows& rows);
 
   const SparsePlan plan_;
   SparsePredictor predictor_;

@@ -92,31 +92,27 @@ void TaskWorker::note_non_finite(const Record& record) {
   counts_.non_finite += is_new(last_non_finite_, record);
 }
 
-void TaskWorker::begin_row(Rows& rows, const Record& record) const {
-  if (options_.number) rows.field(record.number);
-}
-
-void TaskWorker::end_row(Rows& rows, const Record& record) const {
-  if (options_.keep_line) rows.field(record.line);
-  rows.end();
-}
-
-JsonRow TaskWorker::begin_json(Rows& rows, const Record& record, bool pair) const {
-  JsonRow json(rows.raw());
-  json.object().count("record", record.number).text("text", record.text);
-  if (pair) json.text("text_pair", record.text_pair);
-  write_cut(json, record);
-  return json;
-}
-
-void TaskWorker::write_cut(JsonRow& json, const Record& record) const {
-  for (const auto& [number, dropped] : cuts_) {
-    if (number == record.number) json.count("cut_tokens", dropped);
+Cells TaskWorker::begin(const Record& record, Rows& rows, Repeats repeats) const {
+  if (!options_.json) {
+    if (options_.number) rows.field(record.number);
+    return {rows, false};
   }
+  JsonRow json(rows.raw());
+  json.object().count("record", record.number);
+  if (repeats >= Repeats::text) json.text("text", record.text);
+  if (repeats == Repeats::pair) json.text("text_pair", record.text_pair);
+  for (const auto& [number, dropped] : cuts_) {
+    if (repeats != Repeats::number && number == record.number) json.count("cut_tokens", dropped);
+  }
+  return {rows, true};
 }
 
-void TaskWorker::end_json(Rows& rows) const {
-  rows.raw() += '}';
+void TaskWorker::end(const Record& record, Rows& rows) const {
+  if (options_.json) {
+    JsonRow(rows.raw()).end_object();
+  } else if (options_.keep_line) {
+    rows.field(record.line);
+  }
   rows.end();
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/export.h"
-#include "io/json_row.h"
+#include "io/cells.h"
 #include "ops/linear.h"
 #include "pipeline/worker.h"
 #include "predict/batcher.h"
@@ -83,14 +83,20 @@ class TaskWorker : public Worker {
     next_counted_ = record.number + 1;
   }
 
-  void begin_row(Rows& rows, const Record& record) const;
-  void end_row(Rows& rows, const Record& record) const;
-  /// `{"record":N,"text":"..."` and, if `pair`, `,"text_pair":"..."`; the caller goes on.
-  JsonRow begin_json(Rows& rows, const Record& record, bool pair) const;
-  /// `}` and the terminator.
-  void end_json(Rows& rows) const;
-  /// Writes how many tokens of the record were left out, if any.
-  void write_cut(JsonRow& json, const Record& record) const;
+  /// What an object of JSON repeats of its record before the cells of a row: its number, how many
+  /// of its tokens were left out, its text, its two texts.
+  enum class Repeats { number, cut, text, pair };
+  /// A row of the record: cells with its number before and its line behind them; or an object.
+  template <typename Row>
+  void write(const Record& record, const Row& row, Rows& rows,
+             Repeats repeats = Repeats::number) const {
+    Cells cells = begin(record, rows, repeats);
+    row.cells(cells);
+    end(record, rows);
+  }
+  /// The same in steps, for rows that are written while they are found.
+  Cells begin(const Record& record, Rows& rows, Repeats repeats = Repeats::number) const;
+  void end(const Record& record, Rows& rows) const;
 
   const Tokenizer& tokenizer_;
   const TaskOptions options_;

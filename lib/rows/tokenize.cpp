@@ -9,6 +9,47 @@
 #include "io/json.h"
 
 namespace bert {
+namespace {
+
+struct OffsetRow {
+  size_t index = 0, start = 0, end = 0;
+  int32_t id = 0;
+  std::string_view token = {};
+  void cells(Cells& c) const {
+    c.count("index", index).count("start", start).count("end", end).count("id", id);
+    c.text("token", token);
+  }
+};
+
+struct CountRow {
+  size_t count = 0;
+  void cells(Cells& c) const { c.count("count", count); }
+};
+
+struct DecodedRow {
+  std::string_view text = {};
+  void cells(Cells& c) const { c.text(c.members() ? "decoded" : "text", text); }
+};
+
+}  // namespace
+
+std::vector<std::string> TokenizeOptions::columns() const {
+  switch (output) {
+    case TokenizeOutput::tokens:
+      return {"tokens"};
+    case TokenizeOutput::ids:
+      return {"ids"};
+    case TokenizeOutput::offsets:
+      return names_of<OffsetRow>();
+    case TokenizeOutput::count:
+      return names_of<CountRow>();
+    case TokenizeOutput::decoded:
+      return names_of<DecodedRow>();
+    case TokenizeOutput::none:
+      break;
+  }
+  return {};
+}
 
 std::string TokenizeTotals::report() const {
   const auto ratio = [](uint64_t a, uint64_t b) {
@@ -68,7 +109,7 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
   const TokenizeOutput output = tokenize_.output;
   const bool list = output == TokenizeOutput::tokens || output == TokenizeOutput::ids;
   if (list) {
-    begin_row(rows, record);
+    begin(record, rows);
     rows.field("");
   }
   CharCounter counter(record.text);
@@ -100,13 +141,9 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
   note_unknown(record, unknown, tokens);
   if (list) {
     if (tokens > 0) rows.raw().pop_back();  // the last blank
-    end_row(rows, record);
+    end(record, rows);
   }
-  if (output == TokenizeOutput::count) {
-    begin_row(rows, record);
-    rows.field(tokens);
-    end_row(rows, record);
-  }
+  if (output == TokenizeOutput::count) write(record, CountRow{tokens}, rows);
   add_to_totals(record, words, tokens, unknown);
 }
 
@@ -124,7 +161,7 @@ void TokenizeWorker::whole(const Record& record, Rows& rows) {
   uint64_t unknown = 0;
   uint64_t words = 0;
   for (const Encoding& encoding : sequences_.encodings()) {
-    write(record, encoding, rows);
+    write_encoding(record, encoding, rows);
     for (size_t i = 0; i < encoding.size(); ++i) {
       if (encoding.is_added(i)) continue;
       const bool same_word =
@@ -151,62 +188,47 @@ void TokenizeWorker::add_to_totals(const Record& record, uint64_t words, uint64_
 
 void TokenizeWorker::write_offset(const Record& record, size_t index, int32_t id, Offset offset,
                                   CharCounter* chars, Rows& rows) {
-  begin_row(rows, record);
-  rows.field(index);
-  if (chars != nullptr) {
-    const size_t begin = chars->before(offset.begin);
-    rows.field(begin).field(chars->before(offset.end));
-  } else {
-    rows.field(offset.begin).field(offset.end);
-  }
-  rows.field(id).field(spelling(record, id, offset));
-  end_row(rows, record);
+  const size_t begin = chars != nullptr ? chars->before(offset.begin) : offset.begin;
+  const size_t end = chars != nullptr ? chars->before(offset.end) : offset.end;
+  write(record, OffsetRow{index, begin, end, id, spelling(record, id, offset)}, rows);
 }
 
-void TokenizeWorker::write(const Record& record, const Encoding& encoding, Rows& rows) {
-  if (options_.json) {
-    write_json(record, encoding, rows);
-    return;
+void TokenizeWorker::write_encoding(const Record& record, const Encoding& encoding, Rows& rows) {
+  const TokenizeOutput output = tokenize_.output;
+  if (options_.json) return write_json(record, encoding, rows);
+  if (output == TokenizeOutput::count) return write(record, CountRow{encoding.size()}, rows);
+  if (output == TokenizeOutput::tokens || output == TokenizeOutput::ids) {
+    return write_list(record, encoding, rows);
   }
-  switch (tokenize_.output) {
-    case TokenizeOutput::tokens:
-    case TokenizeOutput::ids:
-      begin_row(rows, record);
-      rows.field("");
-      for (size_t i = 0; i < encoding.size(); ++i) {
-        const int32_t id = encoding.input_ids[i];
-        if (i > 0) rows.raw().push_back(' ');
-        if (tokenize_.output == TokenizeOutput::ids) {
-          const fmt::format_int digits(id);
-          rows.raw().append(digits.data(), digits.size());
-        } else {
-          rows.raw().append(spelling(record, id, encoding.offsets[i]));
-        }
-      }
-      end_row(rows, record);
-      break;
-    case TokenizeOutput::offsets: {
-      CharCounter first(record.text);
-      CharCounter second(record.text_pair);
-      for (size_t i = 0; i < encoding.size(); ++i) {
-        CharCounter* chars = &(encoding.sequence_ids[i] == 1 ? second : first);
-        write_offset(record, encoding.index(i), encoding.input_ids[i], encoding.offsets[i],
-                     options_.chars ? chars : nullptr, rows);
-      }
-      break;
+  if (output != TokenizeOutput::offsets) return;
+  CharCounter first(record.text);
+  CharCounter second(record.text_pair);
+  for (size_t i = 0; i < encoding.size(); ++i) {
+    CharCounter* chars = &(encoding.sequence_ids[i] == 1 ? second : first);
+    write_offset(record, encoding.index(i), encoding.input_ids[i], encoding.offsets[i],
+                 options_.chars ? chars : nullptr, rows);
+  }
+}
+
+void TokenizeWorker::write_list(const Record& record, const Encoding& encoding, Rows& rows) const {
+  begin(record, rows);
+  rows.field("");
+  for (size_t i = 0; i < encoding.size(); ++i) {
+    const int32_t id = encoding.input_ids[i];
+    if (i > 0) rows.raw().push_back(' ');
+    if (tokenize_.output == TokenizeOutput::ids) {
+      const fmt::format_int digits(id);
+      rows.raw().append(digits.data(), digits.size());
+    } else {
+      rows.raw().append(spelling(record, id, encoding.offsets[i]));
     }
-    case TokenizeOutput::count:
-      begin_row(rows, record);
-      rows.field(encoding.size());
-      end_row(rows, record);
-      break;
-    default:
-      break;
   }
+  end(record, rows);
 }
 
 void TokenizeWorker::write_json(const Record& record, const Encoding& encoding, Rows& rows) {
-  JsonRow json = begin_json(rows, record, tokenize_.pair);
+  begin(record, rows, tokenize_.pair ? Repeats::pair : Repeats::text);
+  JsonRow json(rows.raw());
   const auto list = [&](std::string_view name, auto add) {
     json.list(name);
     for (size_t i = 0; i < encoding.size(); ++i) add(i);
@@ -235,7 +257,7 @@ void TokenizeWorker::write_json(const Record& record, const Encoding& encoding, 
     json.list().count("", begin).count("", end).end_list();
   });
   json.flag("cut", encoding.dropped > 0);
-  end_json(rows);
+  end(record, rows);
 }
 
 /// The record holds ids separated by blanks.
@@ -255,14 +277,7 @@ void TokenizeWorker::decode(const Record& record, Rows& rows) {
     i = text.find_first_not_of(kBlanks, end);
   }
   const std::string decoded = tokenizer_.decode(ids_, !options_.encode.add_special_tokens);
-  if (options_.json) {
-    begin_json(rows, record, false).text("decoded", decoded);
-    end_json(rows);
-    return;
-  }
-  begin_row(rows, record);
-  rows.field(decoded);
-  end_row(rows, record);
+  write(record, DecodedRow{decoded}, rows, Repeats::text);
 }
 
 }  // namespace bert

@@ -31,6 +31,9 @@ struct TokenizeOptions {
   TokenizeOutput output = TokenizeOutput::tokens;
   bool pair = false;
   bool as_written = false;  ///< tokens are spelt as in the text: words by a dictionary
+
+  /// Names of the columns of its rows.
+  BERT_API std::vector<std::string> columns() const;
 };
 
 /// The tokens of each record (options.encode says whether with [CLS] and [SEP]). A text without
@@ -59,8 +62,9 @@ class BERT_API TokenizeWorker : public TaskWorker {
   void stream(const Record& record, Rows& rows);
   void whole(const Record& record, Rows& rows);
   void decode(const Record& record, Rows& rows);
-  void write(const Record& record, const Encoding& encoding, Rows& rows);
+  void write_encoding(const Record& record, const Encoding& encoding, Rows& rows);
   void write_json(const Record& record, const Encoding& encoding, Rows& rows);
+  void write_list(const Record& record, const Encoding& encoding, Rows& rows) const;
   void write_offset(const Record& record, size_t index, int32_t id, Offset offset,
                     CharCounter* chars, Rows& rows);
   std::string_view spelling(const Record& record, int32_t id, Offset offset) const;

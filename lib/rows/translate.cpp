@@ -31,6 +31,47 @@ std::string joined(std::span<const float> values) {
   return text;
 }
 
+struct TargetRow {
+  std::string_view target = {};
+  void cells(Cells& c) const { c.text("target", target); }
+};
+
+struct RankedRow {
+  size_t rank = 0;
+  double logprob = 0;
+  std::string_view target = {};
+  void cells(Cells& c) const {
+    c.count("rank", rank).number("logprob", logprob).text("target", target);
+  }
+};
+
+/// A target that was given.
+struct ForcedRow {
+  double logprob = 0;
+  size_t tokens = 0;
+  void cells(Cells& c) const { c.number("logprob", logprob).count("tokens", tokens); }
+};
+
+struct AlignRow {
+  size_t layer = 0, head = 0, from = 0, to = 0;
+  double weight = 0;
+  std::string_view from_token = {}, to_token = {};
+  void cells(Cells& c) const {
+    c.count("layer", layer).count("head", head).count("from", from).count("to", to);
+    c.number("weight", weight).text("from_token", from_token).text("to_token", to_token);
+  }
+};
+
+struct TraceRow {
+  size_t layer = 0, head = 0, from = 0;
+  std::string_view from_token = {}, stage = {};
+  std::span<const float> values = {};
+  void cells(Cells& c) const {
+    c.count("layer", layer).count("head", head).count("from", from);
+    c.text("from_token", from_token).text("stage", stage).text("values", joined(values));
+  }
+};
+
 /// Whether the text gives no tokens of its own, or only blanks.
 bool is_blank(std::string_view text, const Encoding& encoding) {
   if (text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos) return true;
@@ -43,18 +84,10 @@ bool is_blank(std::string_view text, const Encoding& encoding) {
 }  // namespace
 
 std::vector<std::string> TranslateOptions::columns() const {
-  switch (show) {
-    case Show::align:
-      return {"layer", "head", "from", "to", "weight", "from_token", "to_token"};
-    case Show::trace:
-      return {"layer", "head", "from", "from_token", "stage", "values"};
-    case Show::best:
-      return {"rank", "logprob", "target"};
-    case Show::text:
-      break;
-  }
-  if (forced) return {"logprob", "tokens"};
-  return {"target"};
+  if (show == Show::align) return names_of<AlignRow>();
+  if (show == Show::trace) return names_of<TraceRow>();
+  if (show == Show::best) return names_of<RankedRow>();
+  return forced ? names_of<ForcedRow>() : names_of<TargetRow>();
 }
 
 GenerationConfig TranslateOptions::generation(const Seq2Seq& model) const {
@@ -136,7 +169,7 @@ void TranslateWorker::run(std::span<const Record> records, Rows& rows) {
       ++text;
     }
     options_.json ? write_json(records[i], first, last, rows)
-                  : write(records[i], first, last, rows);
+                  : write_targets(records[i], first, last, rows);
     first = last;
   }
 }
@@ -207,32 +240,28 @@ std::string TranslateWorker::text(const Found& found) const {
   return text;
 }
 
-void TranslateWorker::write(const Record& record, size_t first, size_t last, Rows& rows) {
-  if (first == last && translate_.show == TranslateOptions::Show::text) {
-    begin_row(rows, record);
-    rows.field("");
-    end_row(rows, record);
-  }
+void TranslateWorker::write_targets(const Record& record, size_t first, size_t last, Rows& rows) {
+  const bool best = translate_.show == TranslateOptions::Show::best;
+  if (first == last && !best) write(record, TargetRow(), rows);
   for (size_t i = first; i < last; ++i) {
     const Found& found = found_[i];
     if (needs_probabilities() && found.finite && !std::isfinite(log_probabilities_[i])) {
       note_non_finite(record);
     }
-    begin_row(rows, record);
     if (translate_.forced) {
-      rows.number(log_probabilities_[i]).field(found.ids.size());
+      write(record, ForcedRow{log_probabilities_[i], found.ids.size()}, rows);
+    } else if (best) {
+      write(record, RankedRow{found.rank + 1, log_probabilities_[i], text(found)}, rows);
     } else {
-      if (translate_.show == TranslateOptions::Show::best) {
-        rows.field(found.rank + 1).number(log_probabilities_[i]);
-      }
-      rows.field(text(found));
+      write(record, TargetRow{text(found)}, rows);
     }
-    end_row(rows, record);
   }
 }
 
 void TranslateWorker::write_json(const Record& record, size_t first, size_t last, Rows& rows) {
-  JsonRow json = begin_json(rows, record, false).list("targets");
+  begin(record, rows, Repeats::text);
+  JsonRow json(rows.raw());
+  json.list("targets");
   for (size_t i = first; i < last; ++i) {
     json.object().text("text", text(found_[i])).number("logprob", log_probabilities_[i]);
     json.list("tokens");
@@ -240,7 +269,7 @@ void TranslateWorker::write_json(const Record& record, size_t first, size_t last
     json.end_list().end_object();
   }
   json.end_list();
-  end_json(rows);
+  end(record, rows);
 }
 
 void TranslateWorker::write_view(const Record& record, const Found& found,
@@ -260,12 +289,12 @@ void TranslateWorker::write_align(const Record& record, const Found& found,
   const auto source = std::span(sources_.input_ids).subspan(sources_.begin(found.record));
   for (size_t from = 0; from < view.weights.rows; ++from) {
     for (size_t to = 0; to < view.weights.cols; ++to) {
-      begin_row(rows, record);
-      rows.field(view.layer + 1).field(view.head + 1).field(from).field(to);
-      rows.number(static_cast<double>(view.weights.row(from)[to]));
-      rows.field(tokenizers_.target.token(found.ids[from]));
-      rows.field(tokenizers_.source.token(source[to]));
-      end_row(rows, record);
+      write(
+          record,
+          AlignRow{view.layer + 1, view.head + 1, from, to,
+                   static_cast<double>(view.weights.row(from)[to]),
+                   tokenizers_.target.token(found.ids[from]), tokenizers_.source.token(source[to])},
+          rows);
     }
   }
 }
@@ -277,11 +306,14 @@ void TranslateWorker::write_trace(const Record& record, const Found& found,
       {"scores", view.scores}, {"softmax", view.weights}, {"vector", view.context}};
   for (size_t from = 0; from < view.weights.rows; ++from) {
     for (const auto& [stage, values] : stages) {
-      begin_row(rows, record);
-      rows.field(view.layer + 1).field(view.head + 1).field(from);
-      rows.field(tokenizers_.target.token(found.ids[from])).field(stage);
-      rows.field(joined({values.row(from), values.cols}));
-      end_row(rows, record);
+      write(record,
+            TraceRow{view.layer + 1,
+                     view.head + 1,
+                     from,
+                     tokenizers_.target.token(found.ids[from]),
+                     stage,
+                     {values.row(from), values.cols}},
+            rows);
     }
   }
 }

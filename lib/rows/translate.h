@@ -58,7 +58,8 @@ class BERT_API TranslateWorker : public TaskWorker {
   void read_targets(std::span<const Record> records);
   /// Log-probabilities of all targets, and what their tokens looked at.
   void force(const AttentionTrace* trace);
-  void write(const Record& record, size_t first, size_t last, Rows& rows);
+  /// The targets [first, last) of found_, which are the record's.
+  void write_targets(const Record& record, size_t first, size_t last, Rows& rows);
   void write_json(const Record& record, size_t first, size_t last, Rows& rows);
   void write_view(const Record& record, const Found& found, const AttentionView& view, Rows& rows);
   void write_align(const Record& record, const Found& found, const AttentionView& view,

@@ -114,14 +114,4 @@ VectorPlan make_plan(Embedder& embedder, EmbedOptions& o) {
   return plan;
 }
 
-std::vector<std::string> column_names(const VectorPlan& plan, const EmbedRows& rows) {
-  if (rows.format != VectorFormat::tsv) return {};
-  if (rows.of == Of::pair) return {"cosine"};
-  std::vector<std::string> names;
-  if (plan.per_token) names = {"index", "token"};
-  if (rows.of == Of::spans) names = {"start", "end"};
-  for (size_t i = 1; i <= plan.width(); ++i) names.push_back("v" + std::to_string(i));
-  return names;
-}
-
 }  // namespace bert::tools

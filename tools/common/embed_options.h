@@ -23,7 +23,4 @@ void add_embed_options(Command& app, EmbedOptions& options);
 /// Error(usage) for options that do not go together or do not fit the model.
 VectorPlan make_plan(Embedder& embedder, EmbedOptions& options);
 
-/// Column names for --header; binary formats have none.
-std::vector<std::string> column_names(const VectorPlan& plan, const EmbedRows& rows);
-
 }  // namespace bert::tools

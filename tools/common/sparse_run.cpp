@@ -23,7 +23,7 @@ int run_sparse(const ModelOptions& models, const EmbedOptions& options, RowOptio
   models.fill(task, tokenizer, model, task_spec(TaskKind::feature_extraction),
               ModuleLimit::of(modules));
   rows.fill(task);
-  rows.stream().output_names = {"vector"};
+  rows.stream().output_names = names_of<SparseRow>();
   return rows.run(
       [&] { return std::make_unique<SparseWorker>(tokenizer, model, head, plan, task); });
 }
