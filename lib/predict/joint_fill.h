@@ -9,7 +9,7 @@ namespace bert {
 /// Masks of one sequence that are to be filled together.
 struct JointProblem {
   std::vector<int32_t> input_ids;
-  std::vector<size_t> positions;  ///< of the masks, ascending
+  std::vector<size_t> positions;  ///< positions of the masks, ascending
 };
 
 /// A piece for every mask, in the order of the masks.

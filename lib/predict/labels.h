@@ -41,7 +41,7 @@ struct BERT_API LabelPlan {
   size_t entailment = 0;     ///< index of that logit
   size_t contradiction = 0;  ///< the one it is weighed against when labels are independent
 
-  /// Those of the head, whatever they are called.
+  /// Labels of the head, whatever they are called.
   static LabelPlan of(const Classifier& head, bool logits);
   /// Throws Error(usage) for candidates where the head has no label that begins with "entail", for
   /// a template without candidates, and for names that are not as many as the labels; Error(data)

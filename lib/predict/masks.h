@@ -49,7 +49,7 @@ class BERT_API MaskQueries {
   Buffer waiting_;            ///< [kLogitRows, H] hidden states that wait for the decoder
   size_t waiting_rows_ = 0;
   std::vector<size_t> indices_;
-  std::vector<size_t> tags_;  ///< of the rows that wait, then of those in the batch
+  std::vector<size_t> tags_;  ///< tags of the rows that wait, then of those in the batch
 };
 
 /// A vocabulary entry and its log probability.

@@ -38,7 +38,7 @@ class BERT_API MaxSim {
  public:
   struct Query {
     std::string text;
-    Encoding encoding{};           ///< of the text, not filled up
+    Encoding encoding{};           ///< tokens of the text, not filled up
     size_t tokens = 0;             ///< N, with those that fill it up
     std::vector<float> vectors{};  ///< [N, D]
   };

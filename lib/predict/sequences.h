@@ -35,11 +35,11 @@ struct Reading {
   bool cut = false;           ///< the end was left out before the text became tokens
   size_t dropped = 0;         ///< tokens that truncation removed, or that windows saved
   size_t replaced_bytes = 0;  ///< maximal invalid UTF-8 parts read as U+FFFD
-  size_t tokens[2] = {};      ///< of each text, without special tokens and those of the prompt
-  size_t unknown[2] = {};     ///< of these
+  size_t tokens[2] = {};      ///< tokens of each text, without special tokens and the prompt
+  size_t unknown[2] = {};     ///< tokens that the vocabulary lacks
   std::string no_room = {};   ///< why windows have no room: the sequence is cut instead
 
-  /// Of an encoding; bytes `own` of its texts count.
+  /// What an encoding tells; bytes `own` of its texts count.
   static Reading of(const Encoding& encoding, int32_t unk_id, Offset own = {0, UINT32_MAX});
 };
 

@@ -34,7 +34,7 @@ enum class TaskKind : uint8_t {
 struct TaskSpec {
   std::string_view name = {};         ///< as transformers' pipelines call it
   std::optional<HeadKind> head = {};  ///< nullopt: the bare encoder, or another model
-  size_t texts = 1;                   ///< of a sequence
+  size_t texts = 1;                   ///< texts of a sequence
   Truncation truncation = Truncation::longest_first;
   Overflow overflow = Overflow::cut;
   size_t window = SIZE_MAX;      ///< tokens of a sequence, where the model takes more

@@ -27,11 +27,12 @@ struct LabelledText {
   bool given_words = false;        ///< `words` are the text's; else its tokenizer tells them
   std::vector<Offset> words = {};  ///< bytes of the text
   // The members that TokenLabelPredictor sets:
-  Encoding tokens = {};  ///< of the text, without special tokens
+  Encoding tokens = {};  ///< tokens of the text, without special tokens
   std::vector<TokenWindow> windows = {};
   size_t first_sequence = 0;
-  std::vector<float> scores = {};         ///< [tokens, labels]; row `first` of a word is its own
-  std::vector<LabelledWord> labels = {};  ///< of all given words; else of its words or tokens
+  std::vector<float> scores = {};  ///< [tokens, labels]; row `first` of a word is its own
+  std::vector<LabelledWord> labels =
+      {};  ///< labels of all given words; else of its words or tokens
 };
 
 /// Labels the tokens of texts, and finds the entities that they name, as transformers'

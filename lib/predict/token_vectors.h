@@ -29,8 +29,8 @@ using UseSpanVector = std::function<void(const SpanVector&)>;
 
 /// The sequences of the text that comes in.
 struct TextWindows {
-  size_t begin = 0, end = 0;         ///< of the sequences
-  std::vector<TokenWindow> windows;  ///< of the prompt and the text
+  size_t begin = 0, end = 0;         ///< range of the sequences
+  std::vector<TokenWindow> windows;  ///< windows of the prompt and the text
   size_t prompt = 0;                 ///< tokens of the prompt in it
 
   /// The text whose first sequence is `first`; `prompt_bytes` of it are the prompt's.
@@ -79,7 +79,7 @@ class BERT_API SpanPredictor {
   std::vector<Offset> spans_;    ///< bytes of read_
   size_t next_ = 0;              ///< the first span that was not given yet
   std::vector<uint32_t> needs_;  ///< the first byte that it and those behind it need
-  std::vector<Offset> bytes_;    ///< of the tokens that are kept
+  std::vector<Offset> bytes_;    ///< bytes of the tokens that are kept
   std::vector<float> tokens_;    ///< [tokens, features]
   std::vector<float> pooled_;    ///< [pooled_width()]
 };

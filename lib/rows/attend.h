@@ -14,7 +14,7 @@ struct AttendOptions {
   std::vector<size_t> layers;  ///< 1 .. L; not empty
   std::vector<size_t> heads;   ///< 1 .. A
   std::string from;            ///< only what tokens of this text look at; empty: all
-  size_t most = 0;             ///< of each row only the largest weights; 0: all
+  size_t most = 0;             ///< weights of each row that are written, the largest; 0: all
   Show show = Show::weights;
   bool scores = false;  ///< beside the weights the scores that they are the softmax of
   /// Words instead of tokens: see AttendWorker; not with scores, not for stats.
@@ -27,7 +27,7 @@ struct AttendOptions {
 /// How the attention of a head is spread: means over the tokens that attend. The shares are of all
 /// their weight, so that a token without a neighbour has 0 for it.
 struct AttentionStats {
-  double entropy = 0;   ///< of the weights, in nats: 0 to log n
+  double entropy = 0;   ///< entropy of the weights, in nats: 0 to log n
   double distance = 0;  ///< tokens between the two, weighted
   double self = 0, previous = 0, next = 0;
   double cls = 0, sep = 0;  ///< tokens that stand around texts: those before, those behind
@@ -80,8 +80,8 @@ class BERT_API AttendWorker : public TaskWorker {
   const AttendOptions attend_;
   AttentionRequest request_;
   std::vector<int32_t> before_, after_;  ///< ids of the special tokens around a text
-  std::vector<Unit> units_;              ///< of the record
-  std::vector<size_t> order_;            ///< of the units that are looked at
+  std::vector<Unit> units_;              ///< tokens or words of the record
+  std::vector<size_t> order_;            ///< indices of the units that are looked at
   Buffer scores_, merged_;
   ConstMatrix kept_scores_;  ///< [n, n] of the head whose weights come next
   bool sound_ = true;        ///< whether all numbers of the record are such

@@ -80,7 +80,7 @@ class BERT_API LabelWorker : public TaskWorker {
 
   const LabelPlan& plan_;
   const ClassifyOptions classify_;
-  LabelScores scores_;  ///< of the chunk
+  LabelScores scores_;  ///< scores of the chunk's records
 
  private:
   const LabelSink sink_;

@@ -19,7 +19,7 @@ struct EmbedRows {
   enum class Of { text, pair, tokens, words, spans };
   Of of = Of::text;
   VectorFormat format = VectorFormat::tsv;
-  std::optional<double> scale = {};  ///< of VectorFormat::i8
+  std::optional<double> scale = {};  ///< factor of the numbers in VectorFormat::i8
 
   /// Names of the columns of its rows; none if they are binary.
   BERT_API std::vector<std::string> columns(const VectorPlan& plan) const;

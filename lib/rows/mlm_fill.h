@@ -29,7 +29,7 @@ struct MlmFillOptions {
   bool joint = false;   ///< the masks of a record are filled together
   size_t beam = 5;
   FillOrder order = FillOrder::confidence;
-  size_t max_pieces = 1;             ///< of which a gap may consist
+  size_t max_pieces = 1;             ///< pieces of which a gap may consist
   std::vector<std::string> targets;  ///< the only candidates
   FillTruth truth = FillTruth::none;
   std::string prompt;       ///< a text in which "{}" stands for the record's
@@ -112,7 +112,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
   /// A mask that is filled.
   struct Gap : Mask {
     size_t item = 0;
-    size_t token = 0;                   ///< of those that the model sees
+    size_t token = 0;                   ///< index among the tokens that the model sees
     size_t index = 0;                   ///< among the masks of the text
     size_t puzzle = 0;                  ///< the window in which it is filled ...
     size_t slot = 0;                    ///< ... and which of its masks it is

@@ -13,7 +13,7 @@
 namespace bert {
 namespace {
 
-/// Of all matches in one record: some seconds.
+/// Steps of all matches in one record: some seconds.
 constexpr uint64_t kMostSteps = uint64_t{1} << 28;
 
 /// A row of a chosen token.

@@ -15,7 +15,7 @@ enum class MaskChoice {
   random,  ///< as in training
   each,    ///< every word in turn, one row each
   match,   ///< the tokens that a regular expression touches
-  spans,   ///< those that the byte spans in an extra field touch: "3-8 12-15"
+  spans,   ///< tokens that the byte spans in an extra field touch: "3-8 12-15"
 };
 
 struct MlmMaskOptions {

@@ -64,7 +64,7 @@ class BERT_API NerWorker : public TaskWorker {
   /// A record and what becomes of it.
   struct Sentence {
     std::string joined;            ///< the words of columns with blanks between
-    std::vector<ConllLine> lines;  ///< of columns
+    std::vector<ConllLine> lines;  ///< lines of columns
   };
 
   void find_words(const Record& record, size_t i);
@@ -88,7 +88,7 @@ class BERT_API NerWorker : public TaskWorker {
   TokenScorer scorer_;
   const NerOptions ner_;
   const TagSink sink_;
-  std::vector<LabelledText> texts_;  ///< of the chunk ...
+  std::vector<LabelledText> texts_;  ///< texts of the chunk ...
   std::vector<Sentence> sentences_;  ///< ... and their records
 };
 

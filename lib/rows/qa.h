@@ -15,7 +15,7 @@ namespace bert {
 /// The best answer of a record that a search read.
 struct FoundAnswer {
   std::string file;
-  uint64_t number = 0;  ///< of the record, over all files
+  uint64_t number = 0;  ///< number of the record, over all files
   uint64_t record = 0;  ///< within its file
   double score = 0;
   size_t start = 0, end = 0;
@@ -44,13 +44,13 @@ struct QaOptions {
   size_t top_k = 1;
   size_t max_answer_length = task_spec(TaskKind::question_answering).max_answer_length;  ///< tokens
   std::optional<double> null_margin;  ///< no answer if its logit exceeds the best's by more
-  double threshold = 0;               ///< of a search: the least score
-  std::string question;               ///< of a search: put to every record
+  double threshold = 0;               ///< least score in a search
+  std::string question;               ///< question of a search, put to every record
 };
 
 /// Get what was found in each record, once; called by several threads.
 struct AnswerSinks {
-  /// Of a search: its best answer. No rows are written.
+  /// The best answer of a record, in a search. No rows are written.
   std::function<void(FoundAnswer)> found = {};
   /// Otherwise: its best answer, empty if there is none.
   std::function<void(const Record& record, std::string_view best)> answered = {};
@@ -77,7 +77,7 @@ class BERT_API QaWorker : public TaskWorker {
   const QaOptions qa_;
   const AnswerSinks sinks_;
   AnswerFinder finder_;
-  Questions questions_;  ///< of the chunk
+  Questions questions_;  ///< questions of the chunk
 };
 
 }  // namespace bert

@@ -13,8 +13,8 @@
 namespace bert {
 
 struct RankOptions {
-  std::string query;                ///< of a search: put before every record
-  std::optional<double> threshold;  ///< of a search: the least score
+  std::string query;                ///< query of a search, put before every record
+  std::optional<double> threshold;  ///< least score in a search
 };
 
 /// A row of a pair.
@@ -80,7 +80,7 @@ class BERT_API MaxSimWorker : public RankWorker {
 
   const MaxSimPlan& plan_;
   MaxSim maxsim_;
-  std::vector<MaxSim::Query> queries_;  ///< of the chunk; the last stays for the next chunk
+  std::vector<MaxSim::Query> queries_;  ///< queries of the chunk; the last stays for the next chunk
   std::vector<size_t> query_of_;        ///< [records]
 };
 

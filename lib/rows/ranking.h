@@ -53,7 +53,7 @@ class Ranking {
 /// A text that a search found.
 struct FoundText {
   std::string file;
-  uint64_t number = 0;  ///< of the record, over all files
+  uint64_t number = 0;  ///< number of the record, over all files
   uint64_t record = 0;  ///< within its file
   double score = 0;
   std::string text;

@@ -16,7 +16,7 @@ namespace bert {
 
 /// What the shared options tell every task.
 struct TaskOptions : ReadOptions {
-  size_t max_batch_tokens = kBatchTokens;  ///< of one packed batch; never changes a row
+  size_t max_batch_tokens = kBatchTokens;  ///< tokens of one packed batch; never changes a row
   bool strict = false;     ///< a cut text, invalid UTF-8, a text of unknown tokens or a value that
                            ///< is no number is an error
   bool number = false;     ///< -n: the record number first
@@ -26,7 +26,8 @@ struct TaskOptions : ReadOptions {
   /// Gets each record whose text is cut, and how many tokens were left out, once. Called by several
   /// threads.
   std::function<void(const Record&, size_t dropped)> on_cut;
-  std::optional<Precision> precision;  ///< of the model that runs; none: one only tokenizes
+  std::optional<Precision>
+      precision;  ///< precision of the model that runs; none: one only tokenizes
 };
 
 /// The same with a text that is put before every text.
@@ -102,7 +103,7 @@ class TaskWorker : public Worker {
   const TaskOptions options_;
   TextReader reader_;
   Tokenizer::Scratch& scratch_;
-  Sequences sequences_;  ///< of the chunk
+  Sequences sequences_;  ///< sequences of the chunk
   Batcher batcher_;
 
  private:

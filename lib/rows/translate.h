@@ -77,9 +77,9 @@ class BERT_API TranslateWorker : public TaskWorker {
   Team* team_ = nullptr;
   std::vector<Found> found_;  ///< record by record, best first
   std::vector<std::vector<Target>> targets_;
-  std::vector<double> log_probabilities_;  ///< of found_, if needed
+  std::vector<double> log_probabilities_;  ///< log-probabilities of found_, if needed
   std::vector<Record> texts_;              ///< the records of the chunk that have a text
-  PackedBatch sources_;                    ///< of texts_
+  PackedBatch sources_;                    ///< sources of texts_
 };
 
 }  // namespace bert
