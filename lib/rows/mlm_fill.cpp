@@ -10,78 +10,6 @@
 #include "tokenizer/words.h"
 
 namespace bert {
-namespace {
-
-[[noreturn]] void refuse(const char* field, const std::string& what) {
-  throw Error::of_field(field, what);
-}
-
-FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer,
-                             size_t max_length) {
-  Tokenizer::Scratch scratch;
-  EncodeOptions encode;
-  encode.add_special_tokens = false;
-  Encoding encoding;
-  tokenizer.encode(text, encode, encoding, scratch);
-  Encoding behind_blank;
-  encode_behind_blank(tokenizer, text, encode, behind_blank, scratch);
-  const size_t room = max_length - tokenizer.added_tokens_single();
-  if (encoding.size() == 0 || std::max(encoding.size(), behind_blank.size()) > room) {
-    throw Error(
-        Error::Kind::usage, "target",
-        fmt::format("'{}' is {} tokens, wants 1 to {}", printable(text), encoding.size(), room));
-  }
-  if (lacks_pieces(tokenizer, text, encoding.input_ids)) {
-    throw Error(Error::Kind::usage, "target",
-                fmt::format("'{}' has characters that the vocabulary lacks", printable(text)));
-  }
-  return {text, encoding.input_ids, behind_blank.input_ids};
-}
-
-void check(const MlmFillOptions& o) {
-  const int ways = int{o.joint} + int{o.max_pieces > 1} + int{!o.targets.empty()} +
-                   int{!o.verbalizers.empty()} + int{o.truth != FillTruth::none};
-  if (ways > 1) {
-    refuse("", "wants one of `joint`, `max_pieces`, `targets`, `verbalizers`, `gold`, `labels`");
-  }
-  if (!o.calibration.empty() && (o.joint || o.max_pieces > 1 || o.truth != FillTruth::none)) {
-    refuse("calibration", "works with `targets`, `verbalizers` or `top_k`");
-  }
-  if (!o.prompt.empty() &&
-      (o.prompt.find("{}") == std::string::npos || o.prompt.find("{}") != o.prompt.rfind("{}"))) {
-    refuse("prompt", "wants {} once, where the record's text belongs");
-  }
-  if (o.tokens && !o.calibration.empty()) refuse("calibration", "reads text, not `tokens`");
-}
-
-}  // namespace
-
-FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenizer,
-                        size_t max_length) {
-  check(options);
-  const size_t room = max_length - tokenizer.added_tokens_single();
-  if (options.max_pieces > 1 && options.max_pieces > room) {
-    refuse("max_pieces", fmt::format("found {}, wants at most {}", options.max_pieces, room));
-  }
-  FillPlan plan;
-  plan.options = options;
-  for (const std::string& text : options.targets) {
-    plan.targets.push_back(make_target(text, tokenizer, max_length));
-  }
-  for (const Verbalizer& verbalizer : options.verbalizers) {
-    if (verbalizer.label.find_first_of("\t\n") != std::string::npos) {
-      refuse("verbalizers", fmt::format("found the label '{}', wants no tab and no line feed",
-                                        printable(verbalizer.label)));
-    }
-    plan.label_targets.emplace_back();
-    for (const std::string& word : verbalizer.words) {
-      plan.label_targets.back().push_back(plan.targets.size());
-      plan.targets.push_back(make_target(word, tokenizer, max_length));
-    }
-  }
-  return plan;
-}
-
 MlmFillWorker::MlmFillWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
                              const FillPlan& plan, FillSummary* summary, const TaskOptions& options)
     : MlmWorker(tokenizer, options, plan.options.tokens),
@@ -397,7 +325,8 @@ void MlmFillWorker::calibrate() {
   tokenize(record, items_[0].text, items_[0].tokens);
   find_gaps(items_[0], 0);
   if (gaps_.size() != 1) {
-    refuse("calibration", fmt::format("found {} masks in the prompt, wants 1", gaps_.size()));
+    throw Error::of_field("calibration",
+                          fmt::format("found {} masks in the prompt, wants 1", gaps_.size()));
   }
   add_puzzles(items_[0]);
   if (plan_.targets.empty()) {

@@ -1,91 +1,15 @@
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "predict/joint_fill.h"
+#include "rows/fill_plan.h"
+#include "rows/fill_summary.h"
 #include "rows/mlm_worker.h"
 
 namespace bert {
-
-/// Words that speak for a label (Schick and Schuetze 2021).
-struct Verbalizer {
-  std::string label;
-  std::vector<std::string> words;
-};
-
-/// Where the truth about the masks of a record stands: in its first extra field.
-enum class FillTruth {
-  none,
-  text,    ///< a word for the one mask, or as many pieces as there are masks
-  labels,  ///< items "index:token" as mlm-mask --labels writes them
-};
-
-struct MlmFillOptions {
-  size_t top_k = 0;     ///< 0: the filled text; else that many rows per mask
-  bool tokens = false;  ///< records are tokens, in and out
-  bool joint = false;   ///< the masks of a record are filled together
-  size_t beam = 5;
-  FillOrder order = FillOrder::confidence;
-  size_t max_pieces = 1;             ///< pieces of which a gap may consist
-  std::vector<std::string> targets;  ///< the only candidates
-  FillTruth truth = FillTruth::none;
-  std::string prompt;       ///< a text in which "{}" stands for the record's
-  std::string calibration;  ///< a prompt without content: probabilities become ratios to its own
-  std::vector<Verbalizer> verbalizers;
-};
-
-/// The options, checked, and the targets as pieces; made once and shared by the workers.
-struct BERT_API FillPlan {
-  struct Target {
-    std::string text;
-    std::vector<int32_t> pieces;        ///< where no blank stands before it
-    std::vector<int32_t> behind_blank;  ///< and where one does
-  };
-  MlmFillOptions options;
-  std::vector<Target> targets;
-  std::vector<std::vector<size_t>> label_targets;  ///< [verbalizers]: indices into targets
-
-  /// Throws Error(usage) for options that exclude each other or a target without a piece.
-  static FillPlan make(const MlmFillOptions& options, const Tokenizer& tokenizer,
-                       size_t max_length);
-  /// Names of the columns of its rows, but for the record's number.
-  std::vector<std::string> columns() const;
-  /// Labels in a row of verbalizers.
-  size_t labels_shown() const {
-    return std::min(std::max<size_t>(1, options.top_k), options.verbalizers.size());
-  }
-};
-
-/// How well masks with a known truth were filled.
-struct BERT_API FillSummary {
-  uint64_t records = 0;  ///< with a mask, whether or not its truth is known
-  uint64_t masks = 0;
-  uint64_t pieces = 0;
-  uint64_t top1 = 0;
-  uint64_t top5 = 0;
-  UnknownCount unknown;  ///< masks whose truth the model cannot choose: wrong, without surprisal
-  OrderFreeSum reciprocal_rank;
-  OrderFreeSum surprisal;
-
-  FillSummary& operator+=(const FillSummary& other);
-  /// "200 masks: top-1 0.41, top-5 0.63, MRR 0.51, perplexity 13.2"; of a run that did not measure
-  /// nothing, unless none of its records had a mask.
-  std::string text(bool measured, const Counts& counts) const;
-  /// The measures of masks with a known truth, by name: lines `NAME VALUE`, and a JSON object.
-  std::string report() const;
-  std::string json() const;
-  /// What it says of truths that the model cannot choose; "" if there are none.
-  std::string unknown_text() const;
-
- private:
-  struct Measures {
-    double top1, top5, reciprocal_rank, perplexity;
-  };
-  Measures measures() const;
-};
 
 /// Fills the masks of each record, or ranks candidates for them.
 class BERT_API MlmFillWorker : public MlmWorker {

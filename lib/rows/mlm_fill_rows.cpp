@@ -1,124 +1,13 @@
-// The rows of mlm-fill, and its summary.
+// The rows of mlm-fill.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "io/json.h"
-#include "metrics/metrics.h"
+#include "rows/fill_rows.h"
 #include "rows/mlm_fill.h"
 
 namespace bert {
-
-namespace {
-
-/// A row of a mask whose truth is known.
-struct TruthRow {
-  size_t mask = 0, rank = 0;
-  double probability = 0, surprisal = 0, entropy = 0;
-  std::string_view gold = {}, best = {};
-  void cells(Cells& c) const {
-    c.count("mask", mask).count("rank", rank).number("probability", probability);
-    c.number("surprisal", surprisal).number("entropy", entropy);
-    c.text("gold", gold).text("best", best);
-  }
-};
-
-/// A row of what may fill a mask.
-struct CandidateRow {
-  size_t mask = 0, rank = 0;
-  double probability = 0;
-  std::string_view token = {}, text = {};
-  void cells(Cells& c) const {
-    c.count("mask", mask).count("rank", rank).number("probability", probability);
-    c.text("token", token).text("text", text);
-  }
-};
-
-struct FilledRow {
-  std::string_view text = {};
-  void cells(Cells& c) const { c.text(c.members() ? "filled" : "text", text); }
-};
-
-/// A row of labels that words speak for, best first. Of a text without a mask they have no scores.
-struct LabelsRow {
-  size_t shown = 0;
-  bool numbered = false;  ///< names have a number
-  std::vector<std::pair<std::string_view, double>> scores = {};
-  void cells(Cells& c) const {
-    for (size_t i = 0; i < shown; ++i) {
-      const bool known = i < scores.size();
-      const std::string number = numbered ? std::to_string(i + 1) : "";
-      c.text("label" + number, known ? scores[i].first : "");
-      c.number(numbered ? "p" + number : "probability", known ? scores[i].second : std::nan(""));
-    }
-  }
-};
-
-}  // namespace
-
-std::vector<std::string> FillPlan::columns() const {
-  if (options.truth != FillTruth::none) return names_of<TruthRow>();
-  if (!options.verbalizers.empty()) return names_of(LabelsRow{labels_shown(), options.top_k > 0});
-  return options.top_k > 0 ? names_of<CandidateRow>() : names_of<FilledRow>();
-}
-
-FillSummary& FillSummary::operator+=(const FillSummary& other) {
-  records += other.records;
-  masks += other.masks;
-  pieces += other.pieces;
-  unknown += other.unknown;
-  top1 += other.top1;
-  top5 += other.top5;
-  reciprocal_rank.add(other.reciprocal_rank);
-  surprisal.add(other.surprisal);
-  return *this;
-}
-
-std::string FillSummary::text(bool measured, const Counts& counts) const {
-  if (!measured) {
-    const bool read = counts.records > counts.bad + counts.blank;
-    if (!read || records > 0) return "";
-    return counts.overflowed > 0 ? "no mask in what was kept of the records: nothing to fill"
-                                 : "no record has a mask: nothing to fill";
-  }
-  if (masks == 0) return "0 masks with a known truth";
-  const Measures m = measures();
-  return fmt::format("{} masks: top-1 {:.4f}, top-5 {:.4f}, MRR {:.4f}, perplexity {:.6g}", masks,
-                     m.top1, m.top5, m.reciprocal_rank, m.perplexity);
-}
-
-FillSummary::Measures FillSummary::measures() const {
-  const auto n = static_cast<double>(masks);
-  const double mean = pieces == 0 ? std::nan("") : surprisal.value() / static_cast<double>(pieces);
-  return {static_cast<double>(top1) / n, static_cast<double>(top5) / n, reciprocal_rank.value() / n,
-          std::exp(mean)};
-}
-
-std::string FillSummary::report() const {
-  const Measures m = measures();
-  return fmt::format("masks\t{}\nunknown\t{}\ntop1\t{}\ntop5\t{}\nmrr\t{}\nperplexity\t{}\n", masks,
-                     unknown.count, number_text(m.top1), number_text(m.top5),
-                     number_text(m.reciprocal_rank), number_text(m.perplexity));
-}
-
-std::string FillSummary::json() const {
-  const Measures m = measures();
-  std::string text;
-  JsonRow json(text);
-  json.object().count("masks", masks).count("unknown", unknown.count).number("top1", m.top1);
-  json.number("top5", m.top5).number("mrr", m.reciprocal_rank);
-  json.number("perplexity", m.perplexity).end_object();
-  return text;
-}
-
-std::string FillSummary::unknown_text() const {
-  if (unknown.count == 0) return "";
-  return fmt::format(
-      "{} of {} truths have a token that fills no mask, such as the unknown token (first: record "
-      "{}): they count as wrong, and not in the perplexity",
-      unknown.count, masks, unknown.first);
-}
 
 /// A truth that the vocabulary lacks is no guess, however probable the unknown token is.
 void MlmFillWorker::drop_unknown(const Item& item) {

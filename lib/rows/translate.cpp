@@ -68,7 +68,14 @@ struct TraceRow {
   std::span<const float> values = {};
   void cells(Cells& c) const {
     c.count("layer", layer).count("head", head).count("from", from);
-    c.text("from_token", from_token).text("stage", stage).text("values", joined(values));
+    c.text("from_token", from_token).text("stage", stage);
+    if (auto json = c.members()) {
+      json->list("values");
+      for (const float value : values) json->number("", static_cast<double>(value));
+      json->end_list();
+    } else {
+      c.text("values", joined(values));
+    }
   }
 };
 

@@ -1,0 +1,69 @@
+#include "rows/fill_summary.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "io/json_row.h"
+#include "metrics/metrics.h"
+
+namespace bert {
+
+FillSummary& FillSummary::operator+=(const FillSummary& other) {
+  records += other.records;
+  masks += other.masks;
+  pieces += other.pieces;
+  unknown += other.unknown;
+  top1 += other.top1;
+  top5 += other.top5;
+  reciprocal_rank.add(other.reciprocal_rank);
+  surprisal.add(other.surprisal);
+  return *this;
+}
+
+std::string FillSummary::text(bool measured, const Counts& counts) const {
+  if (!measured) {
+    const bool read = counts.records > counts.bad + counts.blank;
+    if (!read || records > 0) return "";
+    return counts.overflowed > 0 ? "no mask in what was kept of the records: nothing to fill"
+                                 : "no record has a mask: nothing to fill";
+  }
+  if (masks == 0) return "0 masks with a known truth";
+  const Measures m = measures();
+  return fmt::format("{} masks: top-1 {:.4f}, top-5 {:.4f}, MRR {:.4f}, perplexity {:.6g}", masks,
+                     m.top1, m.top5, m.reciprocal_rank, m.perplexity);
+}
+
+FillSummary::Measures FillSummary::measures() const {
+  const auto n = static_cast<double>(masks);
+  const double mean = pieces == 0 ? std::nan("") : surprisal.value() / static_cast<double>(pieces);
+  return {static_cast<double>(top1) / n, static_cast<double>(top5) / n, reciprocal_rank.value() / n,
+          std::exp(mean)};
+}
+
+std::string FillSummary::report() const {
+  const Measures m = measures();
+  return fmt::format("masks\t{}\nunknown\t{}\ntop1\t{}\ntop5\t{}\nmrr\t{}\nperplexity\t{}\n", masks,
+                     unknown.count, number_text(m.top1), number_text(m.top5),
+                     number_text(m.reciprocal_rank), number_text(m.perplexity));
+}
+
+std::string FillSummary::json() const {
+  const Measures m = measures();
+  std::string text;
+  JsonRow json(text);
+  json.object().count("masks", masks).count("unknown", unknown.count).number("top1", m.top1);
+  json.number("top5", m.top5).number("mrr", m.reciprocal_rank);
+  json.number("perplexity", m.perplexity).end_object();
+  return text;
+}
+
+std::string FillSummary::unknown_text() const {
+  if (unknown.count == 0) return "";
+  return fmt::format(
+      "{} of {} truths have a token that fills no mask, such as the unknown token (first: record "
+      "{}): they count as wrong, and not in the perplexity",
+      unknown.count, masks, unknown.first);
+}
+
+}  // namespace bert
