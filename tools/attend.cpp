@@ -34,7 +34,9 @@ void add(tools::Command& app, Options& o) {
                          [&o] { o.attend.show = Show::outputs; });
   auto stats = app.add({"--stats", "write one row per head: entropy, distance, shares"},
                        [&o] { o.attend.show = Show::stats; });
-  app.get_option("--json")->excludes(o.from)->excludes(most);
+  for (const char* json : {"--json", "--jsonl"}) {
+    app.get_option(json)->excludes(o.from)->excludes(most);
+  }
   scores->excludes(words)->excludes(outputs)->excludes(stats);
   outputs->excludes(stats)->excludes(most);
   stats->excludes(words)->excludes(most);

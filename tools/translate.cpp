@@ -49,7 +49,6 @@ void add(tools::Command& app, Options& o) {
       .same_rows();
   best->excludes(align)->excludes(trace)->excludes(force);
   align->excludes(trace);
-  app.get_option("--json")->excludes(align)->excludes(trace);
   force->excludes(beam)->excludes(length)->excludes(penalty);
 }
 
