@@ -18,7 +18,7 @@ namespace bert {
 struct TensorFiles {
   std::string path;  ///< the file, or the index of a sharded model
   std::list<MappedFile> files;
-  std::list<std::vector<std::byte>> copies;  ///< of what the files do not hold in order
+  std::list<std::vector<std::byte>> copies;  ///< numbers of tensors that no file holds in order
   std::vector<TensorView> tensors;
 };
 

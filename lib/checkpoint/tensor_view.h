@@ -24,7 +24,7 @@ struct BERT_API TensorView {
   std::optional<Precision> blocked;
   bool factors = false;  ///< before the blocked matrix
   size_t first_row = 0;
-  size_t all_rows = 0;  ///< of the blocked matrix
+  size_t all_rows = 0;  ///< rows of the whole blocked matrix
 
   size_t elements() const;
   /// A weight as models know it: of a float type, or blocked.

@@ -20,7 +20,7 @@ class ZipArchive {
 
   struct Entry {
     std::span<const std::byte> data;
-    uint64_t directory_offset = 0;  ///< of its record in the central directory
+    uint64_t directory_offset = 0;  ///< place of its record in the central directory
     uint64_t number = 0;
   };
   const std::unordered_map<std::string, Entry>& entries() const { return entries_; }

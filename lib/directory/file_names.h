@@ -25,7 +25,7 @@ inline constexpr std::string_view kTargetPieces = "target.spm";
 inline constexpr std::string_view kTargetVocab = "target_vocab.json";
 inline constexpr std::string_view kSafetensors = "model.safetensors";
 inline constexpr std::string_view kPickle = "pytorch_model.bin";
-inline constexpr std::string_view kIndexEnding = ".index.json";  ///< of the index of shards
+inline constexpr std::string_view kIndexEnding = ".index.json";  ///< end of an index of shards
 inline constexpr std::string_view kAdapter = "adapter_config.json";
 }  // namespace file_names
 
@@ -46,7 +46,7 @@ enum class FileRole : uint8_t {
 struct FileUse {
   bool pulled;  ///< bert-pull fetches them; of weights it fetches those that would be read
   bool hashed;  ///< --meta hashes them; those of modules, and weights, if they are read
-  bool stale;   ///< those of another model that stood here are removed: they would be read
+  bool stale;   ///< files of a model that stood here before are removed: they would be read
 };
 
 constexpr FileUse use_of(FileRole role) {

@@ -34,7 +34,7 @@ using LargeFiles = std::map<std::string, std::shared_ptr<const JsonDocument>, st
 
 struct ModelDirectory::State {
   std::string path;
-  std::mutex mutex;  ///< of the next two
+  std::mutex mutex;  ///< lock of the next two
   std::map<std::string, ReadFile, std::less<>> files;
   std::weak_ptr<LargeFiles> large;
   std::once_flag kind_decided, static_files_found;

@@ -37,7 +37,7 @@ struct BERT_API SentenceModules {
     Linear load() const;
   };
   bool present = false;
-  std::optional<std::string> static_folder;  ///< of a StaticEmbedding; see StaticFiles
+  std::optional<std::string> static_folder;  ///< folder of a StaticEmbedding; see StaticFiles
   std::vector<std::string> pooling_modes{
       "mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated;
                 ///< empty: modules.json has no Pooling
@@ -50,7 +50,7 @@ struct BERT_API SentenceModules {
   std::optional<SpladePooling> splade;     ///< the model's vectors are sparse
   bool of_logits = false;                  ///< its first module gives those of a masked LM head
   TransformerSettings settings;
-  std::optional<size_t> truncate_dim;  ///< of a vector only so many numbers, the first, are given
+  std::optional<size_t> truncate_dim;  ///< so many numbers of a vector, the first, are given
   std::map<std::string, std::string> prompts;
   std::string default_prompt_name;
   std::string similarity = "cosine";  ///< cosine, dot, euclidean or manhattan

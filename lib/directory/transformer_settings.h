@@ -10,7 +10,7 @@ namespace bert {
 
 /// What the file of sentence-transformers' Transformer says (FileRole::transformer).
 struct TransformerSettings {
-  std::string path;  ///< of the file; empty: there is none
+  std::string path;  ///< place of the file; empty: there is none
   /// The tokens of a text. They hold instead of the tokenizer's model_max_length.
   std::optional<size_t> max_length;
   std::string max_length_key;  ///< the key that says it

@@ -21,8 +21,8 @@ namespace bert {
 struct AttentionScratch {
   Buffer qkv;                    ///< [T, 3H]: query, key and value of every token side by side
   Buffer kinds;                  ///< [U, 3H]: those of each kind of token
-  AttentionBuffers heads;        ///< of the kernels
-  RotaryTables turns;            ///< of rotary positions
+  AttentionBuffers heads;        ///< scratch of the attention kernels
+  RotaryTables turns;            ///< sines and cosines of rotary positions
   Buffer scores, probabilities;  ///< [n, n] of one head, for a trace
 };
 

@@ -47,7 +47,7 @@ class Embedding {
   void finish(Matrix sum, Matrix output, LinearScratch& linear_scratch) const;
 
   TensorView word_;
-  float scale_ = 1;  ///< of word vectors
+  float scale_ = 1;  ///< factor of the word vectors
   size_t first_position_ = 0;
   std::vector<float> position_;
   std::vector<float> token_type_;

@@ -12,8 +12,8 @@ namespace bert {
 
 /// What the layers of a model share, which must outlive them.
 struct LayerContext {
-  const AttentionBias* bias = nullptr;           ///< of scores, or nullptr
-  const RelativePositions* positions = nullptr;  ///< of DeBERTa, or nullptr
+  const AttentionBias* bias = nullptr;  ///< numbers added to the scores by distance, or nullptr
+  const RelativePositions* positions = nullptr;  ///< vectors of distances (DeBERTa), or nullptr
 };
 
 /// One transformer block (Vaswani et al. 2017, 3.1, encoder): self-attention and the position-wise

@@ -53,9 +53,9 @@ struct TraceView {
   Traced what;
   size_t layer;          ///< 0: the embeddings, 1 .. L
   ConstMatrix values;    ///< rows may lie apart (values.stride)
-  size_t sequence = 0;   ///< of the batch, where `what` is of one head
+  size_t sequence = 0;   ///< number in the batch, where `what` is of one head
   size_t head = 0;       ///< 0 .. A - 1
-  size_t first_row = 0;  ///< of `intermediate`, which comes in blocks of rows
+  size_t first_row = 0;  ///< first row of `intermediate` here: it comes in blocks of rows
 };
 
 /// A request to see parts of a forward pass. What is not asked for is neither computed nor kept,

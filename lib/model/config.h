@@ -24,7 +24,7 @@ struct AttentivePoolingSizes {
 /// A bidirectional LSTM between frozen layers and a classifier of tokens (Devlin et al. 2019, 5.3).
 struct BilstmConfig {
   std::string layers;      ///< which hidden states it reads: a LayerExpression
-  size_t hidden_size = 0;  ///< of each direction; 0: the head has no such net
+  size_t hidden_size = 0;  ///< units of each direction; 0: the head has no such net
   size_t num_layers = 0;
 
   explicit operator bool() const { return hidden_size > 0; }
@@ -65,7 +65,7 @@ struct Rotary {
 struct Disentangled {
   bool content_to_position = false, position_to_content = false;
   bool shared = false;      ///< positions go through the keys' and queries' own projections
-  bool norm = false;        ///< of the position vectors
+  bool norm = false;        ///< layer norm over the position vectors
   size_t buckets = 0;       ///< distances share vectors by logarithm; 0: each has its own
   size_t max_distance = 0;  ///< that is told apart
   size_t span() const { return buckets > 0 ? buckets : max_distance; }  ///< vectors of one side
@@ -89,11 +89,11 @@ struct BERT_API Config : HeadConfig {
   size_t num_hidden_groups = 0;  ///< ALBERT's: layers of a group are one; 0: each is its own
   size_t inner_group_num = 1;    ///< layers in a group; num_hidden_layers counts each of their runs
   size_t max_window = 0;         ///< ModernBERT's local_attention: keys that a local layer sees
-  size_t conv_kernel_size = 0;   ///< of DeBERTa's convolution behind the first layer; 0: none
+  size_t conv_kernel_size = 0;   ///< width of DeBERTa's convolution behind the first layer; 0: none
   size_t conv_groups = 1;
   bool position_table = true;
-  float embedding_scale = 1;            ///< that word vectors are multiplied by
-  Rotary rotary, local_rotary;          ///< of layers that see all, and of local ones
+  float embedding_scale = 1;    ///< that word vectors are multiplied by
+  Rotary rotary, local_rotary;  ///< angles of layers that see all tokens, and of local layers
   std::vector<bool> local_layers = {};  ///< [L], or empty: which layers see near tokens only
   Disentangled disentangled;
   // Whether there are biases: of query, key, value and attention's output; of the feed-forward
@@ -105,7 +105,7 @@ struct BERT_API Config : HeadConfig {
   std::string hidden_act_name;
   Activation pooler_act = Activation::tanh;
   Activation conv_act = Activation::tanh;
-  Activation head_act = Activation::gelu;  ///< of TextHead::transform
+  Activation head_act = Activation::gelu;  ///< activation of TextHead::transform
   bool mean_of_texts = false;              ///< TextHead::transform reads the mean
   bool tie_word_embeddings = true;
   // For training, which checks them; NaN: the file has no number there.

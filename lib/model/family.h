@@ -75,7 +75,7 @@ enum class TextHead {
 /// stands here. Only family.cpp knows families by name; all other code asks these fields.
 struct Family {
   std::string_view model_type;     ///< in config.json
-  std::string_view class_prefix;   ///< of transformers' classes: BertForMaskedLM
+  std::string_view class_prefix;   ///< first part of transformers' classes: Bert in BertForMaskedLM
   std::string_view tensor_prefix;  ///< before the names of the encoder's tensors: "bert."
   /// Keys that tell an old config.json without model_type; none: it cannot be told.
   std::array<std::string_view, 2> telling_keys = {};
@@ -126,7 +126,7 @@ struct Family {
   std::string_view pooler_act_key = {};  ///< empty: tanh; gelu where the file has none
   TextHead text_head = TextHead::two_layers;
   Activation text_head_act = Activation::none;  ///< behind the head's own dense layer
-  std::optional<Activation> mlm_act = {};       ///< of the masked LM head; none: hidden_act
+  std::optional<Activation> mlm_act = {};  ///< activation of the masked LM head; none: hidden_act
 
   // What is trained, and how.
   bool trainable = false;

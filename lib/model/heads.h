@@ -27,7 +27,7 @@ enum class HeadKind : uint8_t {
 struct HeadSpec {
   HeadKind kind;
   std::string_view task;          ///< as transformers' pipelines call it
-  std::string_view class_suffix;  ///< of transformers' classes, behind the family's prefix
+  std::string_view class_suffix;  ///< rest of transformers' classes, behind the family's prefix
   std::string_view tools;         ///< that want it; empty: none
   std::string_view info;          ///< bert-info's word for it; empty: it is none of its own
   std::string_view absent;        ///< what is said of a model that lacks it

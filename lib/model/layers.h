@@ -23,7 +23,7 @@ struct BERT_API LayerExpression {
   enum class Combine { one, sum, mean, concat, word, one_hot };
   Combine combine = Combine::one;
   std::vector<size_t> layers;  ///< resolved, 0 .. num_hidden_layers, in the order given
-  std::vector<float> weights;  ///< of sum and mean: one for each of them; those of a mean sum to 1
+  std::vector<float> weights;  ///< factors of the layers in sum and mean; in a mean their sum is 1
 
   /// Throws Error(usage) naming what is wrong in `text`.
   static LayerExpression parse(std::string_view text, size_t num_hidden_layers);

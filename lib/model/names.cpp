@@ -32,7 +32,7 @@ std::string replaced(std::string_view name, std::string_view from, std::string_v
 /// A layer's place in a name of a file.
 struct LayerPlace {
   size_t layer = 0;       ///< the canonical one
-  std::string_view rest;  ///< of the name
+  std::string_view rest;  ///< the name behind the layer's number
 };
 
 std::optional<size_t> number_of(std::string_view text) {

@@ -35,12 +35,12 @@ struct BERT_API RecurrentConfig {
   std::string path;  ///< the file, for messages
   Cell cell = Cell::gru;
   RecurrentAttention attention = RecurrentAttention::dot;
-  size_t vocab_size = 0;  ///< of sources and targets
+  size_t vocab_size = 0;  ///< tokens of the sources, and of the targets
   size_t embedding_size = 0;
-  size_t hidden_size = 0;     ///< of the decoder, and of the encoder's two directions together
-  size_t num_layers = 1;      ///< of each half
-  bool bidirectional = true;  ///< the encoder, with H / 2 units in each direction
-  size_t attention_size = 0;  ///< of additive
+  size_t hidden_size = 0;  ///< units of the decoder, and of the encoder's two directions together
+  size_t num_layers = 1;   ///< layers of the encoder, and of the decoder
+  bool bidirectional = true;           ///< the encoder, with H / 2 units in each direction
+  size_t attention_size = 0;           ///< A of additive attention; other kinds have none
   int32_t decoder_start_token_id = 0;  ///< what the decoder reads first
   int32_t eos_token_id = 0;            ///< ends sources and targets
 

@@ -22,7 +22,7 @@ enum class Role : uint8_t {
   embedding_projection,     ///< from E to H
   relative_attention_bias,  ///< [buckets, A], one for all layers
   relative_embeddings,      ///< [2 span, H] vectors of distances (DeBERTa), one for all layers
-  relative_norm,            ///< of these
+  relative_norm,            ///< layer norm over the vectors of distances
   convolution,              ///< behind the first layer: [H, H / groups, K]
   convolution_norm,
   query,
@@ -32,13 +32,13 @@ enum class Role : uint8_t {
   position_query,  ///< and to queries
   attention_output,
   attention_norm,  ///< behind attention and its residual, or before it
-  cross_query,     ///< of a decoder's attention to its source
+  cross_query,     ///< attention of a decoder to its source
   cross_key,
   cross_value,
   cross_output,
   cross_norm,
-  intermediate,  ///< of a gated net: its gate
-  up,            ///< of a gated net: what the gate is multiplied by
+  intermediate,  ///< the gate, in a gated feed-forward net
+  up,            ///< the product's other factor, in a gated feed-forward net
   output,
   output_norm,  ///< behind the feed-forward net and its residual, or before it
   final_norm,   ///< behind the last layer, where norms stand before
@@ -46,21 +46,21 @@ enum class Role : uint8_t {
   mlm_dense,
   mlm_norm,
   mlm_decoder,
-  mlm_bias,  ///< of the decoder
+  mlm_bias,  ///< one number per token, added to the masked LM's logits
   next_sentence,
-  head_dense,  ///< of TextHead::transform
+  head_dense,  ///< the dense layer of TextHead::transform
   head_norm,
   classifier_dense,   ///< before classifier_output
-  classifier_output,  ///< of texts, where the pooler is not what is read
-  classifier,         ///< of texts over the pooler, or of tokens
-  bilstm,             ///< of tokens; its tensors have torch's names (CellNames)
-  bilstm_classifier,  ///< of tokens, over it
+  classifier_output,  ///< labels of a text, where the pooler is not what is read
+  classifier,         ///< labels of a text, over the pooler, or labels of tokens
+  bilstm,  ///< net before the labels of tokens; its tensors have torch's names (CellNames)
+  bilstm_classifier,  ///< labels of tokens, over the net
   qa_outputs,
   discriminator_dense,
   discriminator,
   pooling_hidden,      ///< W of attentive pooling
   pooling_hops,        ///< V: a row for each hop
-  pooling_classifier,  ///< of texts, over all hops
+  pooling_classifier,  ///< labels of a text, over all hops
 };
 
 /// Which tensor of its module.

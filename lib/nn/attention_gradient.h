@@ -16,7 +16,7 @@ struct AttentionPlan {
   std::span<const size_t> cu_keys;     ///< [S + 1]
   size_t num_attention_heads = 1;
   bool causal = false;           ///< row i of a sequence attends only to keys 0 .. i
-  Dropout dropout;               ///< of the probabilities
+  Dropout dropout;               ///< dropout of the probabilities
   Bf16Products* bf16 = nullptr;  ///< computes the products; nullptr: in float
   /// [A, 2P - 1], no sequence longer than P, or without data: what is added to q k^T, before the
   /// scale, by distance. Column P - 1 + d is for a key that stands d rows behind the query.

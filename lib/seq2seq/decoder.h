@@ -24,7 +24,7 @@ class Team;
 
 /// What one head of a decoder did with one source: n target tokens looked at m source tokens.
 struct AttentionView {
-  size_t sequence = 0;  ///< of the batch
+  size_t sequence = 0;  ///< number in the batch
   size_t layer = 0;     ///< from 0
   size_t head = 0;      ///< from 0
   ConstMatrix scores;   ///< [n, m] what softmax sees

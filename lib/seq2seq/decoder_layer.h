@@ -20,8 +20,8 @@ struct DecoderScratch {
   Buffer context;                               ///< [R, H]
   Buffer attended;                              ///< [R, H]
   Buffer intermediate;                          ///< [R, I]
-  std::vector<std::vector<const float*>> keys;  ///< of each thread: where they lie
-  std::vector<Buffer> looks;                    ///< of each thread
+  std::vector<std::vector<const float*>> keys;  ///< places of the keys, for each thread
+  std::vector<Buffer> looks;  ///< scratch of attention to the source, for each thread
   LinearScratch linear;
 };
 

@@ -5,7 +5,7 @@
 namespace bert {
 namespace {
 
-constexpr size_t kTokensAtOnce = 512;  ///< of targets
+constexpr size_t kTokensAtOnce = 512;  ///< tokens of targets that are computed at once
 
 std::span<const int32_t> ids_of(const PackedBatch& batch, size_t s) {
   return std::span(batch.input_ids).subspan(batch.begin(s), batch.length(s));

@@ -13,7 +13,7 @@
 namespace bert {
 namespace {
 
-constexpr size_t kColumns = 512;  ///< of a block: the logits of 256 rows stay in the cache
+constexpr size_t kColumns = 512;  ///< tokens of a block: the logits of 256 rows stay in the cache
 /// So many rows are computed in floats before the screen is made, which costs as much as some rows.
 constexpr size_t kScreenAfter = 64;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();

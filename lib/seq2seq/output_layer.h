@@ -27,8 +27,8 @@ struct Candidates {
 
 /// What is asked of OutputLayer::best.
 struct CandidateRequest {
-  size_t count = 1;         ///< of each row, the K best
-  bool sums = false;        ///< of all logits
+  size_t count = 1;         ///< K: so many best tokens of each row
+  bool sums = false;        ///< sums over the logits of all tokens are wanted, too
   bool banned_out = false;  ///< sums leave out what is banned
   /// [M] or empty: ids that a row may not have, in any order. They are no candidates.
   std::span<const std::vector<int32_t>> banned = {};
@@ -40,7 +40,7 @@ struct OutputScratch {
   struct Part {
     LinearScratch linear;
     Buffer logits;                                   ///< [M, columns of a block]
-    std::vector<float> maxima;                       ///< of a row
+    std::vector<float> maxima;                       ///< the largest logits of a row's parts
     std::vector<std::vector<Candidates::One>> best;  ///< [M]
   };
   std::vector<Part> parts;
@@ -79,9 +79,9 @@ class BERT_API OutputLayer {
                       OutputScratch& scratch) const;
 
   size_t size_ = 0, width_ = 0;
-  std::vector<Linear> blocks_;  ///< of kColumns tokens each
+  std::vector<Linear> blocks_;  ///< kColumns tokens in each
   std::vector<float> bias_;
-  std::unique_ptr<const Screen> screen_;        ///< of floats, on CPUs where it is faster
+  std::unique_ptr<const Screen> screen_;        ///< products of int8, on CPUs where it is faster
   std::unique_ptr<std::atomic<size_t>> asked_;  ///< rows that could have asked the screen
 };
 

@@ -27,7 +27,7 @@ class PairCache {
   void release(std::span<const uint32_t> slots);
 
  private:
-  static constexpr size_t kSlots = 32;  ///< of a block, which stays where it is
+  static constexpr size_t kSlots = 32;  ///< slots of a block, which stays where it is
   size_t floats_;
   std::vector<Buffer> blocks_;
   std::vector<uint32_t> lists_;  ///< that have each slot

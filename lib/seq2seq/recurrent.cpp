@@ -71,7 +71,7 @@ struct RecurrentPair::State {
   const TensorView* source_words = nullptr;  ///< [V, E]
   const TensorView* target_words = nullptr;  ///< [V, E]
   std::vector<nn::CellLinears> encoder, decoder;
-  Linear query, key;         ///< of additive attention
+  Linear query, key;         ///< projections of additive attention
   std::vector<float> score;  ///< [A]
   OutputLayer output;
   bool ablated = false;  ///< its attention
@@ -165,7 +165,7 @@ class RecurrentPair::Live : public Decoding {
  private:
   struct Owner {
     std::shared_ptr<const Sources> sources;
-    size_t source = 0;  ///< of these
+    size_t source = 0;  ///< number among these sources
   };
   /// The states of all rows in one layer, and room for the next ones.
   struct Layer {

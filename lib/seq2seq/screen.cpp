@@ -12,7 +12,7 @@
 namespace bert {
 namespace {
 
-constexpr size_t kColumns = 512;         ///< of a block
+constexpr size_t kColumns = 512;         ///< tokens of a block
 constexpr size_t kMostCandidates = 256;  ///< else all floats cost less
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 /// For what floats round in both products, as a part of |w| |h|: more than 2 D 2^-24 for any D that

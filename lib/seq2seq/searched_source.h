@@ -19,7 +19,7 @@ class SearchedSource {
   explicit SearchedSource(size_t index) : index_(index) {}
   virtual ~SearchedSource() = default;
 
-  size_t index() const { return index_; }  ///< of the source
+  size_t index() const { return index_; }  ///< number of the source
   /// Hypotheses that are stepped.
   virtual size_t rows() const = 0;
   /// The tokens of one of them, from the start token on.

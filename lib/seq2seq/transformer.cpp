@@ -19,7 +19,7 @@
 namespace bert {
 namespace {
 
-constexpr size_t kTokensAtOnce = 512;  ///< of sources, through the encoder
+constexpr size_t kTokensAtOnce = 512;  ///< tokens of sources that go through the encoder at once
 
 /// The projection of the encoder's states to the decoder's width.
 Linear load_projection(const Halves& halves, Precision precision) {
@@ -56,7 +56,7 @@ struct Transformer::State {
   GenerationConfig generation;
   Precision precision = Precision::f32;
   std::optional<Model> encoder;
-  Linear projection;  ///< of its states [Hd, He], or none
+  Linear projection;  ///< projection [Hd, He] of the encoder's states, or none
   Embedding embedding;
   std::vector<DecoderLayer> layers;
   HeadTransform transform;  ///< before the output layer, or none
@@ -145,7 +145,7 @@ class Transformer::Cached : public Decoding {
  private:
   struct Hypothesis {
     std::shared_ptr<const Sources> sources;
-    size_t source = 0;  ///< of these
+    size_t source = 0;  ///< number among these sources
     std::vector<uint32_t> slots;
   };
   /// Keys and values that the rows have made in `layer`.
@@ -156,7 +156,7 @@ class Transformer::Cached : public Decoding {
   PairCache cache_;
   std::vector<Hypothesis> hypotheses_;
   std::vector<size_t> positions_;
-  Workspace workspace_;  ///< of the encoder
+  Workspace workspace_;  ///< buffers of the encoder
   Buffer hidden_, embedding_;
   DecoderScratch scratch_;
 };
