@@ -14,7 +14,7 @@ namespace bert {
 /// A part of a text.
 struct TextChunk {
   size_t begin = 0, end = 0;  ///< its bytes, half open
-  size_t tokens = 0;          ///< of the part when it is read alone, special ones included
+  size_t tokens = 0;          ///< tokens of the part when it is read alone, special ones included
 };
 
 struct ChunkOptions {
@@ -56,7 +56,7 @@ class BERT_API Chunker {
   enum class Rank : uint8_t { token, word, blank, sentence, text };
   struct Place {
     size_t byte;
-    size_t tokens;  ///< of the text before it
+    size_t tokens;  ///< tokens of the text before the place
     Rank rank;
   };
 

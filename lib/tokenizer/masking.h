@@ -23,8 +23,8 @@ BERT_API std::string_view mask_kind_name(MaskKind kind);
 /// The corruption of the paper, with the names of transformers' collator.
 struct MaskingOptions {
   double mlm_probability = 0.15;     ///< a token (or word) is chosen
-  double mask_replace_prob = 0.8;    ///< of those chosen
-  double random_replace_prob = 0.1;  ///< of those chosen; the rest is kept
+  double mask_replace_prob = 0.8;    ///< share of the chosen that becomes [MASK]
+  double random_replace_prob = 0.1;  ///< share that becomes a random token; the rest is kept
   bool whole_word = false;           ///< one draw for all pieces of a word
   uint64_t seed = 12345;
 };

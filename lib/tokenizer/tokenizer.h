@@ -20,11 +20,11 @@ namespace bert {
 enum class Truncation { longest_first, only_first, only_second };
 
 struct EncodeOptions {
-  bool add_special_tokens = true;  ///< those of the frame: [CLS] a [SEP] (b [SEP])
+  bool add_special_tokens = true;  ///< the frame's tokens: [CLS] a [SEP] (b [SEP])
   size_t max_length = 0;           ///< tokens, special ones included; 0: no limit
   Truncation truncation = Truncation::longest_first;
-  size_t tail = 0;  ///< of a text that is cut, so many of its last tokens stay, the other
-                    ///< ones from its begin; SIZE_MAX: the last tokens alone
+  size_t tail = 0;             ///< tokens from the end of a cut text that stay; the others come
+                               ///< from its begin; SIZE_MAX: the last tokens alone
   bool count_dropped = false;  ///< `dropped` is exact, which takes reading texts to their end
   bool literal = false;        ///< a special token typed in the text stays text ([, mask, ])
 };

@@ -64,7 +64,7 @@ class Vocab {
   struct Slot {
     uint32_t tag;  ///< upper half of the mixed hash
     int32_t id;    ///< -1: empty
-    Span span;     ///< of the id, so that a look-up touches the slot and the text only
+    Span span;     ///< text of the id, so that a look-up touches the slot and the text only
   };
   /// Lengths in bytes that the tokens with one first byte have: bit min(length, 63).
   using Lengths = uint64_t[256];
@@ -90,7 +90,7 @@ class Vocab {
   size_t pieces_ = 0;
   size_t duplicates_ = 0;
   size_t first_duplicate_ = 0;
-  std::vector<uint64_t> powers_{1};  ///< of kHashFactor, for lengths up to the longest token
+  std::vector<uint64_t> powers_{1};  ///< powers of kHashFactor, for lengths up to the longest token
   Lengths initial_lengths_{};
   Lengths continuing_lengths_{};
   size_t longest_initial_ = 0;

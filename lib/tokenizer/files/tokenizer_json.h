@@ -25,9 +25,9 @@ struct TokenizerJson {
   TokenizerParts parts;
   /// Whether the parts are those of BERT: its normalizer, its pre-tokenizer and WordPiece.
   bool of_bert = false;
-  std::optional<Frames> frames;  ///< of the post-processor, ids as it says; nullopt: there is none
+  std::optional<Frames> frames;  ///< the post-processor's, ids as it says; nullopt: there is none
   bool of_roberta = false;       ///< the post-processor is RobertaProcessing
-  bool trim_offsets = false;     ///< of RobertaProcessing or ByteLevel, as is the next
+  bool trim_offsets = false;     ///< field of RobertaProcessing or ByteLevel, as is the next
   bool add_prefix_space = false;
   std::optional<size_t> truncation;  ///< tokens; transformers sets its own limit instead
   bool truncates_left = false;       ///< the beginning of a text is what is dropped

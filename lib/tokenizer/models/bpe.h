@@ -68,7 +68,7 @@ class Bpe final : public SubwordModel {
     std::vector<Symbol> symbols;
     std::vector<uint64_t> heap;  ///< rank and symbol
     std::string text;
-    std::vector<Subword> pieces, kept;  ///< of a long word: of its last part, and of those before
+    std::vector<Subword> pieces, kept;  ///< a long word: its last part's, and those before
   };
   struct Merge {
     uint64_t pair = kNoPair;
@@ -101,9 +101,9 @@ class Bpe final : public SubwordModel {
   std::vector<Merge> merges_;  ///< open addressing
   unsigned shift_ = 64;
   std::optional<int32_t> unk_id_;
-  std::array<int32_t, 256> byte_ids_{};        ///< of "<0x00>" ..; -1: none
-  std::array<int32_t, 256> spelt_byte_ids_{};  ///< of a byte as ByteLevel spells it; -1: none
-  std::array<int32_t, 128> ascii_ids_{};       ///< of ASCII characters, without prefix; -1: none
+  std::array<int32_t, 256> byte_ids_{};        ///< ids of "<0x00>" ..; -1: none
+  std::array<int32_t, 256> spelt_byte_ids_{};  ///< ids of bytes as ByteLevel spells them; -1: none
+  std::array<int32_t, 128> ascii_ids_{};  ///< ids of ASCII characters, without prefix; -1: none
   bool has_all_bytes_ = false;
   size_t longest_ = 0;  ///< bytes of the longest token
 };

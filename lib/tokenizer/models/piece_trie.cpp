@@ -22,7 +22,7 @@ struct PieceTrie::Path {
   int32_t value = 0;
   size_t read = 0;
   Edge* last = nullptr;
-  uint64_t key = 0;  ///< of the next edge
+  uint64_t key = 0;  ///< key of the next edge
 };
 
 /// Enters many texts at a time, an edge of each in turn, so that the table's cache misses overlap.

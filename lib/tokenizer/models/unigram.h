@@ -42,18 +42,18 @@ class Unigram final : public SubwordModel {
   struct Place {
     double score = 0;
     uint32_t from = 0;  ///< where the last piece of this way begins; kNowhere: no way yet
-    int32_t id = 0;     ///< of that piece
+    int32_t id = 0;     ///< id of that piece
     char32_t code_point = 0;
-    uint32_t byte = 0;  ///< of the word, where the character begins
+    uint32_t byte = 0;  ///< place in the word where the character begins
   };
   static constexpr size_t kWalks = 16;  ///< places at which pieces are looked for together
   static constexpr size_t kSteps = 16;
   /// The way through the trie from one place.
   struct Walk {
     const PieceTrie::Edge* edge = nullptr;  ///< the last
-    uint64_t key = 0;                       ///< of the next edge
+    uint64_t key = 0;                       ///< key of the next edge
     size_t steps = 0;
-    std::array<int32_t, kSteps> values{};  ///< of the edges: pieces, -1: none
+    std::array<int32_t, kSteps> values{};  ///< values of the edges: pieces, -1: none
   };
   struct Buffers;
   static constexpr uint32_t kNowhere = UINT32_MAX;

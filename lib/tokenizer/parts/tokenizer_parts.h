@@ -29,10 +29,10 @@ struct NormalizerPart {
   Kind kind = Kind::bert;
   NormalizerOptions bert;
   NormalForm form = NormalForm::nfc;
-  bool left = false, right = false;  ///< of strip
-  bool only_blanks = false;          ///< of strip: no other white space
-  std::string pattern, content;      ///< of replace_text and prepend; `content` of all that replace
-  std::optional<Charsmap> charsmap;  ///< of precompiled
+  bool left = false, right = false;  ///< strip: the ends that lose white space
+  bool only_blanks = false;          ///< strip: blanks alone, no other white space
+  std::string pattern, content;  ///< replace_text and prepend; `content`: all kinds that replace
+  std::optional<Charsmap> charsmap;  ///< precompiled
 };
 
 /// What becomes of the text that a pattern found (SplitDelimiterBehavior of tokenizers).
@@ -52,12 +52,12 @@ struct PreTokenizerPart {
   };
   enum class Prepend { always, first, never };
   Kind kind = Kind::bert;
-  bool add_prefix_space = false;  ///< of byte_level
+  bool add_prefix_space = false;  ///< byte_level
   bool use_regex = true;
-  std::string replacement = "\xE2\x96\x81";  ///< of metaspace
+  std::string replacement = "\xE2\x96\x81";  ///< metaspace
   Prepend prepend = Prepend::always;
   bool split = true;
-  SplitBehaviour behaviour = SplitBehaviour::isolated;  ///< of the splits and punctuation
+  SplitBehaviour behaviour = SplitBehaviour::isolated;  ///< split and punctuation
   bool invert = false;
   std::string pattern;
 };
@@ -66,24 +66,24 @@ struct PreTokenizerPart {
 struct DecoderPart {
   enum class Kind { wordpiece, byte_level, metaspace, bpe, byte_fallback, fuse, replace, strip };
   Kind kind = Kind::wordpiece;
-  std::string prefix = "##";  ///< of wordpiece
+  std::string prefix = "##";  ///< wordpiece
   bool cleanup = true;
-  std::string suffix;                        ///< of bpe
-  std::string replacement = "\xE2\x96\x81";  ///< of metaspace
+  std::string suffix;                        ///< bpe
+  std::string replacement = "\xE2\x96\x81";  ///< metaspace
   bool drops_first = true;                   ///< metaspace: the first token's blank is none
-  std::string pattern, content;              ///< of replace; `content` of strip: one character
-  size_t start = 0, stop = 0;                ///< of strip
+  std::string pattern, content;              ///< replace; `content` of one character: strip
+  size_t start = 0, stop = 0;  ///< strip: how many characters go at the begin and the end
 };
 
 /// The model and its tables, beside the vocabulary.
 struct SubwordPart {
   enum class Kind { wordpiece, bpe, unigram };
   Kind kind = Kind::wordpiece;
-  size_t max_chars_per_word = 100;  ///< of wordpiece
+  size_t max_chars_per_word = 100;  ///< wordpiece
   // BPE
   std::optional<std::string> unk_token;
   bool fuse_unk = false;
-  bool byte_fallback = false;  ///< of unigram too
+  bool byte_fallback = false;  ///< unigram has it, too
   bool ignore_merges = false;
   std::string prefix, suffix;
   std::vector<std::pair<std::string, std::string>> merges;

@@ -14,7 +14,7 @@ enum class Units { character, word, piece };
 
 struct TrainPiecesOptions {
   Units units = Units::piece;
-  size_t vocab_size = 8000;    ///< of the file, with its <unk>, <s> and </s>; as many or fewer
+  size_t vocab_size = 8000;  ///< pieces of the file, <unk>, <s> and </s> included; as many or fewer
   uint64_t min_frequency = 1;  ///< a word or a character must occur as often; a joined piece twice
 };
 
