@@ -30,7 +30,7 @@ class AttentionPool {
   struct Scratch {
     Team* team = nullptr;  ///< the threads that share a block; nullptr: this thread alone
     Buffer input, queries, scores, sums, mixed, weighted;
-    std::vector<nn::ScoreBuffers> score;  ///< of each thread
+    std::vector<nn::ScoreBuffers> score;  ///< buffers of each thread
     LinearScratch linear;
   };
   /// Gets the numbers of a stage: of `weighted` [m, Dv / heads] and only if the block is one query,

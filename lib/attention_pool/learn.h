@@ -15,7 +15,7 @@ struct LearnOptions {
   std::vector<std::string> fit;  ///< names of the parameters; empty: those of the score, and W_v
                                  ///< and W_o for several heads or if the targets have another width
   size_t hidden = 0;             ///< A; 0: as many as the keys have
-  uint64_t seed = 1;             ///< of the numbers in the matrices at the start
+  uint64_t seed = 1;             ///< seed of the numbers in the matrices at the start
   size_t max_steps = 1000;
   PoolParameters start;  ///< instead of random numbers; those not in `fit` stay as they are
 };

@@ -43,7 +43,7 @@ class NumberFile {
 
   std::string path_;
   MappedFile mapped_;
-  std::string bytes_;  ///< of what cannot be mapped
+  std::string bytes_;  ///< the bytes of a file that cannot be mapped
   Buffer values_;
   ConstMatrix matrix_;
 };

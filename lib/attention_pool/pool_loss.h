@@ -32,8 +32,8 @@ class PoolLoss {
   Buffer placed_queries_, placed_keys_;  ///< with positions
   Buffer keys_, values_, d_keys_, d_values_;
   Buffer queries_, d_queries_, mixed_, d_mixed_, output_, d_weights_;
-  std::vector<Buffer> weights_;   ///< of each head [n, m]
-  std::vector<Buffer> squares_;   ///< of each head: distances [n, m] of a block, or of all queries
+  std::vector<Buffer> weights_;   ///< weights of each head [n, m]
+  std::vector<Buffer> squares_;   ///< distances of each head [n, m], of a block or of all queries
   bool distances_known_ = false;  ///< all are in squares_, if they stay the same
   std::vector<float> ones_;
   nn::ScoreBuffers scores_;

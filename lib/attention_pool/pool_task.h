@@ -24,7 +24,7 @@ struct PoolOptions {
   std::string start;                 ///< parameters to start learning from
   std::optional<nn::Score> score;    ///< none: as the parameters say, else scaled_dot
   std::optional<size_t> heads;       ///< none: as the parameters say, else 1
-  std::optional<double> width;       ///< of gauss
+  std::optional<double> width;       ///< width of the kernel gauss
   bool causal = false, leave_one_out = false, positions = false;
   size_t hidden = 0, max_steps = 1000;
   uint64_t seed = 1;

@@ -22,7 +22,7 @@ struct PoolRowOptions {
   bool keep_line = false;  ///< the input line last
   bool json = false;       ///< one JSON object per record
   bool binary = false;     ///< the bytes of the output's floats
-  char terminator = '\n';  ///< of rows, for run_queries
+  char terminator = '\n';  ///< end of a row, for run_queries
 };
 
 /// Reads a query from each record, numbers separated by tabs, and writes its attention.

@@ -20,7 +20,7 @@ struct HeatHead {
   };
   uint64_t layer = 0, head = 0;
   std::vector<Cell> cells;  ///< by from, then to; a pair without a row has no cell
-  float largest = 0;        ///< of the weights
+  float largest = 0;        ///< the largest weight
 };
 
 /// A token that attends, or is attended to.
@@ -71,7 +71,7 @@ class AttentionRows {
     kFromToken,
     kToToken,
     kColumns,
-    kFirstWeight = kColumns,  ///< of a query
+    kFirstWeight = kColumns,  ///< the first of a query's weights
   };
   struct Pair {
     uint64_t from, to;
@@ -92,12 +92,12 @@ class AttentionRows {
 
   const HeatRows rows_;
   const bool header_;
-  size_t places_[kFirstWeight + 1] = {};  ///< of the columns in a line; SIZE_MAX: it is not there
-  size_t weights_ = 0;                    ///< of a query
+  size_t places_[kFirstWeight + 1] = {};  ///< places of the columns in a line; SIZE_MAX: none
+  size_t weights_ = 0;                    ///< number of a query's weights
   size_t least_fields_ = 0;               ///< 0: no line was read yet
   std::vector<std::string_view> fields_;
   const std::string* file_ = nullptr;
-  uint64_t queries_ = 0;  ///< of this file
+  uint64_t queries_ = 0;  ///< queries read from this file
   uint64_t number_ = 0;
   Tokens from_, to_;
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Pair>> heads_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLongestLabel = 16;  ///< columns of a token
 constexpr size_t kShades = 64;
-constexpr double kWidest = 1640;  ///< of heads side by side, if a layer has several
+constexpr double kWidest = 1640;  ///< width of all heads side by side, if a layer has several
 constexpr double kGap = 28, kTitle = 22;
 
 /// The sizes of a record's matrices, in pixels.

@@ -20,7 +20,7 @@ constexpr size_t kLongestLabel = 12;  ///< columns of a token beside or above a 
 constexpr std::array<int, 9> kPalette = {231, 195, 153, 117, 75, 33, 26, 25, 18};
 constexpr std::array<int, 9> kDarkPalette = {16, 17, 18, 25, 26, 33, 75, 117, 195};
 constexpr std::array<int, 5> kWhiteOn = {17, 18, 25, 26, 33};  ///< letters on these are white
-constexpr double kNothing = 1. / 16;  ///< of the largest weight: half a step of the palette
+constexpr double kNothing = 1. / 16;  ///< part of the largest weight: half a step of the palette
 /// Letters that make no number look negative or longer.
 constexpr std::string_view kLevels = " ':;!o*&#@";
 

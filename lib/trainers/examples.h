@@ -21,10 +21,10 @@ struct Example {
   bool cut = false, empty = false;  ///< its text was too long; has no token
   int32_t label = 0;
   std::vector<float> values;          ///< regression, or one 0 / 1 a label
-  std::vector<int32_t> token_labels;  ///< of words' first pieces; the others are ignored
+  std::vector<int32_t> token_labels;  ///< labels of words' first pieces; others are ignored
   int32_t start = 0, end = 0;         ///< tokens of the answer; 0: not in this window
-  std::vector<int32_t> words;         ///< of the labelled tokens: which words of their sentence
-  size_t origin = 0;                  ///< the text, sentence or question it is (part) of
+  std::vector<int32_t> words;  ///< number of the word in its sentence, for each labelled token
+  size_t origin = 0;           ///< the text, sentence or question it is (part) of
 };
 
 /// What a question is asked of, and its right answers.
@@ -49,7 +49,7 @@ struct ExampleSet {
   size_t unanswered = 0;  ///< questions without an answer
   size_t moved = 0;       ///< answers that stand elsewhere than at their start
   size_t left_out = 0;    ///< questions whose answers do not stand in the context
-  TextCounts counts;      ///< of its texts, sentences or questions
+  TextCounts counts;      ///< sums over its texts, sentences or questions
 
   /// Of all that is learned from them, and of the questions: two sets of one hash train alike.
   uint64_t hash() const;
@@ -72,7 +72,7 @@ struct KeptRecords {
 struct ExampleOptions {
   std::vector<std::string> files;
   size_t texts = 1;
-  std::vector<std::string> fields;  ///< of the texts; empty: 1 (and 2), or the keys
+  std::vector<std::string> fields;  ///< places of the texts; empty: 1 (and 2), or the keys
                                     ///< text (and text_pair)
   std::string label_field;          ///< empty: the one after the texts, or label
   bool header = false;

@@ -31,8 +31,8 @@ struct FinetuneOptions : TrainingJob {
   /// What a classifier reads: as `attn`, attentive pooling with so many hops (Lin et al. 2017); as
   /// `cls`, the first token's state. "": what the model's own classifier reads.
   std::string pool;
-  std::optional<size_t> hops;  ///< of attn; none: the model's, or 1
-  double hop_penalty = 0;      ///< of attn: factor of |A A^T - I|^2 in a text's loss
+  std::optional<size_t> hops;  ///< hops of attn; none: the model's, or 1
+  double hop_penalty = 0;      ///< factor of |A A^T - I|^2 in a text's loss, with attn
   size_t patience = 0;         ///< epochs without a better score before it ends; 0: never early
 
   /// Sets class_weights and balanced from "balanced" or numbers with commas between; "": none.

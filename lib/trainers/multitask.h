@@ -11,7 +11,7 @@ namespace bert {
 /// minimises the weighted sum of their losses.
 struct MultitaskOptions : TrainingJob {
   std::string tasks;  ///< file that lists them, see man/multitask.1; each has its own batch size
-  Wanted wanted = Wanted::text;  ///< of the tasks' files; other input is refused
+  Wanted wanted = Wanted::text;  ///< kind of the tasks' files; other input is refused
   uint64_t steps = 10000;
   uint64_t eval_every = 500;  ///< steps between rows of each task's score on its dev files
 };

@@ -74,7 +74,7 @@ class Task {
   std::optional<PretrainingStream> stream_;
   uint64_t next_step_ = 0;
   training::TrainingBatch held_out_;
-  TextCounts dev_counts_;  ///< of its text
+  TextCounts dev_counts_;  ///< sums over the held-out sentences
   std::optional<Model> teacher_;
   Workspace workspace_;
 };

@@ -288,7 +288,7 @@ class Pretraining {
   }
 
   const PretrainOptions& options_;
-  const Beginning* beginning_ = nullptr;  ///< of a model from scratch, while it is opened
+  const Beginning* beginning_ = nullptr;  ///< start of a model from scratch, while it is opened
   ModelDirectory directory_;
   std::optional<Tokenizer> tokenizer_;
   PretrainingStream::Options data_;

@@ -25,7 +25,7 @@ class PretrainingStream {
     size_t max_length = 0;         ///< 0: 128, or the model's positions where it has fewer
     bool next_sentence = true;
     MaskingOptions masking;        ///< its seed is the seed of everything here
-    size_t block_bytes = 8 << 20;  ///< of text held at once; sequences are shuffled within
+    size_t block_bytes = 8 << 20;  ///< bytes of text held at once; sequences are shuffled within
 
     /// What decides the sequences, for a run's identity. Reads the files.
     std::map<std::string, std::string> identity() const;

@@ -19,9 +19,9 @@ struct Seq2SeqStart {
   std::unique_ptr<const training::Network> network;
   /// Draws or loads all tensors. Call it while the network lives.
   std::function<void(const training::Layout& layout, float* values)> fill;
-  NamedFiles files;  ///< of the directory, but the weights
+  NamedFiles files;  ///< files of the directory, without the weights
   std::optional<TranslationTokenizers> tokenizers;
-  size_t max_tokens = 0;  ///< of a source or target, its end token included
+  size_t max_tokens = 0;  ///< most tokens of a source or target, its end token included
   std::string text;       ///< what the network is, for a notice
 };
 

@@ -20,7 +20,7 @@ struct SquadQuestion {
   };
   std::string_view question, context;
   std::string id;              ///< "" if it has none
-  std::vector<Given> answers;  ///< those that are not empty; none: the question has no answer
+  std::vector<Given> answers;  ///< answers that are not empty; none: the question has no answer
 };
 using UseSquad = std::function<void(const SquadQuestion&)>;
 

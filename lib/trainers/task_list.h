@@ -10,7 +10,7 @@ namespace bert {
 
 /// One line of a list of tasks: NAME TAB KIND TAB FILES TAB DEV-FILES TAB OPTIONS.
 struct TaskLine {
-  std::string name;  ///< of its head; "": plain
+  std::string name;  ///< name of the task's head; "": the head is plain
   HeadKind kind = HeadKind::classify;
   ExampleOptions train;
   std::vector<std::string> dev;

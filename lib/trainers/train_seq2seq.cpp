@@ -259,7 +259,7 @@ class Seq2SeqTraining {
   training::TrainingBatch dev_batch_;
   training::ModelFiles files_;
   std::unique_ptr<Learner> learner_;
-  std::vector<uint32_t> order_;  ///< of epoch_
+  std::vector<uint32_t> order_;  ///< order of the pairs in epoch_
   uint64_t epoch_ = 0;
   Tally tally_;  ///< since the last row
   double best_ = 0, best_loss_ = 0;

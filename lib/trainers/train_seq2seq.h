@@ -23,10 +23,10 @@ struct TrainSeq2SeqOptions : TrainingJob {
 
   // Of a model from scratch:
   Seq2SeqNet net = Seq2SeqNet::transformer;
-  RecurrentAttention attention = RecurrentAttention::additive;  ///< of recurrent nets
+  RecurrentAttention attention = RecurrentAttention::additive;  ///< kind in recurrent nets
   Units units = Units::character;
   size_t vocab_size = 8000;  ///< units of sources, and of targets, at most
-  size_t layers = 0;         ///< of each half; 0: 2, of recurrent nets 1
+  size_t layers = 0;  ///< layers of the encoder, and of the decoder; 0: 2, in recurrent nets 1
   size_t hidden_size = 64;
   size_t heads = 4;
   size_t intermediate_size = 0;  ///< 0: four times hidden_size

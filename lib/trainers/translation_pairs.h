@@ -17,7 +17,7 @@ namespace bert {
 /// What a file of sources and targets looks like.
 struct PairFiles {
   std::vector<std::string> files;
-  std::vector<std::string> fields;  ///< of source and target; empty: 1 and 2
+  std::vector<std::string> fields;  ///< places of source and target; empty: 1 and 2
   bool header = false;
   bool json_lines = false;                  ///< fields are keys; empty: text and text_pair
   Wanted wanted = Wanted::text_or_objects;  ///< other input is refused
@@ -43,7 +43,7 @@ std::vector<std::pair<std::string, std::string>> learn_units(std::span<const Tex
 /// Sources and targets as tokens, each with its end token.
 struct PairSet {
   std::vector<std::vector<int32_t>> sources, targets;
-  TextCounts counts;  ///< of all texts
+  TextCounts counts;  ///< sums over all texts
 
   size_t size() const { return sources.size(); }
   size_t tokens(size_t pair) const { return sources[pair].size() + targets[pair].size(); }

@@ -41,7 +41,7 @@ class Head {
   Tally learn(const HeadPass& pass);
 
  protected:
-  static constexpr uint64_t kHeadSite = 8, kDenseSite = 9, kBilstmSite = 10;  ///< of dropout
+  static constexpr uint64_t kHeadSite = 8, kDenseSite = 9, kBilstmSite = 10;  ///< keys of dropout
 
   Head(const HeadPlan& plan, const ModelWeights& weights) : plan_(plan), weights_(weights) {}
 

@@ -20,7 +20,7 @@ struct StepSize {
 /// One pass of a step: some neighbouring sequences of one batch.
 struct Pass {
   LossScale scale;        ///< turns sums over labels into shares of the step's mean losses
-  uint64_t key = 0;       ///< of dropout and of any other draw: made of seed, step and head
+  uint64_t key = 0;       ///< key of dropout and of any other draw: made of seed, step and head
   size_t sequence_0 = 0;  ///< number of the pass's first sequence in the step's batch
   size_t token_0 = 0;     ///< number of its first token there
   size_t target_0 = 0;    ///< number of its first target token there

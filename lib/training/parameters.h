@@ -45,8 +45,8 @@ struct HeadPlan {
   Config config;     ///< the trunk's, with this head's labels and problem_type
   std::string name;  ///< "": tensors have transformers' names; else `heads.NAME.` and these
   std::vector<float> class_weights = {};  ///< one for each label, or empty
-  float weight = 1;                       ///< of its loss in the sum of all losses
-  float hop_penalty = 0;                  ///< of attentive pooling: factor of |A A^T - I|^2
+  float weight = 1;                       ///< factor of its loss in the sum of all losses
+  float hop_penalty = 0;                  ///< factor of |A A^T - I|^2, with attentive pooling
   DropoutRates dropout = {};
 
   /// The prefix of the names of its own tensors.
@@ -64,7 +64,7 @@ std::vector<TensorSpec> trunk_tensors(const Config& config);
 /// The matrices of one layer: parameters or gradients, depending on the array they point into.
 struct LayerWeights {
   AttentionWeights attention;
-  AttentionWeights cross;  ///< of a decoder: to its source
+  AttentionWeights cross;  ///< attention of a decoder to its source
   FeedForwardWeights net;
 };
 

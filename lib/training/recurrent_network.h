@@ -10,7 +10,7 @@ namespace bert::training {
 
 /// How a pair of recurrent nets is trained.
 struct RecurrentTraining {
-  double dropout = 0;          ///< of embeddings, and of the decoder's outputs
+  double dropout = 0;          ///< rate for embeddings, and for the decoder's outputs
   double label_smoothing = 0;  ///< share of each target's probability that all words get
   /// The probability that the decoder reads the true word; else it reads the word that it finds
   /// likeliest itself (scheduled sampling, Bengio et al. 2015).

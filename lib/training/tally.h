@@ -6,8 +6,8 @@ namespace bert::training {
 
 /// Sums over the passes of a step, added in a fixed order.
 struct Tally {
-  double token_loss = 0;     ///< of masked LM, token classes and target tokens
-  double sequence_loss = 0;  ///< of texts, next sentence, answers and vectors
+  double token_loss = 0;     ///< losses of masked LM, token classes and target tokens
+  double sequence_loss = 0;  ///< losses of texts, next sentence, answers and vectors
   double tokens = 0;         ///< labelled tokens, or the sum of their class weights
   double sequences = 0;
   double labelled = 0;  ///< labelled tokens and sequences, without class weights
