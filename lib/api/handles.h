@@ -47,7 +47,7 @@ struct bert_model {
   std::optional<bert::NextSentencePredictor> next_sentence{};
   std::optional<bert::TokenLabelPredictor> token_labels{};
   std::optional<bert::AnswerPredictor> answers{};
-  std::optional<bert::VectorPredictor> vectors{};  ///< of the bare encoder ...
+  std::optional<bert::VectorPredictor> vectors{};  ///< the bare encoder's vectors ...
   std::optional<bert::Error> no_vectors{};         ///< ... or why it gives none
   std::string prompt{};                            ///< before each text
 };

@@ -94,7 +94,7 @@ struct Http::Transfer {
   std::chrono::seconds longest_drop;
   size_t head = 0, dropped = 0;
   Clock::time_point first_drop = {};
-  bool enough = false;  ///< of a body that nobody reads
+  bool enough = false;  ///< the rest of a body that nobody reads is not waited for
   std::exception_ptr exception = nullptr;
 
   template <typename Function>

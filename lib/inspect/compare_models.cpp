@@ -210,7 +210,7 @@ class Comparison {
   Batcher batcher_;
   Sequences lines_;
   Questions questions_;
-  std::deque<std::string> contexts_;  ///< of the questions
+  std::deque<std::string> contexts_;  ///< texts that the questions view
   std::vector<Agreement> results_;
 };
 

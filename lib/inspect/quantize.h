@@ -31,7 +31,7 @@ struct Agreement {
 
 struct CompareOptions {
   ModelDirectory original, other;  ///< the first is computed with in f32
-  std::string head;                ///< of the original, the other's only one; empty: all
+  std::string head;  ///< name of the original's head that is the other's only one; empty: all heads
   std::vector<std::string> files;  ///< lines of text; those with a tab: question and context
   int threads = 1;
 };

@@ -31,7 +31,7 @@ struct MemoOptions {
 
 struct MemoCounts {
   uint64_t records = 0;
-  uint64_t computed = 0;  ///< of these, not from the store
+  uint64_t computed = 0;  ///< records whose rows were not in the store
   uint64_t bad = 0;
   std::string first_bad;  ///< the message of the first bad record
 };
@@ -57,7 +57,7 @@ class BERT_API Memo {
   /// A record whose rows are not written yet.
   struct Entry {
     uint64_t number;
-    uint64_t bytes;                 ///< of the input up to its end
+    uint64_t bytes;                 ///< place in the input behind the record
     std::string line = {};          ///< empty if the store has its rows
     std::string rows = {};          ///< with their numbers, once it is done
     std::vector<Entry*> same = {};  ///< later records that are equal to it, and wait for its rows
@@ -91,7 +91,7 @@ class BERT_API Memo {
   std::mutex mutex_;  ///< guards all below
   std::condition_variable room_;
   std::deque<Entry> entries_;  ///< in input order
-  std::deque<Entry*> asked_;   ///< those that the tool computes
+  std::deque<Entry*> asked_;   ///< records that the tool computes
   std::unordered_map<std::string_view, Entry*> asked_by_line_;
   size_t held_ = 0;       ///< bytes of entries
   uint64_t written_ = 0;  ///< records

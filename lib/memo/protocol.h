@@ -41,7 +41,7 @@ struct BERT_API Greeting {
 struct Reply {
   uint64_t number = 0;
   std::string rows;     ///< without what Greeting::Numbers says
-  std::string message;  ///< of a bad record; else empty
+  std::string message;  ///< fault of a bad record; else empty
 };
 
 /// What a row begins with.

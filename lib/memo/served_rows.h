@@ -42,7 +42,7 @@ class BERT_API ServedRows {
   Shape shape_;
   std::function<std::string(std::string)> text_of_;
   std::deque<std::string> files_;  ///< each stays where it is, since records point at it
-  std::string_view rows_;          ///< of a chunk, those that are not taken yet
+  std::string_view rows_;          ///< rows of a chunk that are not taken yet
   char terminator_ = '\n';
 };
 

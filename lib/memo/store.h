@@ -81,7 +81,7 @@ class BERT_API MemoStore {
   std::unordered_map<std::string, std::string> unsaved_;  ///< rows by record
   std::vector<int64_t> used_;                             ///< ids of records that were read
   bool notes_use_ = true;                                 ///< used_ can be saved
-  size_t bytes_ = 0;                                      ///< of unsaved_
+  size_t bytes_ = 0;                                      ///< size of unsaved_
   int64_t first_unsaved_ = 0;                             ///< milliseconds
 };
 

@@ -32,7 +32,7 @@ struct Job {
   /// Number and message of each bad record that is left out, in order.
   std::vector<std::pair<uint64_t, std::string>> bad;
   uint64_t failed = 0;  ///< number of the record that ended the run in a worker; 0: none
-  Counts counts;        ///< of all records that are left out
+  Counts counts;        ///< sums over the records that are left out
   std::string before;   ///< with `adjacent`: the text of the record before the first
   std::deque<std::string> decoded;  ///< texts of JSON lines, which records view
   Rows rows;

@@ -23,7 +23,7 @@ struct StreamOptions {
   std::vector<std::string> fields;  ///< 1-based numbers, or names with a header; empty: the whole
                                     ///< line (texts 1) or fields 1 and 2 (texts 2)
   struct ExtraField {
-    std::string name;  ///< of the setting that chose it, for messages: "gold"
+    std::string name;  ///< name of the setting that chose the field, for messages: "gold"
     std::string field;
   };
   std::vector<ExtraField> extra_fields;  ///< more fields for the tool (a gold label, a group)

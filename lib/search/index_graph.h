@@ -41,7 +41,7 @@ struct IndexHeader {
   uint64_t model = 0;
   uint64_t rows = 0, width = 0;
   uint64_t bundles = 0, distinct = 0;          ///< elements of the graph; vectors without copies
-  uint64_t element_bytes = 0, link_bytes = 0;  ///< of an element; of its links in a higher level
+  uint64_t element_bytes = 0, link_bytes = 0;  ///< an element; its links in a higher level
   uint64_t entry = 0, top_level = 0;
   uint64_t body = 0;  ///< xxh64 of what follows
 };

@@ -38,7 +38,7 @@ struct StreamOptions {
   Work work{};                       ///< empty: the rows of the tool for the model's task
   /// Gets the rows in order, never from two threads at once. Empty: standard output.
   std::function<void(std::string_view rows)> write{};
-  bool number = false, keep_line = false, json = false;  ///< of the tool's rows
+  bool number = false, keep_line = false, json = false;  ///< form of the tool's rows
 };
 
 namespace detail {
