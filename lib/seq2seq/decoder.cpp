@@ -1,6 +1,6 @@
 #include "seq2seq/decoder.h"
 
-#include "seq2seq/recurrent.h"
+#include "seq2seq/recurrent_pair.h"
 #include "seq2seq/transformer.h"
 
 namespace bert {

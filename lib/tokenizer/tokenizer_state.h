@@ -9,8 +9,8 @@
 #include "tokenizer/engine.h"
 #include "tokenizer/files/tokenizer_files.h"
 #include "tokenizer/parts/added_tokens.h"
-#include "tokenizer/parts/decoder.h"
 #include "tokenizer/parts/offset_trimmer.h"
+#include "tokenizer/parts/token_decoder.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/word_marks.h"
 

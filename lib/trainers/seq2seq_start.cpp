@@ -16,7 +16,7 @@
 #include "seq2seq/halves.h"
 #include "trainers/beginning.h"
 #include "training/recurrent_network.h"
-#include "training/transformer.h"
+#include "training/transformer_network.h"
 
 namespace bert {
 namespace {

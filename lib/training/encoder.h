@@ -6,7 +6,7 @@
 #include "model/config.h"
 #include "nn/attention_gradient.h"
 #include "training/parameters.h"
-#include "training/position_bias.h"
+#include "training/position_bias_gradient.h"
 #include "training/sublayers.h"
 
 namespace bert::training {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "nn/activation.h"
+#include "nn/activation_gradient.h"
 #include "ops/kernels.h"
 
 namespace bert::training {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "nn/activation.h"
+#include "nn/activation_gradient.h"
 #include "nn/loss.h"
 #include "ops/gradient_kernels.h"
 

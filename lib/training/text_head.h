@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nn/attentive_pooling.h"
+#include "nn/attentive_pooling_gradient.h"
 #include "training/head.h"
 
 namespace bert::training {

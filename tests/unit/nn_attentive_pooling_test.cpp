@@ -10,7 +10,7 @@
 #include "heads/attentive_pooling.h"
 #include "heads/classification.h"
 #include "model/config.h"
-#include "nn/attentive_pooling.h"
+#include "nn/attentive_pooling_gradient.h"
 #include "temporary.h"
 #include "training_fixture.h"
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "nn/activation.h"
+#include "nn/activation_gradient.h"
 #include "nn/linear_gradient.h"
 
 namespace bert::training {

@@ -11,7 +11,7 @@
 #include "temporary.h"
 #include "training/learner.h"
 #include "training/saving.h"
-#include "training/transformer.h"
+#include "training/transformer_network.h"
 #include "training_fixture.h"
 
 namespace bert::training {

@@ -18,7 +18,7 @@
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "heads/pooling.h"
-#include "nn/activation.h"
+#include "nn/activation_gradient.h"
 #include "nn/attention_gradient.h"
 #include "nn/embedding_gradient.h"
 #include "nn/layer_norm.h"

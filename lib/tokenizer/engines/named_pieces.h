@@ -9,7 +9,7 @@
 #include "text/normal_text.h"
 #include "tokenizer/engine.h"
 #include "tokenizer/models/sentencepiece.h"
-#include "tokenizer/parts/decoder.h"
+#include "tokenizer/parts/token_decoder.h"
 #include "tokenizer/piece.h"
 #include "tokenizer/vocab.h"
 

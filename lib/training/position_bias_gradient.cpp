@@ -1,4 +1,4 @@
-#include "training/position_bias.h"
+#include "training/position_bias_gradient.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "training/transformer.h"
+#include "training/transformer_network.h"
 
 #include <algorithm>
 #include <cmath>

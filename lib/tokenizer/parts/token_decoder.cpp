@@ -1,4 +1,4 @@
-#include "tokenizer/parts/decoder.h"
+#include "tokenizer/parts/token_decoder.h"
 
 #include <string_view>
 

@@ -1,4 +1,4 @@
-#include "nn/activation.h"
+#include "nn/activation_gradient.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "seq2seq/recurrent.h"
+#include "seq2seq/recurrent_pair.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-#include "nn/attentive_pooling.h"
+#include "nn/attentive_pooling_gradient.h"
 
 #include <algorithm>
 
-#include "nn/activation.h"
+#include "nn/activation_gradient.h"
 #include "nn/attention_scores.h"
 #include "ops/gradient_kernels.h"
 #include "ops/kernels.h"
