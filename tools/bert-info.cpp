@@ -3,7 +3,10 @@
 #include "common/run.h"
 #include "common/terminal.h"
 #include "inspect/bert_info.h"
+#include "inspect/doctor.h"
 #include "inspect/model_list.h"
+#include "inspect/model_tree.h"
+#include "inspect/shapes.h"
 #include "inspect/static_info.h"
 
 using namespace bert;

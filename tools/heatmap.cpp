@@ -4,7 +4,9 @@
 #include "common/options.h"
 #include "common/run.h"
 #include "common/terminal.h"
-#include "heatmap/drawing.h"
+#include "heatmap/html.h"
+#include "heatmap/svg.h"
+#include "heatmap/terminal.h"
 
 using namespace bert;
 
@@ -58,14 +60,14 @@ void add(tools::Command& app, Options& o) {
 }
 
 std::unique_ptr<HeatDrawing> drawing_of(const Options& o) {
-  if (o.svg) return HeatDrawing::of_svg(o.largest);
-  if (o.html) return HeatDrawing::of_html(o.largest);
+  if (o.svg) return draw_svg(o.largest);
+  if (o.html) return draw_html(o.largest);
   TerminalStyle style{o.colors ? *o.colors : tools::terminal_colors(), o.view,
                       o.width ? *o.width : tools::terminal_width()};
   if (style.colors != TerminalColors::ascii) {
     style.dark = o.dark ? *o.dark : tools::terminal_is_dark();
   }
-  return HeatDrawing::of_terminal(style, o.largest);
+  return draw_terminal(style, o.largest);
 }
 
 /// Reads all rows. Returns the status of files that cannot be opened.

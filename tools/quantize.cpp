@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "common/options.h"
 #include "common/run.h"
+#include "inspect/compare_models.h"
 #include "model/config.h"
 
 using namespace bert;

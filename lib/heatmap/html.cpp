@@ -1,9 +1,10 @@
+#include "heatmap/html.h"
+
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "base/base64.h"
-#include "heatmap/drawing.h"
 #include "heatmap/page.h"
 #include "io/json_row.h"
 #include "text/shown_text.h"
@@ -101,7 +102,7 @@ class HtmlDrawing : public HeatDrawing {
 
 }  // namespace
 
-std::unique_ptr<HeatDrawing> HeatDrawing::of_html(std::optional<float> largest) {
+std::unique_ptr<HeatDrawing> draw_html(std::optional<float> largest) {
   return std::make_unique<HtmlDrawing>(largest);
 }
 

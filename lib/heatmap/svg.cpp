@@ -1,3 +1,5 @@
+#include "heatmap/svg.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <iterator>
 #include <vector>
 
-#include "heatmap/drawing.h"
 #include "heatmap/shade.h"
 #include "text/shown_text.h"
 
@@ -159,7 +160,7 @@ class SvgDrawing : public HeatDrawing {
 
 }  // namespace
 
-std::unique_ptr<HeatDrawing> HeatDrawing::of_svg(std::optional<float> largest) {
+std::unique_ptr<HeatDrawing> draw_svg(std::optional<float> largest) {
   return std::make_unique<SvgDrawing>(largest);
 }
 

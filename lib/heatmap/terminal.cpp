@@ -1,3 +1,5 @@
+#include "heatmap/terminal.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "heatmap/drawing.h"
 #include "heatmap/shade.h"
 #include "text/shown_text.h"
 
@@ -245,8 +246,8 @@ void TerminalDrawing::draw_line(const std::vector<std::string>& texts,
 
 }  // namespace
 
-std::unique_ptr<HeatDrawing> HeatDrawing::of_terminal(const TerminalStyle& style,
-                                                      std::optional<float> largest) {
+std::unique_ptr<HeatDrawing> draw_terminal(const TerminalStyle& style,
+                                           std::optional<float> largest) {
   return std::make_unique<TerminalDrawing>(style, largest);
 }
 

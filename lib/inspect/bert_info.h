@@ -35,18 +35,7 @@ BERT_API void write_parameters(const ModelFiles& model, Rows& rows);
 /// parameters are those of its files. Throws Error as these do when they are opened.
 BERT_API void write_seq2seq_summary(const ModelDirectory& directory, Rows& rows);
 BERT_API void write_seq2seq_parameters(const ModelDirectory& directory, Rows& rows);
-/// step shape elements parameters: what one text of `tokens` tokens goes through. Throws
-/// Error(usage) if the model has no such position.
-BERT_API void write_shapes(const Config& config, size_t tokens, Rows& rows);
-/// The modules inside each other, with shapes and counts; layers of equal shape once.
-BERT_API void write_tree(const ModelFiles& model, Rows& rows);
 /// key value: what this machine computes with.
 BERT_API void write_cpu(Rows& rows);
-
-/// level subject text, level being ok, warning or error: what may go wrong with this directory.
-/// `name` comes first in each row, unless it is empty. Throws nothing but std::bad_alloc. Returns
-/// the number of errors.
-BERT_API size_t check_model(const ModelDirectory& directory, Rows& rows,
-                            std::string_view name = "");
 
 }  // namespace bert

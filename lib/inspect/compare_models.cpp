@@ -1,3 +1,5 @@
+#include "inspect/compare_models.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/team.h"
-#include "inspect/quantize.h"
 #include "io/record_reader.h"
 #include "predict/answers.h"
 #include "predict/labels.h"

@@ -1,3 +1,5 @@
+#include "inspect/doctor.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

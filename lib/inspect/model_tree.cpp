@@ -1,3 +1,5 @@
+#include "inspect/model_tree.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "inspect/bert_info.h"
 #include "io/safetensors.h"
 #include "model/names.h"
 #include "model/schema.h"

@@ -8,7 +8,7 @@
 
 namespace bert {
 
-/// check_model (bert_info.h) of a directory whose model translates (model/seq2seq_config.h).
+/// check_model (doctor.h) of a directory whose model translates (model/seq2seq_config.h).
 size_t check_seq2seq_model(const ModelDirectory& directory, Rows& rows, std::string_view name);
 
 }  // namespace bert

@@ -1,9 +1,10 @@
+#include "inspect/shapes.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "base/error.h"
-#include "inspect/bert_info.h"
 #include "io/safetensors.h"
 #include "model/schema.h"
 

@@ -13,7 +13,7 @@ namespace bert {
 BERT_API void write_static_summary(const ModelDirectory& directory, const StaticFiles& files,
                                    Rows& rows);
 
-/// check_model (bert_info.h) of a directory of static vectors.
+/// check_model (doctor.h) of a directory of static vectors.
 size_t check_static_model(const ModelDirectory& directory, const StaticFiles& files, Rows& rows,
                           std::string_view name);
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "model/config_keys.h"
+#include "model/config_positions.h"
 #include "model/layers.h"
 
 namespace bert {

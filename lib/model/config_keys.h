@@ -10,8 +10,6 @@
 
 namespace bert {
 
-struct Config;
-
 /// What the files that read config.json share. All throw Error(unsupported) naming key, value and
 /// what is wanted.
 namespace config_keys {
@@ -29,8 +27,5 @@ std::string text_at(const Json& object, std::initializer_list<std::string_view> 
 double number_at(const Json& object, std::string_view key, double absent);
 
 }  // namespace config_keys
-
-/// How tokens know their places: tables, rotary positions, windows, disentangled attention.
-void read_positions(const Json& root, Config& config);
 
 }  // namespace bert

@@ -1,10 +1,11 @@
+#include "model/config_positions.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
-#include "model/config.h"
 #include "model/config_keys.h"
 
 namespace bert {

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/utf8.h"
-#include "heatmap/drawing.h"
+#include "heatmap/html.h"
+#include "heatmap/svg.h"
+#include "heatmap/terminal.h"
 
 namespace {
 
@@ -65,15 +67,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     std::string plain, colored, svg, html;
     draw(rows, kind, header,
-         *HeatDrawing::of_terminal(
-             {bert::TerminalColors::ascii, bert::TerminalStyle::View::fitting, data[0]}, {}),
+         *draw_terminal({bert::TerminalColors::ascii, bert::TerminalStyle::View::fitting, data[0]},
+                        {}),
          plain);
     draw(rows, kind, header,
-         *HeatDrawing::of_terminal(
-             {bert::TerminalColors::full, bert::TerminalStyle::View::text, 40}, 0.5f),
+         *draw_terminal({bert::TerminalColors::full, bert::TerminalStyle::View::text, 40}, 0.5f),
          colored);
-    draw(rows, kind, header, *HeatDrawing::of_svg({}), svg);
-    draw(rows, kind, header, *HeatDrawing::of_html({}), html);
+    draw(rows, kind, header, *draw_svg({}), svg);
+    draw(rows, kind, header, *draw_html({}), html);
     check_text(plain);
     check_text(colored, true);
     check_text(svg);

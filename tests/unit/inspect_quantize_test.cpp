@@ -15,6 +15,7 @@
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
 #include "heads/question_answering.h"
+#include "inspect/compare_models.h"
 #include "inspect/quantize.h"
 #include "temporary.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "heatmap/drawing.h"
+#include "heatmap/terminal.h"
 
 namespace bert::tools {
 
