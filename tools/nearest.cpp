@@ -46,9 +46,8 @@ void add_values(tools::Command& app, Options& o) {
   app.add({"--vectors", "the records' vectors, in place of their texts: npy, or see --format",
            tools::text("FILE")},
           n.vectors);
-  app.add<VectorType>(
-      {"--format", "what a file of vectors holds that is no npy"}, n.raw.type,
-      {{"f32", VectorType::f32}, {"i8", VectorType::i8}, {"bits", VectorType::bits}});
+  app.add<DType>({"--format", "what a file of vectors holds that is no npy"}, n.raw.type,
+                 {{"f32", DType::f32}, {"i8", DType::i8}, {"bits", DType::u8}});
   app.add({"--width", "the numbers of a vector in such a file", tools::whole(1, 1 << 24, "D")},
           n.raw.width);
   app.add({"--index", "search approximately with this index of --vectors; built if it is missing",

@@ -79,8 +79,8 @@ PoolTask::PoolTask(PoolOptions options) : options_(std::move(options)) {
   if (options_.width) {
     parameters.add("width", 1, 1).values[0] = static_cast<float>(*options_.width);
   }
-  keys_ = NumberFile::open(options_.keys, options_.lines);
-  if (!options_.values.empty()) values_ = NumberFile::open(options_.values, options_.lines);
+  keys_ = MatrixFile::open_numbers(options_.keys, options_.lines);
+  if (!options_.values.empty()) values_ = MatrixFile::open_numbers(options_.values, options_.lines);
   if (options_.given.empty()) {
     find_queries();
   } else {
@@ -152,13 +152,14 @@ void PoolTask::find_queries() {
   if (files.empty()) whole |= begins_as_npy("-");
   if (!whole) return;
   if (files.empty()) files = {"-"};
-  for (const std::string& file : files) own_.push_back(NumberFile::open(file, options_.lines));
-  for (const NumberFile& file : own_) queries_.push_back(&file);
+  for (const std::string& file : files)
+    own_.push_back(MatrixFile::open_numbers(file, options_.lines));
+  for (const MatrixFile& file : own_) queries_.push_back(&file);
 }
 
 PoolParameters PoolTask::learn(PoolParameters start) {
   if (queries_.size() > 1) throw Error::of_field("learn", "wants the queries in one file");
-  const NumberFile targets = NumberFile::open(options_.learn, options_.lines);
+  const MatrixFile targets = MatrixFile::open_numbers(options_.learn, options_.lines);
   for (const auto& [what, path] : inputs_of(options_)) {
     if (same_file(path, options_.params)) {
       throw Error::of_field(
@@ -204,7 +205,7 @@ std::vector<float> PoolTask::read_given() const {
 
 size_t PoolTask::rows() const {
   size_t rows = given_.empty() ? 0 : 1;
-  for (const NumberFile* file : queries_) rows += file->rows();
+  for (const MatrixFile* file : queries_) rows += file->rows();
   return rows;
 }
 
@@ -228,7 +229,7 @@ Counts PoolTask::write(const PoolRowOptions& rows,
     counts.records = 1;
   }
   size_t first = 0;
-  for (const NumberFile* file : queries_) {
+  for (const MatrixFile* file : queries_) {
     const size_t wanted = pool_->sizes().queries;
     if (file->cols() != wanted) {
       throw Error(Error::Kind::data, file->path(),

@@ -8,8 +8,8 @@
 
 #include "attention_pool/attention_pool.h"
 #include "attention_pool/learn.h"
-#include "attention_pool/number_file.h"
 #include "attention_pool/pool_worker.h"
+#include "io/matrix_file.h"
 
 namespace bert {
 
@@ -59,14 +59,14 @@ class PoolTask {
   void find_queries();
   PoolParameters learn(PoolParameters start);
   std::vector<float> read_given() const;
-  const NumberFile& values() const { return values_ ? *values_ : keys_; }
+  const MatrixFile& values() const { return values_ ? *values_ : keys_; }
 
   PoolOptions options_;
   PoolForm form_;
-  NumberFile keys_;
-  std::optional<NumberFile> values_;
-  std::vector<NumberFile> own_;
-  std::vector<const NumberFile*> queries_;
+  MatrixFile keys_;
+  std::optional<MatrixFile> values_;
+  std::vector<MatrixFile> own_;
+  std::vector<const MatrixFile*> queries_;
   std::vector<float> given_;
   PoolNames names_;
   std::optional<AttentionPool> pool_;

@@ -7,8 +7,8 @@
 #include <exception>
 #include <memory>
 
-#include "attention_pool/number_file.h"
 #include "io/json_row.h"
+#include "io/matrix_file.h"
 
 namespace bert {
 namespace {

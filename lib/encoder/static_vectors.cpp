@@ -107,14 +107,7 @@ size_t StaticVectors::row_of(int32_t id) const {
 }
 
 void StaticVectors::vector(int32_t id, std::span<float> out) const {
-  const size_t row = row_of(id);
-  if (table_->dtype == DType::i8) {
-    const std::byte* from = table_->data + row * width();
-    std::transform(from, from + width(), out.begin(),
-                   [](std::byte value) { return static_cast<float>(static_cast<int8_t>(value)); });
-  } else {
-    table_->row(row, out);
-  }
+  table_->row(row_of(id), out);
   if (factors_.empty()) return;
   const float factor = factors_[static_cast<size_t>(id)];
   for (float& value : out) value *= factor;

@@ -12,12 +12,21 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
+constexpr struct {
+  std::string_view name;
+  DType type;
+} kTypes[] = {{"<f2", DType::f16},     {"<f4", DType::f32}, {"<f8", DType::f64},
+              {"|b1", DType::boolean}, {"|i1", DType::i8},  {"<i2", DType::i16},
+              {"<i4", DType::i32},     {"<i8", DType::i64}, {"|u1", DType::u8},
+              {"<u2", DType::u16},     {"<u4", DType::u32}, {"<u8", DType::u64}};
+
 /// Reads the dictionary of a header, a Python literal such as
 /// {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
 
+  /// Without type and bytes.
   NpyArray read() {
     NpyArray array;
     int found = 0;  // bits of the three keys
@@ -26,7 +35,7 @@ class HeaderReader {
       const std::string key = quoted();
       want(':');
       if (key == "descr") {
-        array.descr = quoted();
+        descr = quoted();
         found |= 1;
       } else if (key == "fortran_order") {
         array.fortran_order = boolean();
@@ -43,6 +52,8 @@ class HeaderReader {
     if (found != 7) fail();
     return array;
   }
+
+  std::string descr;  ///< the type as NumPy spells it, after read()
 
  private:
   [[noreturn]] void fail() const {
@@ -101,14 +112,6 @@ class HeaderReader {
   const std::string& path_;
 };
 
-/// The size of one number; 0 if the type is no number that we read.
-size_t size_of(std::string_view descr) {
-  static constexpr std::string_view kTypes[] = {"<f2", "<f4", "<f8", "|b1", "|i1", "|u1",
-                                                "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"};
-  const bool known = std::find(std::begin(kTypes), std::end(kTypes), descr) != std::end(kTypes);
-  return known ? static_cast<size_t>(descr[2] - '0') : 0;
-}
-
 }  // namespace
 
 std::string npy_header(size_t rows, size_t columns, std::string_view descr) {
@@ -123,6 +126,12 @@ std::string npy_header(size_t rows, size_t columns, std::string_view descr) {
 
 bool is_npy(std::string_view start) { return start.starts_with(kMagic); }
 
+std::string_view npy_name(DType type) {
+  const auto* known = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                   [&](const auto& t) { return t.type == type; });
+  return known == std::end(kTypes) ? "" : known->name;
+}
+
 NpyArray read_npy(std::span<const std::byte> file, const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   const auto fail = [&](const std::string& what) { throw Error(Error::Kind::data, path, what); };
@@ -134,16 +143,19 @@ NpyArray read_npy(std::span<const std::byte> file, const std::string& path) {
   size_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
   if (length > text.size() - preamble) fail("this npy file is cut short");
-  NpyArray array = HeaderReader(text.substr(preamble, length), path).read();
-  array.item_size = size_of(array.descr);
-  if (array.item_size == 0) {
+  HeaderReader header(text.substr(preamble, length), path);
+  NpyArray array = header.read();
+  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                  [&](const auto& t) { return t.name == header.descr; });
+  if (type == std::end(kTypes)) {
     fail(
         fmt::format("found numbers of type '{}', wants little-endian floats or integers, such as "
                     "'<f4'",
-                    printable(array.descr)));
+                    printable(header.descr)));
   }
+  array.type = type->type;
   array.bytes = file.subspan(preamble + length);
-  size_t bytes = array.item_size;
+  size_t bytes = dtype_size(type->type);
   bool fits = true;
   for (const size_t size : array.shape) fits &= !__builtin_mul_overflow(bytes, size, &bytes);
   if (!fits || bytes != array.bytes.size()) {

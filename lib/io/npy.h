@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "ops/dtype.h"
 
 namespace bert {
 
@@ -17,15 +18,17 @@ BERT_API std::string npy_header(size_t rows, size_t columns, std::string_view de
 
 /// The array of a NumPy file, inside the file's bytes.
 struct NpyArray {
-  std::string descr;           ///< its type as NumPy spells it: <f4, <f8, |u1 ..
+  DType type = DType::f32;
   bool fortran_order = false;  ///< columns one after the other, not rows
   std::vector<size_t> shape;
-  size_t item_size = 0;              ///< bytes of one number
   std::span<const std::byte> bytes;  ///< as many as shape and type say
 };
 
 /// Whether a file with this beginning is a NumPy file.
 BERT_API bool is_npy(std::string_view start);
+
+/// The type as NumPy spells it: "<f4", "|u1".
+std::string_view npy_name(DType type);
 
 /// Reads the header of a NumPy file (formats 1.0 to 3.0) and checks it against the file's size.
 /// Throws Error(data) that names `path`: also for types that are no plain numbers. `file` must

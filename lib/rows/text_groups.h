@@ -8,6 +8,7 @@
 #include "pipeline/worker.h"
 #include "rows/task_worker.h"
 #include "rows/text_vectors.h"
+#include "search/vector_groups.h"
 #include "search/vector_join.h"
 
 namespace bert {

@@ -23,7 +23,7 @@ constexpr size_t kSearchWidth = 200;  ///< hnswlib calls it ef
 }  // namespace
 
 struct VectorIndex::State {
-  State(const std::string& path, const VectorFile& file)
+  State(const std::string& path, const MatrixFile& file)
       : mapped(MappedFile::open(path)), vectors(file), graph(&space, 1, kLinks) {
     std::free(graph.data_level0_memory_);
     std::free(graph.linkLists_);
@@ -48,7 +48,7 @@ struct VectorIndex::State {
   std::vector<Neighbour> nearest_distinct(std::span<const float> query, size_t k) const;
 
   MappedFile mapped;
-  const VectorFile& vectors;
+  const MatrixFile& vectors;
   RowSpace space;
   Graph graph;
   std::vector<char*> links;  ///< [B] in the mapped file
@@ -57,15 +57,16 @@ struct VectorIndex::State {
 
 Header VectorIndex::State::read_header(uint64_t model) const {
   Header header, wanted;
-  if (mapped.size() < sizeof header) refuse("is no index of nearest, or is cut");
-  std::memcpy(&header, mapped.bytes().data(), sizeof header);
+  const std::string_view text = mapped.text();
+  if (text.size() < sizeof header) refuse("is no index of nearest, or is cut");
+  std::memcpy(&header, text.data(), sizeof header);
   if (std::memcmp(header.magic, wanted.magic, sizeof header.magic) != 0) {
     refuse("is no index of nearest, or one of another version");
   }
   if (header.version != wanted.version) {
     refuse("is an index of another version of nearest: build it again");
   }
-  const bool sizes = header.rows == vectors.rows() && header.width == vectors.width();
+  const bool sizes = header.rows == vectors.rows() && header.width == vectors.cols();
   if (!sizes || (header.time == time_of(vectors) ? header.sample != sample_of(vectors)
                                                  : header.vectors != xxh64(text_of(vectors)))) {
     refuse(fmt::format("is the index of other vectors than those of {}: build it again",
@@ -74,7 +75,7 @@ Header VectorIndex::State::read_header(uint64_t model) const {
   if (header.model != 0 && model != 0 && header.model != model) {
     refuse("was built with another model: build it again");
   }
-  if (header.body != xxh64(mapped.text().substr(sizeof header))) refuse_damaged();
+  if (header.body != xxh64(text.substr(sizeof header))) refuse_damaged();
   return header;
 }
 
@@ -188,7 +189,7 @@ VectorIndex::VectorIndex(std::unique_ptr<State> state) : state_(std::move(state)
 VectorIndex::VectorIndex(VectorIndex&&) noexcept = default;
 VectorIndex::~VectorIndex() = default;
 
-VectorIndex VectorIndex::open(const std::string& path, const VectorFile& vectors, uint64_t model) {
+VectorIndex VectorIndex::open(const std::string& path, const MatrixFile& vectors, uint64_t model) {
   auto state = std::make_unique<State>(path, vectors);
   state->take(state->read_header(model));
   return VectorIndex(std::move(state));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/export.h"
-#include "search/vector_file.h"
+#include "io/matrix_file.h"
 #include "search/vector_search.h"
 
 namespace bert {
@@ -21,19 +21,13 @@ namespace bert {
 /// knows the vectors by the time and size of their file and by a sample of its bytes, which is the
 /// whole file up to 64 MiB; if the time differs, by the xxh64 of the whole file.
 ///
-/// `model`: a hash of the model that made the vectors; 0 if it is not known, which fits all.
-///
 /// Thread rule: const after open; threads may search at the same time.
 class BERT_API VectorIndex {
  public:
-  /// Writes the index of `vectors`. The graph depends on the order in which threads add vectors:
-  /// two builds may differ unless there is one thread. Throws Error as OutputFile; data if there
-  /// are no vectors.
-  static void build(const std::string& path, const VectorFile& vectors, uint64_t model,
-                    int threads);
-  /// `vectors` must outlive the index. Throws Error(data) if the index is broken, or of other
-  /// vectors or another model.
-  static VectorIndex open(const std::string& path, const VectorFile& vectors, uint64_t model);
+  /// `vectors` must outlive the index. `model`: a hash of the model that made them; 0 if it is not
+  /// known, which fits all. Throws Error(data) if the index is broken, or of other vectors or
+  /// another model.
+  static VectorIndex open(const std::string& path, const MatrixFile& vectors, uint64_t model);
   VectorIndex(VectorIndex&&) noexcept;
   ~VectorIndex();
 

@@ -1,3 +1,5 @@
+#include "search/index_build.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -10,7 +12,6 @@
 #include "base/random.h"
 #include "base/team.h"
 #include "io/output_file.h"
-#include "search/index.h"
 #include "search/index_graph.h"
 
 namespace bert {
@@ -92,8 +93,7 @@ std::string body_of(const Graph& graph, const std::vector<float>& inverse,
 
 }  // namespace
 
-void VectorIndex::build(const std::string& path, const VectorFile& vectors, uint64_t model,
-                        int threads) {
+void build_index(const std::string& path, const MatrixFile& vectors, uint64_t model, int threads) {
   if (vectors.rows() == 0)
     throw Error(Error::Kind::data, vectors.path(), "has no vectors to index");
   if (vectors.rows() > std::numeric_limits<int32_t>::max()) {
@@ -113,7 +113,7 @@ void VectorIndex::build(const std::string& path, const VectorFile& vectors, uint
   header.sample = sample_of(vectors);
   header.model = model;
   header.rows = vectors.rows();
-  header.width = vectors.width();
+  header.width = vectors.cols();
   header.bundles = bundles.size();
   header.distinct = bundles.vector_count();
   header.element_bytes = graph.size_data_per_element_;

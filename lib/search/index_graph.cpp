@@ -20,7 +20,7 @@ void to_unit(std::span<const float> x, float* unit) {
   }
 }
 
-void RowSpace::take(const VectorFile& vectors, const VectorBundles& bundles,
+void RowSpace::take(const MatrixFile& vectors, const VectorBundles& bundles,
                     std::vector<float> lengths) {
   // The products of floats would overflow or vanish.
   const bool extreme = !std::all_of(lengths.begin(), lengths.end(), [](float inv) {
@@ -28,7 +28,7 @@ void RowSpace::take(const VectorFile& vectors, const VectorBundles& bundles,
   });
   const float* const floats = extreme ? nullptr : vectors.floats();
   inverse = std::move(lengths);
-  width = vectors.width();
+  width = vectors.cols();
   rows.resize(bundles.size());
   const Matrix own = floats ? Matrix() : converted.matrix(rows.size(), width);
   Buffer scratch;
@@ -57,17 +57,17 @@ std::vector<float> inverse_lengths(const VectorSource& vectors, const VectorBund
   return inverse;
 }
 
-std::string_view text_of(const VectorFile& vectors) {
+std::string_view text_of(const MatrixFile& vectors) {
   const auto bytes = vectors.bytes();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-uint64_t time_of(const VectorFile& vectors) {
+uint64_t time_of(const MatrixFile& vectors) {
   struct stat status {};
   if (::stat(vectors.path().c_str(), &status) != 0) return 0;
   return static_cast<uint64_t>(status.st_mtim.tv_sec) * 1000000000u +
          static_cast<uint64_t>(status.st_mtim.tv_nsec);
 }
-uint64_t sample_of(const VectorFile& vectors) {
+uint64_t sample_of(const MatrixFile& vectors) {
   constexpr size_t kPieces = 1024, kPiece = size_t{1} << 16;
   const std::string_view text = text_of(vectors);
   if (text.size() <= kPieces * kPiece) return xxh64(text);

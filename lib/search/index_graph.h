@@ -15,9 +15,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "io/matrix_file.h"
 #include "ops/kernels.h"
 #include "search/vector_copies.h"
-#include "search/vector_file.h"
 
 /// hnswlib's own generator is shared by all threads without a lock.
 template <>
@@ -54,7 +54,7 @@ struct RowSpace : hnswlib::SpaceInterface<float> {
   std::vector<float> inverse;      ///< [B] 1 / length, or 0
   size_t width = 0;                ///< D
 
-  void take(const VectorFile& vectors, const VectorBundles& bundles, std::vector<float> lengths);
+  void take(const MatrixFile& vectors, const VectorBundles& bundles, std::vector<float> lengths);
 
   size_t get_data_size() override { return sizeof(uint64_t); }
   void* get_dist_func_param() override { return this; }
@@ -84,9 +84,9 @@ void to_unit(std::span<const float> x, float* unit);
 double length_of(std::span<const float> x);
 
 // How an index knows its vectors.
-std::string_view text_of(const VectorFile& vectors);
-uint64_t time_of(const VectorFile& vectors);
+std::string_view text_of(const MatrixFile& vectors);
+uint64_t time_of(const MatrixFile& vectors);
 /// Up to 1024 pieces of the file, the first and the last among them: all of a small file.
-uint64_t sample_of(const VectorFile& vectors);
+uint64_t sample_of(const MatrixFile& vectors);
 
 }  // namespace bert

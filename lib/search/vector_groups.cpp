@@ -1,3 +1,5 @@
+#include "search/vector_groups.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

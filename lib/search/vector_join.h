@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "base/export.h"
 #include "search/vector_source.h"
@@ -22,13 +21,5 @@ struct VectorPair {
 /// where there are many. Stops when `emit` returns false. An exception of `read` is passed on.
 BERT_API void self_join(const VectorSource& vectors, double threshold, int threads,
                         const std::function<bool(const VectorPair&)>& emit);
-
-/// Which group each vector belongs to: two vectors are in one group if a chain of pairs with a
-/// cosine of at least `threshold` connects them (single linkage).
-struct VectorGroups {
-  std::vector<uint64_t> first;  ///< [N] index of the first vector of its group
-  std::vector<double> score;  ///< [N] cosine with the nearest vector of its group; 1 if it is alone
-};
-BERT_API VectorGroups group(const VectorSource& vectors, double threshold, int threads);
 
 }  // namespace bert

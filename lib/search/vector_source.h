@@ -4,11 +4,12 @@
 #include <functional>
 
 #include "base/export.h"
+#include "io/matrix_file.h"
 #include "ops/matrix.h"
 
 namespace bert {
 
-/// Vectors [N, D] that are read in tiles: of a file (vector_file.h), or of memory.
+/// Vectors [N, D] that are read in tiles: of a file (io/matrix_file.h), or of memory.
 struct VectorSource {
   size_t rows = 0;   ///< N
   size_t width = 0;  ///< D
@@ -18,5 +19,6 @@ struct VectorSource {
 };
 /// `vectors` must outlive the source.
 BERT_API VectorSource source_of(ConstMatrix vectors);
+BERT_API VectorSource source_of(const MatrixFile& vectors);
 
 }  // namespace bert

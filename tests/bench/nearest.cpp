@@ -16,7 +16,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "search/vector_file.h"
+#include "io/matrix_file.h"
 #include "search/vector_join.h"
 #include "search/vector_search.h"
 
@@ -34,14 +34,14 @@ struct Found {
   uint64_t count = 0, sum = 0;
 };
 
-VectorSource first_rows(const VectorFile& file, size_t rows) {
-  return {std::min(rows, file.rows()), file.width(),
+VectorSource first_rows(const MatrixFile& file, size_t rows) {
+  return {std::min(rows, file.rows()), file.cols(),
           [&file](size_t first, size_t count, Buffer& scratch) {
             return file.read(first, count, scratch);
           }};
 }
 
-Found top(const VectorFile& vectors, const VectorFile& queries, size_t count, size_t k,
+Found top(const MatrixFile& vectors, const MatrixFile& queries, size_t count, size_t k,
           int threads) {
   Buffer scratch;
   VectorSearch search(queries.read(0, std::min(count, queries.rows()), scratch),
@@ -57,7 +57,7 @@ Found top(const VectorFile& vectors, const VectorFile& queries, size_t count, si
   return found;
 }
 
-Found join(const VectorFile& vectors, size_t rows, double threshold, int threads) {
+Found join(const MatrixFile& vectors, size_t rows, double threshold, int threads) {
   Found found;
   self_join(first_rows(vectors, rows), threshold, threads, [&](const VectorPair& pair) {
     ++found.count;
@@ -67,7 +67,7 @@ Found join(const VectorFile& vectors, size_t rows, double threshold, int threads
   return found;
 }
 
-void serve(const VectorFile& vectors, const VectorFile& queries, int threads) {
+void serve(const MatrixFile& vectors, const MatrixFile& queries, int threads) {
   size_t count = 0;
   for (std::string task, value; std::cin >> task >> count >> value;) {
     const double begin = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
@@ -87,7 +87,8 @@ int main(int argc, char** argv) {
     return 64;
   }
   try {
-    serve(bert::VectorFile::open(argv[1]), bert::VectorFile::open(argv[2]), std::atoi(argv[3]));
+    serve(bert::MatrixFile::open_vectors(argv[1]), bert::MatrixFile::open_vectors(argv[2]),
+          std::atoi(argv[3]));
   } catch (const bert::Error& error) {
     fmt::print(stderr, "bench_nearest: {}\n", error.what());
     return 65;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/npy.h"
+#include "search/index_build.h"
 
 namespace {
 
@@ -36,8 +37,8 @@ struct Files {
       }
     }
     std::ofstream(folder + "/v.npy", std::ios::binary) << numbers;
-    vectors.emplace(bert::VectorFile::open(folder + "/v.npy"));
-    bert::VectorIndex::build(index(), *vectors, 0, 1);
+    vectors.emplace(bert::MatrixFile::open_vectors(folder + "/v.npy"));
+    bert::build_index(index(), *vectors, 0, 1);
     std::ifstream file(index(), std::ios::binary);
     good.assign(std::istreambuf_iterator<char>(file), {});
     header = sizeof(uint64_t);
@@ -54,7 +55,7 @@ struct Files {
   }
 
   std::string folder;
-  std::optional<bert::VectorFile> vectors;
+  std::optional<bert::MatrixFile> vectors;
   std::string good;
   size_t header = 0;
 };

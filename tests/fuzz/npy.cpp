@@ -10,9 +10,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span file(reinterpret_cast<const std::byte*>(data), size);
   try {
     const bert::NpyArray array = bert::read_npy(file, "fuzz");
-    size_t bytes = array.item_size;
+    const size_t item = bert::dtype_size(array.type);
+    size_t bytes = item;
     for (const size_t extent : array.shape) bytes *= extent;
-    if (bytes != array.bytes.size() || array.item_size == 0) std::abort();
+    if (bytes != array.bytes.size() || item == 0) std::abort();
     if (bytes > 0 && array.bytes.data() + bytes != file.data() + size) std::abort();
     unsigned sum = 0;
     for (const std::byte byte : array.bytes) sum += std::to_integer<unsigned>(byte);

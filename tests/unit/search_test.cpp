@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/matrix_file.h"
 #include "io/npy.h"
 #include "io/output_file.h"
 #include "search/index.h"
+#include "search/index_build.h"
 #include "search/vector_copies.h"
-#include "search/vector_file.h"
+#include "search/vector_groups.h"
 #include "search/vector_join.h"
 #include "search/vector_search.h"
 #include "temporary.h"
@@ -205,33 +207,33 @@ TEST_CASE("vectors in files: npy and bare numbers of each type") {
     header.replace(header.find("<f4"), 3, descr);
     const std::string path = directory.path() + "/x.npy";
     write_whole_file(path, header + bytes);
-    return VectorFile::open(path);
+    return MatrixFile::open_vectors(path);
   };
   Buffer scratch;
   const float floats[] = {1, -2, 3, 0.5f, 0, -8};
   const std::string bytes(reinterpret_cast<const char*>(floats), sizeof floats);
-  const VectorFile f4 = npy("<f4", 2, 3, bytes);
+  const MatrixFile f4 = npy("<f4", 2, 3, bytes);
   CHECK(f4.rows() == 2);
-  CHECK(f4.width() == 3);
+  CHECK(f4.cols() == 3);
   CHECK(f4.read(1, 1, scratch).row(0)[0] == 0.5f);
-  const VectorFile i1 = npy("|i1", 2, 3, std::string("\x01\xff\x7f\x80\x00\x02", 6));
+  const MatrixFile i1 = npy("|i1", 2, 3, std::string("\x01\xff\x7f\x80\x00\x02", 6));
   CHECK(i1.read(0, 2, scratch).row(0)[1] == -1);
   CHECK(i1.read(0, 2, scratch).row(1)[0] == -128);
-  const VectorFile u1 = npy("|u1", 1, 1, "\x81");
-  CHECK(u1.width() == 8);
+  const MatrixFile u1 = npy("|u1", 1, 1, "\x81");
+  CHECK(u1.cols() == 8);
   const ConstMatrix bits = u1.read(0, 1, scratch);
   CHECK(bits.row(0)[0] == 1);
   CHECK(bits.row(0)[1] == -1);
   CHECK(bits.row(0)[7] == 1);
   const std::string raw = directory.path() + "/x.f32";
   write_whole_file(raw, bytes);
-  CHECK(VectorFile::open(raw, RawVectors{VectorType::f32, 2}).rows() == 3);
-  CHECK_THROWS_AS(VectorFile::open(raw, RawVectors{VectorType::f32, 4}), Error);
-  CHECK_THROWS_AS(VectorFile::open(raw), Error);
+  CHECK(MatrixFile::open_vectors(raw, RawNumbers{DType::f32, 2}).rows() == 3);
+  CHECK_THROWS_AS(MatrixFile::open_vectors(raw, RawNumbers{DType::f32, 4}), Error);
+  CHECK_THROWS_AS(MatrixFile::open_vectors(raw), Error);
   CHECK_THROWS_AS(npy("<i4", 2, 3, bytes), Error);
   CHECK_THROWS_AS(npy("<f4", 2, 4, bytes), Error);
   const float nan[] = {1, NAN};
-  const VectorFile bad =
+  const MatrixFile bad =
       npy("<f4", 2, 1, std::string(reinterpret_cast<const char*>(nan), sizeof nan));
   CHECK(bad.read(0, 1, scratch).rows == 1);
   CHECK_THROWS_WITH_AS(bad.read(0, 2, scratch), doctest::Contains("row 2"), Error);
@@ -249,9 +251,9 @@ TEST_CASE("an index finds what the exact search finds, among copies too") {
   const std::string file = directory.path() + "/x.f32", path = directory.path() + "/x.idx";
   for (const Vectors& v : {with_copies(1000, 600, 16), random_vectors(700, 24, 8)}) {
     write_whole_file(file, {reinterpret_cast<const char*>(v.data.data()), v.data.size() * 4});
-    const VectorFile vectors = VectorFile::open(file, RawVectors{VectorType::f32, v.width});
+    const MatrixFile vectors = MatrixFile::open_vectors(file, RawNumbers{DType::f32, v.width});
     for (const int threads : {1, 3}) {
-      VectorIndex::build(path, vectors, 0, threads);
+      build_index(path, vectors, 0, threads);
       const VectorIndex index = VectorIndex::open(path, vectors, 0);
       const VectorIndex::Recall recall = index.recall(1);
       CHECK(recall.sample == 100);
@@ -278,10 +280,10 @@ TEST_CASE("an index built by one thread is the same bytes each time") {
   const Vectors v = with_copies(300, 50, 8);
   const std::string file = directory.path() + "/x.f32", path = directory.path() + "/x.idx";
   write_whole_file(file, {reinterpret_cast<const char*>(v.data.data()), v.data.size() * 4});
-  const VectorFile vectors = VectorFile::open(file, RawVectors{VectorType::f32, v.width});
-  VectorIndex::build(path, vectors, 0, 1);
+  const MatrixFile vectors = MatrixFile::open_vectors(file, RawNumbers{DType::f32, v.width});
+  build_index(path, vectors, 0, 1);
   const std::string first(MappedFile::open(path).text());
-  VectorIndex::build(path, vectors, 0, 1);
+  build_index(path, vectors, 0, 1);
   CHECK(MappedFile::open(path).text() == first);
 }
 

@@ -88,9 +88,9 @@ Queries text_queries(const NearestOptions& options, RowOptions& rows, TextModel&
   return queries;
 }
 
-Queries vector_queries(const VectorFile& file) {
+Queries vector_queries(const MatrixFile& file) {
   Queries queries;
-  queries.width = file.width();
+  queries.width = file.cols();
   Buffer scratch;
   const ConstMatrix all = file.read(0, file.rows(), scratch);
   for (size_t i = 0; i < all.rows; ++i) {

@@ -8,8 +8,8 @@
 
 #include "common/nearest_run.h"
 #include "common/text_model.h"
+#include "io/matrix_file.h"
 #include "ops/matrix.h"
-#include "search/vector_file.h"
 
 namespace bert::tools {
 
@@ -31,6 +31,6 @@ struct Queries {
 /// The text of -q, or the records of --query. `keep`: with their lines.
 Queries text_queries(const NearestOptions& options, RowOptions& rows, TextModel& model, bool keep);
 /// The rows of --query-vectors that are finite.
-Queries vector_queries(const VectorFile& file);
+Queries vector_queries(const MatrixFile& file);
 
 }  // namespace bert::tools

@@ -18,6 +18,7 @@
 #include "rows/text_groups.h"
 #include "rows/text_search.h"
 #include "search/index.h"
+#include "search/index_build.h"
 
 namespace bert::tools {
 namespace {
@@ -54,11 +55,11 @@ class Nearest {
   void open(const ModelOptions& models) {
     const bool query_texts = searches() && options_.query_vectors.empty();
     if (query_texts || options_.vectors.empty()) model_.emplace(models);
-    const std::optional<RawVectors> raw =
+    const std::optional<RawNumbers> raw =
         options_.raw.width > 0 ? std::optional(options_.raw) : std::nullopt;
-    const auto open_file = [&](const std::string& path, std::optional<VectorFile>& file) {
+    const auto open_file = [&](const std::string& path, std::optional<MatrixFile>& file) {
       if (path.empty()) return;
-      file = VectorFile::open(path, raw);
+      file = MatrixFile::open_vectors(path, raw);
       model_ ? rows_.decide_by(path) : rows_.decide_by_file_alone(path);
       if (rows_.skips_bad() && options_.index.empty()) skip_bad_rows(*file);
     };
@@ -67,7 +68,7 @@ class Nearest {
     if (!options_.queries.empty()) rows_.decide_by(options_.queries);
     if (!options_.index.empty()) open_index(models);
   }
-  void skip_bad_rows(VectorFile& file) const;
+  void skip_bad_rows(MatrixFile& file) const;
   void open_index(const ModelOptions& models);
 
   TaskOptions fill(const RowShape& shape) {
@@ -113,14 +114,14 @@ class Nearest {
   RowOptions& rows_;
   const int threads_;
   std::optional<TextModel> model_;
-  std::optional<VectorFile> file_, query_file_;
+  std::optional<MatrixFile> file_, query_file_;
   std::optional<VectorIndex> index_;
   Rows out_;
   bool keep_ = false;  ///< rows of a search have whole lines
 };
 
 /// As texts without a finite vector, such rows are no neighbours, no queries and in no group.
-void Nearest::skip_bad_rows(VectorFile& file) const {
+void Nearest::skip_bad_rows(MatrixFile& file) const {
   file.replace_bad_rows(searches() ? std::numeric_limits<float>::quiet_NaN() : 0);
   const size_t bad = file.bad_rows().size();
   if (bad == 0) return;
@@ -139,7 +140,7 @@ void Nearest::open_index(const ModelOptions& models) {
     model = xxh64(hashes);
   }
   const bool missing = !file_exists(options_.index);
-  if (missing) VectorIndex::build(options_.index, *file_, model, threads_);
+  if (missing) build_index(options_.index, *file_, model, threads_);
   index_.emplace(VectorIndex::open(options_.index, *file_, model));
   rows_.decide_by(options_.index);
   if (!missing) return;
@@ -151,7 +152,7 @@ void Nearest::open_index(const ModelOptions& models) {
 Queries Nearest::read_queries(bool keep) {
   Queries queries =
       query_file_ ? vector_queries(*query_file_) : text_queries(options_, rows_, *model_, keep);
-  const size_t width = file_ ? file_->width() : model_->width();
+  const size_t width = file_ ? file_->cols() : model_->width();
   if (queries.width == width) return queries;
   throw Error(Error::Kind::data, file_ ? file_->path() : query_file_->path(),
               fmt::format("found vectors of {} numbers, wants {}, as the {} have",

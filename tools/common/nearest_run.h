@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/options.h"
-#include "search/vector_file.h"
+#include "io/matrix_file.h"
 #include "search/vector_search.h"
 
 namespace bert::tools {
@@ -18,7 +18,7 @@ struct NearestOptions {
   std::string query_fields;   ///< the field of a query's text; empty: the whole line
   std::string query_vectors;  ///< or of their vectors
   std::string vectors;        ///< file of the vectors of the records; empty: of their texts
-  RawVectors raw;             ///< of vectors that are in no NumPy file
+  RawNumbers raw;             ///< of vectors that are in no NumPy file
   std::string index;          ///< file of the vectors' index; empty: the search is exact
   size_t top_k = 10;
   std::optional<double> threshold;
