@@ -1,0 +1,156 @@
+#pragma once
+
+#include "model/families/parts.h"
+
+namespace bert::family_rows {
+
+// ---- BERT (Devlin et al. 2019)
+
+inline constexpr SizeKey kBertSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30522, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false}};
+
+inline constexpr Family kBert = {.model_type = "bert",
+                                 .class_prefix = "Bert",
+                                 .tensor_prefix = "bert.",
+                                 .telling_keys = {"num_attention_heads", "hidden_size"},
+                                 .sizes = kBertSizes,
+                                 .fixed = kAbsolute,
+                                 .pooler = true,
+                                 .text_head = TextHead::pooled,
+                                 .trainable = true,
+                                 .next_sentence = true,
+                                 .saves_decoder_bias = true};
+
+// ---- DistilBERT (Sanh et al. 2019): no token types, no pooler, names of its own
+
+inline constexpr SizeKey kDistilSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30522, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
+    {&Config::hidden_size, {"dim", "hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"n_layers", "num_hidden_layers"}, 6, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"n_heads", "num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"hidden_dim"}, 3072, kMaxWidth}};
+
+inline constexpr Renaming kDistilLayer[] = {{"attention.q_lin.", "attention.self.query."},
+                                            {"attention.k_lin.", "attention.self.key."},
+                                            {"attention.v_lin.", "attention.self.value."},
+                                            {"attention.out_lin.", "attention.output.dense."},
+                                            {"sa_layer_norm.", "attention.output.LayerNorm."},
+                                            {"ffn.lin1.", "intermediate.dense."},
+                                            {"ffn.lin2.", "output.dense."},
+                                            {"output_layer_norm.", "output.LayerNorm."}};
+inline constexpr Renaming kDistilNames[] = {
+    {"vocab_transform.", "cls.predictions.transform.dense."},
+    {"vocab_layer_norm.", "cls.predictions.transform.LayerNorm."},
+    {"vocab_projector.weight", "cls.predictions.decoder.weight"},
+    {"vocab_projector.bias", "cls.predictions.bias"},
+    {"pre_classifier.", "classifier.dense."},
+    {"classifier.", "classifier.out_proj.", "pre_classifier.weight"}};
+
+inline constexpr Family kDistilBert = {.model_type = "distilbert",
+                                       .class_prefix = "DistilBert",
+                                       .tensor_prefix = "distilbert.",
+                                       .telling_keys = {"n_heads", "dim"},
+                                       .sizes = kDistilSizes,
+                                       .fixed = kAbsolute,
+                                       .activation_keys = {"activation"},
+                                       .layer_norm_eps_keys = {},
+                                       .hidden_dropout_key = "dropout",
+                                       .attention_dropout_key = "attention_dropout",
+                                       .classifier_dropout_key = "seq_classif_dropout",
+                                       .classifier_dropout = 0.2,
+                                       .layer_prefixes = {"transformer.layer."},
+                                       .layer_names = kDistilLayer,
+                                       .names = kDistilNames,
+                                       .text_head_act = Activation::relu,
+                                       .trainable = true,
+                                       .drops_attention_output = false,
+                                       .answers_dropout_key = "qa_dropout",
+                                       .classifier_dropout_texts = true};
+
+// ---- ELECTRA (Clark et al. 2020): embeddings narrower than the layers, no pooler
+
+inline constexpr SizeKey kElectraSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30522, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 256, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 4, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 1024, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
+    {&Config::embedding_size, {"embedding_size"}, 128, kMaxWidth}};
+
+inline constexpr Renaming kElectraNames[] = {
+    {"generator_predictions.dense.", "cls.predictions.transform.dense."},
+    {"generator_predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+    {"generator_lm_head.weight", "cls.predictions.decoder.weight"},
+    {"generator_lm_head.bias", "cls.predictions.bias"}};
+
+inline constexpr Family kElectra = {.model_type = "electra",
+                                    .class_prefix = "Electra",
+                                    .tensor_prefix = "electra.",
+                                    .sizes = kElectraSizes,
+                                    .fixed = kAbsolute,
+                                    .names = kElectraNames,
+                                    .text_head_act = Activation::gelu,
+                                    // transformers' ElectraGeneratorPredictions
+                                    .mlm_act = Activation::gelu,
+                                    .trainable = true,
+                                    .discriminator = true,
+                                    .drops_before_text_head = true};
+
+// ---- ALBERT (Lan et al. 2020): layers share their weights
+
+inline constexpr SizeKey kAlbertSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30000, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 4096, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 64, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 16384, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
+    {&Config::embedding_size, {"embedding_size"}, 128, kMaxWidth},
+    {&Config::num_hidden_groups, {"num_hidden_groups"}, 1, kMaxLayers, 1, false},
+    {&Config::inner_group_num, {"inner_group_num"}, 1, kMaxLayers, 1, false}};
+
+inline constexpr Renaming kAlbertLayer[] = {{"attention.query.", "attention.self.query."},
+                                            {"attention.key.", "attention.self.key."},
+                                            {"attention.value.", "attention.self.value."},
+                                            {"attention.dense.", "attention.output.dense."},
+                                            {"attention.LayerNorm.", "attention.output.LayerNorm."},
+                                            {"ffn.", "intermediate.dense."},
+                                            {"ffn_output.", "output.dense."},
+                                            {"full_layer_layer_norm.", "output.LayerNorm."}};
+inline constexpr Renaming kAlbertNames[] = {
+    {"encoder.embedding_hidden_mapping_in.", "embeddings_project."},
+    {"pooler.weight", "pooler.dense.weight"},
+    {"pooler.bias", "pooler.dense.bias"},
+    {"predictions.dense.", "cls.predictions.transform.dense."},
+    {"predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+    {"predictions.decoder.", "cls.predictions.decoder."},
+    {"predictions.bias", "cls.predictions.bias"},
+    {"sop_classifier.classifier.", "cls.seq_relationship."}};
+
+inline constexpr Family kAlbert = {.model_type = "albert",
+                                   .class_prefix = "Albert",
+                                   .tensor_prefix = "albert.",
+                                   .sizes = kAlbertSizes,
+                                   .fixed = kAbsolute,
+                                   .activation = "gelu_new",
+                                   .layer_prefixes = {"encoder.albert_layer_groups."},
+                                   .in_group = "albert_layers.",
+                                   .layer_names = kAlbertLayer,
+                                   .names = kAlbertNames,
+                                   .projects_always = true,
+                                   .pooler = true,
+                                   .text_head = TextHead::pooled,
+                                   .next_sentence = true,
+                                   .saves_decoder_bias = true};
+
+}  // namespace bert::family_rows

@@ -1,0 +1,88 @@
+#pragma once
+
+#include "model/families/parts.h"
+
+namespace bert::family_rows {
+
+// ---- RoBERTa (Liu et al. 2019), CamemBERT (Martin et al. 2020) and XLM-RoBERTa (Conneau et al.
+// 2020): positions behind the padding token's; they differ in their tokenizers
+
+inline constexpr SizeKey kRobertaSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 50265, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows, 3},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false}};
+
+/// Of the heads of RoBERTa and its descendants.
+inline constexpr Renaming kLmHead[] = {
+    {"lm_head.dense.", "cls.predictions.transform.dense."},
+    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
+    {"lm_head.decoder.", "cls.predictions.decoder."},
+    {"lm_head.bias", "cls.predictions.bias"}};
+
+inline constexpr Family kRoberta = {.model_type = "roberta",
+                                    .class_prefix = "Roberta",
+                                    .tensor_prefix = "roberta.",
+                                    .sizes = kRobertaSizes,
+                                    .fixed = kAbsolute,
+                                    .pad_token_id = 1,
+                                    .names = kLmHead,
+                                    .first_behind_padding = true,
+                                    .pooler = true,
+                                    .text_head_act = Activation::tanh,
+                                    .mlm_act = Activation::gelu,
+                                    .trainable = true,
+                                    .drops_before_text_head = true,
+                                    .saves_decoder_bias = true};
+inline constexpr Family kCamembert =
+    like(kRoberta, {.model_type = "camembert", .class_prefix = "Camembert"});
+inline constexpr Family kXlmRoberta =
+    like(kRoberta, {.model_type = "xlm-roberta", .class_prefix = "XLMRoberta"});
+
+inline constexpr Family kData2Vec = like(kRoberta, {.model_type = "data2vec-text",
+                                                    .class_prefix = "Data2VecText",
+                                                    .tensor_prefix = "data2vec_text."});
+
+// ---- MPNet (Song et al. 2020): positions behind the padding token's and a bias by relative
+// position
+
+inline constexpr SizeKey kMPNetSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30527, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows, 3},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
+    // The reference reads 32 rows of the table, whatever its size.
+    {&Config::relative_attention_num_buckets,
+     {"relative_attention_num_buckets"},
+     32,
+     kMaxRows,
+     32,
+     false}};
+
+inline constexpr Renaming kMPNetLayer[] = {{"attention.attn.q.", "attention.self.query."},
+                                           {"attention.attn.k.", "attention.self.key."},
+                                           {"attention.attn.v.", "attention.self.value."},
+                                           {"attention.attn.o.", "attention.output.dense."},
+                                           {"attention.LayerNorm.", "attention.output.LayerNorm."}};
+inline constexpr Family kMPNet = {.model_type = "mpnet",
+                                  .class_prefix = "MPNet",
+                                  .tensor_prefix = "mpnet.",
+                                  .sizes = kMPNetSizes,
+                                  .fixed = kAbsolute,
+                                  .classifier_dropout_key = "hidden_dropout_prob",
+                                  .layer_names = kMPNetLayer,
+                                  .names = kLmHead,
+                                  .first_position = 2,
+                                  .pooler = true,
+                                  .text_head_act = Activation::tanh,
+                                  .mlm_act = Activation::gelu,
+                                  .trainable = true,
+                                  .drops_before_text_head = true,
+                                  .saves_decoder_bias = true};
+
+}  // namespace bert::family_rows
