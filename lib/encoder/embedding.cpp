@@ -21,10 +21,15 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   if (has_module(config, Role::token_type_embeddings)) {
     e.token_type_ = floats(Role::token_type_embeddings);
   }
+  if (has_module(config, Role::task_type_embeddings)) {
+    e.task_type_ = floats(Role::task_type_embeddings);
+    e.task_type_.resize(config.embedding_size);
+  }
   if (has_module(config, Role::embedding_norm)) {
     e.norm_ = Norm::load(config, weights, Role::embedding_norm);
   }
   e.scale_ = config.embedding_scale;
+  if (config.token_dropout) e.dropped_ = config.mask_token_id;
   e.projects_first_ = config.family->projects_first;
   if (has_module(config, Role::embedding_projection)) {
     e.projection_ = weights.linear(config, Role::embedding_projection, precision);
@@ -32,21 +37,33 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   return e;
 }
 
-bool Embedding::has_padding(const PackedBatch& batch) const {
-  return first_position_ > 0 &&
-         std::find(batch.input_ids.begin(), batch.input_ids.end(),
-                   static_cast<int32_t>(first_position_) - 1) != batch.input_ids.end();
+bool Embedding::is_plain(const PackedBatch& batch) const {
+  const auto has = [&](int32_t id) {
+    return std::find(batch.input_ids.begin(), batch.input_ids.end(), id) != batch.input_ids.end();
+  };
+  const bool shifts = first_position_ > 0 && has(static_cast<int32_t>(first_position_) - 1);
+  return !shifts && !(dropped_ >= 0 && has(dropped_));
+}
+
+float Embedding::scale_of(std::span<const int32_t> ids) const {
+  if (dropped_ < 0) return scale_;
+  constexpr float kTrained = 0.15f * 0.8f;  // the share of masks in training
+  const auto masks = static_cast<float>(std::count(ids.begin(), ids.end(), dropped_));
+  return (1 - kTrained) / (1 - masks / static_cast<float>(ids.size()));
 }
 
 void Embedding::word_vector(int32_t id, std::span<float> out) const {
   word_.row(static_cast<size_t>(id), out);
 }
 
-void Embedding::add_up(int32_t id, size_t type, size_t position_row, float* out) const {
+void Embedding::add_up(int32_t id, size_t type, size_t position_row, float scale,
+                       float* out) const {
   const size_t width = word_.shape[1];
   word_vector(id, {out, width});
-  if (scale_ != 1) {
-    for (size_t i = 0; i < width; ++i) out[i] *= scale_;
+  if (id == dropped_ && dropped_ >= 0) {
+    std::fill_n(out, width, 0.0f);
+  } else if (scale != 1) {
+    for (size_t i = 0; i < width; ++i) out[i] *= scale;
   }
   // The reference adds the token type first, then the position: the order decides the last bit.
   if (!token_type_.empty()) {
@@ -57,6 +74,7 @@ void Embedding::add_up(int32_t id, size_t type, size_t position_row, float* out)
     const float* vector = &position_[position_row * width];
     for (size_t i = 0; i < width; ++i) out[i] += vector[i];
   }
+  for (size_t i = 0; i < task_type_.size(); ++i) out[i] += task_type_[i];
 }
 
 void Embedding::finish(Matrix sum, Matrix output, LinearScratch& linear_scratch) const {
@@ -75,9 +93,13 @@ void Embedding::operator()(const PackedBatch& batch, Matrix output, Buffer& scra
   // sum [T, E]
   const Matrix sum = projection_ ? scratch.matrix(batch.tokens(), width) : output;
   PositionRows rows(batch, first_position_);
-  for (size_t t = 0; t < batch.tokens(); ++t) {
-    const size_t type = token_type_.empty() ? 0 : static_cast<size_t>(batch.token_type_ids[t]);
-    add_up(batch.input_ids[t], type, position_.empty() ? 0 : rows.next(t), sum.row(t));
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    const float scale =
+        scale_of(std::span(batch.input_ids).subspan(batch.begin(s), batch.length(s)));
+    for (size_t t = batch.begin(s); t < batch.cu_seq_lens[s + 1]; ++t) {
+      const size_t type = token_type_.empty() ? 0 : static_cast<size_t>(batch.token_type_ids[t]);
+      add_up(batch.input_ids[t], type, position_.empty() ? 0 : rows.next(t), scale, sum.row(t));
+    }
   }
   finish(sum, output, linear_scratch);
 }
@@ -87,7 +109,8 @@ void Embedding::at(std::span<const int32_t> ids, std::span<const size_t> positio
   const Matrix sum = projection_ ? scratch.matrix(ids.size(), word_.shape[1]) : output;  // [T, E]
   for (size_t t = 0; t < ids.size(); ++t) {
     const bool padding = first_position_ > 0 && static_cast<size_t>(ids[t]) + 1 == first_position_;
-    add_up(ids[t], 0, padding ? first_position_ - 1 : first_position_ + positions[t], sum.row(t));
+    add_up(ids[t], 0, padding ? first_position_ - 1 : first_position_ + positions[t], scale_,
+           sum.row(t));
   }
   finish(sum, output, linear_scratch);
 }

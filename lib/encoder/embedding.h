@@ -34,23 +34,28 @@ class Embedding {
   void at(std::span<const int32_t> ids, std::span<const size_t> positions, Matrix output,
           Buffer& scratch, LinearScratch& linear_scratch) const;
 
-  /// Whether the batch has tokens of padding, behind which positions of this model are shifted.
-  bool has_padding(const PackedBatch& batch) const;
+  /// Whether a token's vector is decided by its id and place alone: not where tokens of padding
+  /// shift the places, nor where masks scale the vectors of their text.
+  bool is_plain(const PackedBatch& batch) const;
 
   /// The word vector of `id` alone, without position, token type or norm; out [E].
   void word_vector(int32_t id, std::span<float> out) const;
 
  private:
-  /// Word, token type and position vectors of one token, added.
-  void add_up(int32_t id, size_t type, size_t position_row, float* out) const;
+  /// Word, token type and position vectors of one token, added. `scale`: of the word vector.
+  void add_up(int32_t id, size_t type, size_t position_row, float scale, float* out) const;
+  /// The scale of the word vectors of a text: 1, or more the more masks it has (token_dropout).
+  float scale_of(std::span<const int32_t> ids) const;
   /// What stands behind the sum [T, E].
   void finish(Matrix sum, Matrix output, LinearScratch& linear_scratch) const;
 
   TensorView word_;
-  float scale_ = 1;  ///< factor of the word vectors
+  float scale_ = 1;       ///< factor of the word vectors
+  int32_t dropped_ = -1;  ///< id of the mask, if vectors of masks are zero
   size_t first_position_ = 0;
   std::vector<float> position_;
   std::vector<float> token_type_;
+  std::vector<float> task_type_;  ///< [E] of the first task
   Norm norm_;
   Linear projection_;
   bool projects_first_ = false;

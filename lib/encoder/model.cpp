@@ -153,7 +153,7 @@ Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> row
   const size_t whole = layers == 0 || (layers == 1 && state_->convolution) ? layers : layers - 1;
   workspace.alike.find(batch);
   for (size_t i = 0; i < whole; ++i) {
-    const bool share = i == 0 && workspace.alike.many() && !state_->embedding.has_padding(batch);
+    const bool share = i == 0 && workspace.alike.many() && state_->embedding.is_plain(batch);
     state_->run(i, batch, hidden, workspace, {}, share ? &workspace.alike : nullptr);
   }
   if (whole == layers) return keep_rows(hidden, rows);

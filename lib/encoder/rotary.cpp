@@ -8,14 +8,13 @@
 namespace bert {
 namespace {
 
-/// One head [D] of one token, with its cosines and sines.
-void turn(const float* turns, size_t half, float* x) {
+/// Pairs (x[i * step], y[i * step]) of one head [D] of one token, with its cosines and sines.
+void turn(const float* turns, size_t half, size_t step, float* x, float* y) {
   const float* sines = turns + half;
-  float* y = x + half;
   for (size_t i = 0; i < half; ++i) {
-    const float a = x[i], b = y[i];
-    x[i] = a * turns[i] - b * sines[i];
-    y[i] = b * turns[i] + a * sines[i];
+    const float a = x[i * step], b = y[i * step];
+    x[i * step] = a * turns[i] - b * sines[i];
+    y[i * step] = b * turns[i] + a * sines[i];
   }
 }
 
@@ -45,14 +44,20 @@ ConstMatrix RotaryTables::of(const Rotary& rotary, size_t head_size, size_t plac
   }
   std::vector<float>& turns = found->turns;
   const size_t known = turns.size() / head_size, half = head_size / 2;
+  const auto width = static_cast<double>(head_size);
   if (known < places) {
     const std::vector<float> frequencies = rotary_frequencies(rotary, head_size);
     turns.resize(places * head_size);
     for (size_t place = known; place < places; ++place) {
       for (size_t i = 0; i < half; ++i) {
+        // RoFormer's table is made of doubles.
+        const double exact = static_cast<double>(place) /
+                             std::pow(rotary.theta, 2.0 * static_cast<double>(i) / width);
         const float angle = static_cast<float>(place) * frequencies[i];
-        turns[place * head_size + i] = std::cos(angle);
-        turns[place * head_size + half + i] = std::sin(angle);
+        turns[place * head_size + i] =
+            rotary.neighbours ? static_cast<float>(std::cos(exact)) : std::cos(angle);
+        turns[place * head_size + half + i] =
+            rotary.neighbours ? static_cast<float>(std::sin(exact)) : std::sin(angle);
       }
     }
   }
@@ -68,7 +73,8 @@ void rotate(const Rotary& rotary, size_t heads, const PackedBatch& batch, Matrix
     for (size_t t = begin; t < end; ++t) {
       const float* own = turns.row(static_cast<size_t>(batch.position_ids[t]));
       for (size_t head = 0; head < 2 * heads; ++head) {
-        turn(own, half, qkv.row(t) + head * head_size);
+        float* x = qkv.row(t) + head * head_size;
+        rotary.neighbours ? turn(own, half, 2, x, x + 1) : turn(own, half, 1, x, x + half);
       }
     }
   };

@@ -64,7 +64,7 @@ Classifier Classifier::open(const Model& model) {
   c.mean_ = config.mean_of_texts;
   if (weights.find(Role::classifier_output)) {
     c.dense_ = weights.linear(config, Role::classifier_dense, Precision::f32);
-    c.dense_act_ = config.family->text_head_act;
+    c.dense_act_ = config.text_head_act();
     c.output_ = weights.linear(config, Role::classifier_output, Precision::f32);
   } else {
     c.pooler_ = !c.transform_;

@@ -359,7 +359,9 @@ void Doctor::look_at_modules() {
     say("warning", "pooling", "a vector for each token, which embed refuses");
     return;
   } else if (!modules.present) {
-    say("ok", "pooling", "no modules.json: embed takes the mean");
+    const bool first = config_ && config_->family->vector_is_first;
+    say("ok", "pooling",
+        fmt::format("no modules.json: embed takes the {}", first ? "first hidden state" : "mean"));
   } else if (modules.pooling_modes.empty()) {
     say("warning", "pooling", "modules.json names no Pooling: embed refuses the model");
   } else {

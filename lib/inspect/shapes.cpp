@@ -34,10 +34,11 @@ class ShapeRows {
     module("", Role::word_embeddings, {n, E});
     if (has(Role::position_embeddings)) module("+ ", Role::position_embeddings, {n, E});
     if (has(Role::token_type_embeddings)) module("+ ", Role::token_type_embeddings, {n, E});
-    const bool first = config_.family->projects_first;
-    if (!first) module("", Role::embedding_norm, {n, E});
+    if (has(Role::task_type_embeddings)) module("+ ", Role::task_type_embeddings, {n, E});
+    const bool first = config_.family->projects_first, norm = has(Role::embedding_norm);
+    if (!first && norm) module("", Role::embedding_norm, {n, E});
     if (has(Role::embedding_projection)) module("", Role::embedding_projection, {n, H});
-    if (first) module("", Role::embedding_norm, {n, H});
+    if (first && norm) module("", Role::embedding_norm, {n, H});
     if (!has(Role::relative_embeddings)) return;
     const size_t span = 2 * config_.disentangled.span();
     module("", Role::relative_embeddings, {span, H});

@@ -11,19 +11,14 @@
 
 #include "base/error.h"
 #include "io/json.h"
+#include "model/config_heads.h"
 #include "model/config_keys.h"
 #include "model/config_positions.h"
-#include "model/layers.h"
 
 namespace bert {
 namespace {
 
 using namespace config_keys;
-
-constexpr size_t kMaxLabels = 1u << 20;
-constexpr size_t kMaxHeads = 1000;
-constexpr size_t kMaxHops = 1000;
-constexpr size_t kMaxPoolingSize = 1u << 16;
 
 float epsilon_at(const Json& root, const Family& family) {
   const auto value = find_any(root, family.layer_norm_eps_keys);
@@ -127,129 +122,6 @@ void refuse_variants(const Json& root, const Family& family) {
   }
 }
 
-std::vector<std::string> architectures_of(const Json& root) {
-  std::vector<std::string> names;
-  if (const auto value = find(root, {"architectures"})) {
-    if (!value->is_array() || value->size() > 64) refuse(*value, "an array of at most 64 names");
-    value->for_each_element([&](Json name) { names.emplace_back(name.as_string()); });
-  }
-  return names;
-}
-
-/// Names of the labels in the order of their ids. As in transformers, id2label counts them,
-/// num_labels only where there is no id2label, and two are the default.
-void read_labels(const Json& root, HeadConfig& config) {
-  const auto map = find(root, {"id2label"});
-  if (!map) {
-    const auto number = root.find("num_labels");
-    const size_t count = number ? size_of(*number, 1, kMaxLabels) : 2;
-    for (size_t i = 0; i < count; ++i) config.labels.push_back(fmt::format("LABEL_{}", i));
-    return;
-  }
-  const size_t count = map->size();
-  if (count == 0 || count > kMaxLabels) refuse(*map, fmt::format("1 to {} labels", kMaxLabels));
-  config.labels.resize(count);
-  std::vector<bool> seen(count, false);
-  map->for_each_member([&](std::string_view key, Json value) {
-    size_t id = key.empty() || key.size() > 7 ? count : 0;
-    for (const char c : key) id = c >= '0' && c <= '9' && id < count ? 10 * id + (c - '0') : count;
-    if (id >= count || seen[id]) {
-      throw Error(Error::Kind::unsupported, map->where(),
-                  fmt::format("found the id \"{}\", wants each of 0 to {} once", printable(key),
-                              count - 1));
-    }
-    seen[id] = true;
-    std::string label = value.is_string() ? std::string(value.as_string()) : value.describe();
-    if (label.find_first_of(std::string_view("\t\n\r\0", 4)) != std::string::npos) {
-      refuse(value, "a name without tabs and line ends");
-    }
-    config.labels[id] = std::move(label);
-  });
-  config.labels_named = true;
-}
-
-/// A BiLSTM before the classifier of tokens; a model has `layers` of them.
-void read_bilstm(const Json& root, size_t layers, HeadConfig& config) {
-  constexpr size_t kMostUnits = 1 << 16, kMostLayers = 64, kMostRead = 1024;
-  const auto value = find(root, {"bertutils_bilstm"});
-  if (!value) return;
-  if (!value->is_object()) refuse(*value, "an object");
-  BilstmConfig& net = config.bilstm;
-  net.layers = value->at("layers").as_string();
-  net.hidden_size = size_of(value->at("hidden_size"), 1, kMostUnits);
-  net.num_layers = size_of(value->at("num_layers"), 1, kMostLayers);
-  try {
-    const LayerExpression read = LayerExpression::parse(net.layers, layers);
-    if (read.is_static() || read.layers.size() > kMostRead) throw Error::of_field("layers", "");
-  } catch (const Error&) {
-    refuse(value->at("layers"), fmt::format("layers from 0 to {}, as in concat:-4--1", layers));
-  }
-}
-
-void read_problem_type(const Json& root, HeadConfig& config) {
-  config.problem_type = text_at(root, {"problem_type"}, "");
-  const std::string& type = config.problem_type;
-  if (type.empty() || type == "regression" || type == "multi_label_classification") return;
-  if (type != "single_label_classification") {
-    refuse(root.at("problem_type"),
-           "regression, single_label_classification or multi_label_classification");
-  }
-}
-
-void read_null_threshold(const Json& root, HeadConfig& config) {
-  const auto value = find(root, {"null_score_diff_threshold"});
-  if (!value) return;
-  const bool is_number =
-      value->type() == Json::Type::integer || value->type() == Json::Type::number;
-  if (!is_number) refuse(*value, "a number");
-  config.null_score_diff_threshold = value->as_double();
-}
-
-void read_pooling(const Json& root, HeadConfig& config) {
-  const auto pooling = find(root, {"bertutils_pooling"});
-  if (!pooling) return;
-  if (!pooling->is_object()) refuse(*pooling, "an object with hops and size");
-  config.pooling.hops = size_of(pooling->at("hops"), 1, kMaxHops);
-  config.pooling.size = size_of(pooling->at("size"), 1, kMaxPoolingSize);
-}
-
-/// What a CrossEncoder of sentence-transformers puts the logits through: since version 4 under a
-/// key of its own, before that under another.
-void read_score_function(const Json& root, Config& config) {
-  const auto own = find(root, {"sentence_transformers"});
-  auto value = own && own->is_object() ? find(*own, {"activation_fn"}) : std::nullopt;
-  if (!own || !own->find("activation_fn")) {
-    value = find(root, {"sbert_ce_default_activation_function"});
-  }
-  if (value) config.score_function = value->as_string();
-}
-
-void read_heads(const Json& root, Config& config) {
-  const auto map = find(root, {"bertutils_heads"});
-  if (!map) return;
-  if (!map->is_object() || map->size() > kMaxHeads) {
-    refuse(*map, fmt::format("an object of at most {} heads", kMaxHeads));
-  }
-  map->for_each_member([&](std::string_view name, Json value) {
-    if (!is_head_name(name)) {
-      throw Error(Error::Kind::unsupported, map->where(),
-                  fmt::format("found the name \"{}\", wants letters, digits, '-' and '_'",
-                              printable(name)));
-    }
-    NamedHead head;
-    head.name = name;
-    head.task = value.at("task").as_string();
-    head.preferred = flag_at(value, "default", false);
-    head.architectures = architectures_of(value);
-    read_labels(value, head);
-    read_problem_type(value, head);
-    read_null_threshold(value, head);
-    read_pooling(value, head);
-    read_bilstm(value, config.num_hidden_layers, head);
-    config.heads.push_back(std::move(head));
-  });
-}
-
 void read_sizes(const Json& root, Config& config) {
   for (const SizeKey& size : config.family->sizes) {
     std::optional<Json> value;
@@ -263,6 +135,7 @@ void read_sizes(const Json& root, Config& config) {
     config.*flag.field = flag.name.empty() ? flag.absent : flag_at(root, flag.name, flag.absent);
   }
   if (config.embedding_size == 0) config.embedding_size = config.hidden_size;
+  if (config.output_embedding_size == 0) config.output_embedding_size = config.embedding_size;
   if (config.hidden_size % config.num_attention_heads != 0) {
     config.require_sizes();
     throw Error(
@@ -300,6 +173,22 @@ void read_padding(const Json& root, Config& config) {
   const int64_t least = config.family->first_behind_padding ? 0 : INT32_MIN;
   if (!id || *id < least || *id > INT32_MAX) refuse(*pad, "an id of 32 bits");
   config.pad_token_id = static_cast<int32_t>(*id);
+}
+
+/// Which token is dropped, in models that know masks as dropped tokens.
+void read_mask(const Json& root, Config& config) {
+  if (!config.token_dropout) return;
+  const Json mask = root.at("mask_token_id");
+  config.mask_token_id = static_cast<int32_t>(size_of(mask, 0, config.vocab_size - 1));
+}
+
+void refuse_classes(const Config& config) {
+  const std::string_view refused = config.family->refused_class;
+  for (const std::string& name : config.architectures) {
+    if (refused.empty() || name != refused) continue;
+    throw Error(Error::Kind::unsupported, config.path,
+                fmt::format("the architecture {} is not supported", refused));
+  }
 }
 
 /// A number that only training uses: what is none there stops no other tool.
@@ -341,13 +230,6 @@ std::optional<Activation> torch_activation(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_head_name(std::string_view name) {
-  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
-}
-
 Config Config::parse(std::string_view json, const std::string& path) {
   return read(JsonDocument::parse(json, path).root(), path);
 }
@@ -362,20 +244,16 @@ Config Config::read(const Json& root, const std::string& path, const Family& fam
   config.architectures = architectures_of(root);
   config.family = &family;
   refuse_variants(root, family);
+  refuse_classes(config);
   read_sizes(root, config);
   config.layer_norm_eps = epsilon_at(root, family);
   read_training(root, config);
   read_activations(root, config);
-  config.tie_word_embeddings = flag_at(root, "tie_word_embeddings", true);
+  config.tie_word_embeddings = flag_at(root, "tie_word_embeddings", family.ties_words);
   read_padding(root, config);
+  read_mask(root, config);
   read_positions(root, config);
-  read_labels(root, config);
-  read_problem_type(root, config);
-  read_null_threshold(root, config);
-  read_pooling(root, config);
-  read_bilstm(root, config.num_hidden_layers, config);
   read_heads(root, config);
-  read_score_function(root, config);
   return config;
 }
 

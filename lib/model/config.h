@@ -54,9 +54,10 @@ struct NamedHead : HeadConfig {
 /// Rotary positions (Su et al. 2021): value i of a query or key of D values is turned, together
 /// with value D / 2 + i, by place * theta ^ (-2 i / D).
 struct Rotary {
-  double theta = 0;   ///< 0: no rotation
-  double linear = 1;  ///< angles are divided by it
-  double ntk = 1;     ///< theta is multiplied by it, and angles divided by its power of 2 / D
+  double theta = 0;         ///< 0: no rotation
+  double linear = 1;        ///< angles are divided by it
+  bool neighbours = false;  ///< values 2i and 2i + 1 are turned together instead
+  double ntk = 1;           ///< theta is multiplied by it, and angles divided by its power of 2 / D
   bool operator==(const Rotary&) const = default;
 };
 
@@ -80,11 +81,13 @@ struct BERT_API Config : HeadConfig {
   size_t vocab_size = 0;                      ///< V
   size_t hidden_size = 0;                     ///< H
   size_t embedding_size = 0;                  ///< ELECTRA's; H otherwise
+  size_t output_embedding_size = 0;           ///< width of the masked LM's decoder; E otherwise
   size_t num_hidden_layers = 0;               ///< L
   size_t num_attention_heads = 0;             ///< A; D = H / A
   size_t intermediate_size = 0;               ///< I
   size_t max_position_embeddings = 0;         ///< P, rows of the position table; see max_tokens()
   size_t type_vocab_size = 0;                 ///< 0: no token type table (DistilBERT)
+  size_t task_type_vocab_size = 0;            ///< ERNIE's tasks, of which the first is taken
   size_t relative_attention_num_buckets = 0;  ///< 0: no bias by relative position (MPNet has)
   size_t num_hidden_groups = 0;  ///< ALBERT's: layers of a group are one; 0: each is its own
   size_t inner_group_num = 1;    ///< layers in a group; num_hidden_layers counts each of their runs
@@ -92,6 +95,12 @@ struct BERT_API Config : HeadConfig {
   size_t conv_kernel_size = 0;   ///< width of DeBERTa's convolution behind the first layer; 0: none
   size_t conv_groups = 1;
   bool position_table = true;
+  bool task_types = false;     ///< ERNIE's: there is a vector for the task
+  bool embedding_norm = true;  ///< where the family has one
+  /// Vectors of masks are zero, and the others of their text are scaled by the share that is left
+  /// (ESM).
+  bool token_dropout = false;
+  int32_t mask_token_id = -1;   ///< for token_dropout
   float embedding_scale = 1;    ///< that word vectors are multiplied by
   Rotary rotary, local_rotary;  ///< angles of layers that see all tokens, and of local layers
   std::vector<bool> local_layers = {};  ///< [L], or empty: which layers see near tokens only
@@ -139,6 +148,8 @@ struct BERT_API Config : HeadConfig {
   size_t stored_layer(size_t layer) const;
   /// How many tokens away layer `layer` sees; SIZE_MAX: all.
   size_t window(size_t layer) const;
+  /// The activation behind the dense layer of a classifier of texts.
+  Activation text_head_act() const { return family->text_head_act.value_or(hidden_act); }
   /// The activation of the masked LM head.
   Activation mlm_act() const {
     if (family->text_head == TextHead::transform) return head_act;

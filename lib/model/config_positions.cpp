@@ -72,6 +72,7 @@ void read_local_layers(const Json& root, Config& config) {
 
 void read_rotary_positions(const Json& root, Config& config) {
   const Family& family = *config.family;
+  config.position_table = false;
   if (config.head_size() % 2 != 0) {
     throw Error(Error::Kind::unsupported, config.path,
                 fmt::format("heads are {} wide, wants an even width: positions turn pairs",
@@ -84,11 +85,18 @@ void read_rotary_positions(const Json& root, Config& config) {
   };
   config.rotary =
       read_rotary(root, of_kind("full_attention"), family.rotary_theta_keys, family.rotary_theta);
+  config.rotary.neighbours = family.turns_neighbours;
   if (!local) return;
   constexpr std::string_view kLocal[] = {"local_rope_theta"};
   config.local_rotary =
       read_rotary(root, of_kind("sliding_attention"), kLocal, family.local_rotary_theta);
   read_local_layers(root, config);
+}
+
+void read_typed_positions(const Json& root, Config& config) {
+  const std::string type = text_at(root, {"position_embedding_type"}, "absolute");
+  if (type == "rotary") return read_rotary_positions(root, config);
+  if (type != "absolute") refuse(root.at("position_embedding_type"), "absolute or rotary");
 }
 
 /// "p2c|c2p", or an array of the two.
@@ -181,8 +189,10 @@ void read_positions(const Json& root, Config& config) {
     case Positions::waves:
       break;
     case Positions::rotary:
-      config.position_table = false;
       read_rotary_positions(root, config);
+      break;
+    case Positions::typed:
+      read_typed_positions(root, config);
       break;
     case Positions::chosen:
       read_disentangled(root, config);

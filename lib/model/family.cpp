@@ -2,8 +2,8 @@
 
 #include "model/families/bert.h"
 #include "model/families/deberta.h"
+#include "model/families/modern.h"
 #include "model/families/roberta.h"
-#include "model/families/rotary.h"
 #include "model/families/seq2seq.h"
 
 namespace bert {
@@ -11,9 +11,13 @@ namespace {
 
 using namespace family_rows;
 
-constexpr Family kFamilies[] = {kBert,      kDistilBert, kElectra, kMPNet,   kRoberta,
-                                kCamembert, kXlmRoberta, kAlbert,  kDeberta, kModernBert,
-                                kNomicBert, kGte,        kNewGte,  kData2Vec};
+/// A class's name tells the first whose prefix it begins with.
+constexpr Family kFamilies[] = {
+    kBert,     kDistilBert, kElectra,      kMPNet,      kRobertaPreLayerNorm,
+    kRoberta,  kCamembert,  kXlmRobertaXl, kXlmRoberta, kAlbert,
+    kDeberta,  kModernBert, kNomicBert,    kGte,        kNewGte,
+    kData2Vec, kErnie,      kMegatronBert, kRemBert,    kDpr,
+    kRoFormer, kEsm,        kJinaV3};
 
 }  // namespace
 

@@ -54,6 +54,7 @@ enum class Positions {
   table,   ///< a vector for each place, added to the word's
   rotary,  ///< queries and keys are turned by their place (Su et al. 2021)
   chosen,  ///< config.json says whether there is a table (DeBERTa)
+  typed,   ///< a table or turns, as position_embedding_type says (ESM)
   waves,   ///< a table of sines and cosines, which the file need not have (Vaswani et al. 2017)
 };
 
@@ -72,7 +73,7 @@ enum class TextHead {
 };
 
 /// What sets one family of models apart from the others: their encoder is the same but for what
-/// stands here. Only family.cpp knows families by name; all other code asks these fields.
+/// stands here. Only families/ knows families by name; all other code asks these fields.
 struct Family {
   std::string_view model_type;     ///< in config.json
   std::string_view class_prefix;   ///< first part of transformers' classes: Bert in BertForMaskedLM
@@ -94,6 +95,9 @@ struct Family {
   std::string_view classifier_dropout_key = "classifier_dropout";
   std::optional<double> classifier_dropout = {};  ///< by default; none: the hidden one
 
+  bool ties_words = true;  ///< where the file does not say whether the masked LM has the word table
+  std::string_view refused_class = {};  ///< a class of transformers that computes otherwise
+
   // What the tensors are called.
   std::string_view older_prefix = {};  ///< before them in older files
   /// Before a layer's number; files may have any of them, the first is what is written.
@@ -114,18 +118,22 @@ struct Family {
   bool first_behind_padding = false;                ///< that row is the one behind pad_token_id
   double rotary_theta = 0, local_rotary_theta = 0;  ///< where the file has none
   std::array<std::string_view, 2> rotary_theta_keys = {"rope_theta"};
+  bool turns_neighbours = false;  ///< values 2i and 2i + 1 are turned together, not i and D / 2 + i
   NormPlace norms = NormPlace::after;
-  bool gated = false;            ///< the feed-forward net is gated (Shazeer 2020)
-  bool embedding_norm = true;    ///< the embeddings have one
-  bool cross_attention = false;  ///< its layers are a decoder's: they look at a source, too
-  bool projects_always = false;  ///< from E to H, even if both are the same
-  bool projects_first = false;   ///< from E to H before the embeddings' norm, without a bias
+  bool norm_of_embeddings = false;  ///< norms before: that of the embeddings is the first layer's
+  bool gated = false;               ///< the feed-forward net is gated (Shazeer 2020)
+  bool embedding_norm = true;       ///< the embeddings have one
+  bool cross_attention = false;     ///< its layers are a decoder's: they look at a source, too
+  bool projects_always = false;     ///< from E to H, even if both are the same
+  bool projects_first = false;      ///< from E to H before the embeddings' norm, without a bias
   bool pooler = false;
   bool pooler_is_head = false;           ///< only models with a head for texts have it
   bool pooler_outside = false;           ///< its names do not begin with tensor_prefix
+  bool vector_is_first = false;          ///< a text's vector is its first token's, unless files say
   std::string_view pooler_act_key = {};  ///< empty: tanh; gelu where the file has none
   TextHead text_head = TextHead::two_layers;
-  Activation text_head_act = Activation::none;  ///< behind the head's own dense layer
+  /// Behind the head's own dense layer; none: hidden_act.
+  std::optional<Activation> text_head_act = Activation::none;
   std::optional<Activation> mlm_act = {};  ///< activation of the masked LM head; none: hidden_act
 
   // What is trained, and how.

@@ -4,170 +4,44 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "io/safetensors.h"
 #include "model/layers.h"
+#include "model/modules.h"
 #include "model/recurrent_config.h"
 
 namespace bert {
 namespace {
 
-/// Sizes that shapes are made of.
-enum class Size : uint8_t {
-  one,
-  two,
-  V,
-  P,
-  types,
-  E,
-  H,
-  A,
-  I,
-  buckets,
-  span,
-  norm,
-  labels,
-  hops,
-  pooling,
-  hops_H,
-  bilstm
-};
-
-enum class Form : uint8_t {
-  table,   ///< weight [out, in]
-  linear,  ///< weight [out, in], bias [out]
-  norm,    ///< weight [out], bias [out]
-  bias,    ///< bias [out]
-  conv,    ///< weight [out, in / groups, K], bias [out]
-};
-
-enum class Place : uint8_t { embeddings, layer, last, head };
-
-struct Module {
-  Role role;
-  std::string_view name;  ///< behind encoder.layer.N. in layers
-  Place place;
-  Form form;
-  Size out, in;
-  bool quantized = false;
-};
-
-constexpr std::string_view kLayer = "encoder.layer.";
-
-/// In the order of Role.
-constexpr Module kModules[] = {
-    {Role::word_embeddings, "embeddings.word_embeddings", Place::embeddings, Form::table, Size::V,
-     Size::E, true},
-    {Role::position_embeddings, "embeddings.position_embeddings", Place::embeddings, Form::table,
-     Size::P, Size::E},
-    {Role::token_type_embeddings, "embeddings.token_type_embeddings", Place::embeddings,
-     Form::table, Size::types, Size::E},
-    {Role::embedding_norm, "embeddings.LayerNorm", Place::embeddings, Form::norm, Size::norm,
-     Size::one},
-    {Role::embedding_projection, "embeddings_project", Place::embeddings, Form::linear, Size::H,
-     Size::E, true},
-    {Role::relative_attention_bias, "encoder.relative_attention_bias", Place::embeddings,
-     Form::table, Size::buckets, Size::A},
-    {Role::relative_embeddings, "encoder.rel_embeddings", Place::embeddings, Form::table,
-     Size::span, Size::H},
-    {Role::relative_norm, "encoder.LayerNorm", Place::embeddings, Form::norm, Size::H, Size::one},
-    {Role::convolution, "encoder.conv.conv", Place::embeddings, Form::conv, Size::H, Size::H},
-    {Role::convolution_norm, "encoder.conv.LayerNorm", Place::embeddings, Form::norm, Size::H,
-     Size::one},
-    {Role::query, "attention.self.query", Place::layer, Form::linear, Size::H, Size::H, true},
-    {Role::key, "attention.self.key", Place::layer, Form::linear, Size::H, Size::H, true},
-    {Role::value, "attention.self.value", Place::layer, Form::linear, Size::H, Size::H, true},
-    {Role::position_key, "attention.self.pos_key_proj", Place::layer, Form::linear, Size::H,
-     Size::H, true},
-    {Role::position_query, "attention.self.pos_query_proj", Place::layer, Form::linear, Size::H,
-     Size::H, true},
-    {Role::attention_output, "attention.output.dense", Place::layer, Form::linear, Size::H, Size::H,
-     true},
-    {Role::attention_norm, "attention.output.LayerNorm", Place::layer, Form::norm, Size::H,
-     Size::one},
-    {Role::cross_query, "crossattention.self.query", Place::layer, Form::linear, Size::H, Size::H,
-     true},
-    {Role::cross_key, "crossattention.self.key", Place::layer, Form::linear, Size::H, Size::H,
-     true},
-    {Role::cross_value, "crossattention.self.value", Place::layer, Form::linear, Size::H, Size::H,
-     true},
-    {Role::cross_output, "crossattention.output.dense", Place::layer, Form::linear, Size::H,
-     Size::H, true},
-    {Role::cross_norm, "crossattention.output.LayerNorm", Place::layer, Form::norm, Size::H,
-     Size::one},
-    {Role::intermediate, "intermediate.dense", Place::layer, Form::linear, Size::I, Size::H, true},
-    {Role::up, "intermediate.up", Place::layer, Form::linear, Size::I, Size::H, true},
-    {Role::output, "output.dense", Place::layer, Form::linear, Size::H, Size::I, true},
-    {Role::output_norm, "output.LayerNorm", Place::layer, Form::norm, Size::H, Size::one},
-    {Role::final_norm, "encoder.final_norm", Place::last, Form::norm, Size::H, Size::one},
-    {Role::pooler, "pooler.dense", Place::head, Form::linear, Size::H, Size::H},
-    {Role::mlm_dense, "cls.predictions.transform.dense", Place::head, Form::linear, Size::E,
-     Size::H, true},
-    {Role::mlm_norm, "cls.predictions.transform.LayerNorm", Place::head, Form::norm, Size::E,
-     Size::one},
-    {Role::mlm_decoder, "cls.predictions.decoder", Place::head, Form::table, Size::V, Size::E,
-     true},
-    {Role::mlm_bias, "cls.predictions", Place::head, Form::bias, Size::V, Size::one},
-    {Role::next_sentence, "cls.seq_relationship", Place::head, Form::linear, Size::two, Size::H},
-    {Role::head_dense, "classifier.transform.dense", Place::head, Form::linear, Size::H, Size::H},
-    {Role::head_norm, "classifier.transform.LayerNorm", Place::head, Form::norm, Size::H,
-     Size::one},
-    {Role::classifier_dense, "classifier.dense", Place::head, Form::linear, Size::H, Size::H},
-    {Role::classifier_output, "classifier.out_proj", Place::head, Form::linear, Size::labels,
-     Size::H},
-    {Role::classifier, "classifier", Place::head, Form::linear, Size::labels, Size::H},
-    {Role::bilstm, "bilstm.lstm", Place::head, Form::linear, Size::two,
-     Size::two},  // bilstm_tensors
-    {Role::bilstm_classifier, "bilstm.classifier", Place::head, Form::linear, Size::labels,
-     Size::bilstm},
-    {Role::qa_outputs, "qa_outputs", Place::head, Form::linear, Size::two, Size::H},
-    {Role::discriminator_dense, "discriminator_predictions.dense", Place::head, Form::linear,
-     Size::H, Size::H},
-    {Role::discriminator, "discriminator_predictions.dense_prediction", Place::head, Form::linear,
-     Size::one, Size::H},
-    {Role::pooling_hidden, "attentive_pooling.hidden", Place::head, Form::table, Size::pooling,
-     Size::H},
-    {Role::pooling_hops, "attentive_pooling.hops", Place::head, Form::table, Size::hops,
-     Size::pooling},
-    {Role::pooling_classifier, "attentive_pooling.classifier", Place::head, Form::linear,
-     Size::labels, Size::hops_H}};
-
-constexpr bool in_order() {
-  for (size_t i = 0; i < std::size(kModules); ++i) {
-    if (kModules[i].role != static_cast<Role>(i)) return false;
-  }
-  return true;
-}
-static_assert(in_order());
-
 const Module& module_of(Role role) { return kModules[static_cast<size_t>(role)]; }
 
+/// Sizes that config.json names.
+constexpr std::pair<Size, size_t Config::*> kNamed[] = {
+    {Size::V, &Config::vocab_size},
+    {Size::P, &Config::max_position_embeddings},
+    {Size::types, &Config::type_vocab_size},
+    {Size::tasks, &Config::task_type_vocab_size},
+    {Size::E, &Config::embedding_size},
+    {Size::out_E, &Config::output_embedding_size},
+    {Size::H, &Config::hidden_size},
+    {Size::A, &Config::num_attention_heads},
+    {Size::I, &Config::intermediate_size},
+    {Size::buckets, &Config::relative_attention_num_buckets}};
+
 size_t size_of(const Config& config, Size size) {
+  for (const auto& [named, field] : kNamed) {
+    if (named == size) return config.*field;
+  }
   switch (size) {
     case Size::one:
       return 1;
     case Size::two:
       return 2;
-    case Size::V:
-      return config.vocab_size;
-    case Size::P:
-      return config.max_position_embeddings;
-    case Size::types:
-      return config.type_vocab_size;
-    case Size::E:
-      return config.embedding_size;
-    case Size::H:
-      return config.hidden_size;
-    case Size::A:
-      return config.num_attention_heads;
-    case Size::buckets:
-      return config.relative_attention_num_buckets;
     case Size::span:
       return 2 * config.disentangled.span();
     case Size::norm:
       return config.family->projects_first ? config.hidden_size : config.embedding_size;
-    case Size::I:
-      return config.intermediate_size;
     case Size::hops:
       return config.pooling.hops;
     case Size::pooling:
@@ -176,10 +50,9 @@ size_t size_of(const Config& config, Size size) {
       return config.pooling.hops * config.hidden_size;
     case Size::bilstm:
       return 2 * config.bilstm.hidden_size;
-    case Size::labels:
-      break;
+    default:
+      return config.labels.size();
   }
-  return config.labels.size();
 }
 
 /// Tensors that are several modules', in the order of their rows.
@@ -236,16 +109,24 @@ std::optional<Role> role_of(std::string_view name) {
   return std::nullopt;
 }
 
-bool has_module(const Config& config, Role role, size_t layer) {
-  const Disentangled& d = config.disentangled;
+/// Modules of disentangled attention.
+static bool has_relative(const Disentangled& d, Role role) {
+  if (role == Role::position_key) return d.content_to_position && !d.shared;
+  if (role == Role::position_query) return d.position_to_content && !d.shared;
   const bool relative = d.content_to_position || d.position_to_content;
+  return relative && (role == Role::relative_embeddings || d.norm);
+}
+
+bool has_module(const Config& config, Role role, size_t layer) {
   switch (role) {
     case Role::position_embeddings:
       return config.position_table;
     case Role::token_type_embeddings:
       return config.type_vocab_size > 0;
+    case Role::task_type_embeddings:
+      return config.task_types;
     case Role::embedding_norm:
-      return config.family->embedding_norm;
+      return config.family->embedding_norm && config.embedding_norm;
     case Role::cross_query:
     case Role::cross_key:
     case Role::cross_value:
@@ -257,18 +138,15 @@ bool has_module(const Config& config, Role role, size_t layer) {
     case Role::relative_attention_bias:
       return config.relative_attention_num_buckets > 0;
     case Role::relative_embeddings:
-      return relative;
     case Role::relative_norm:
-      return relative && d.norm;
     case Role::position_key:
-      return d.content_to_position && !d.shared;
     case Role::position_query:
-      return d.position_to_content && !d.shared;
+      return has_relative(config.disentangled, role);
     case Role::convolution:
     case Role::convolution_norm:
       return config.conv_kernel_size > 0;
     case Role::attention_norm:  // the embeddings' own stands before the first layer
-      return config.family->norms == NormPlace::after || layer > 0;
+      return !config.family->norm_of_embeddings || layer > 0;
     case Role::up:
       return config.family->gated;
     case Role::final_norm:

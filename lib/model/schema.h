@@ -18,6 +18,7 @@ enum class Role : uint8_t {
   word_embeddings,
   position_embeddings,
   token_type_embeddings,
+  task_type_embeddings,
   embedding_norm,
   embedding_projection,     ///< from E to H
   relative_attention_bias,  ///< [buckets, A], one for all layers

@@ -41,6 +41,15 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
   }
 }
 
+/// The poolings that the files name, or those of the family.
+std::vector<Pooling> own_poolings(const Model& model, const SentenceModules& modules) {
+  refuse_token_vectors(model, modules);
+  if (!modules.present && model.config().family->vector_is_first) return {Pooling::cls};
+  std::vector<Pooling> poolings;
+  for (const std::string& mode : modules.pooling_modes) poolings.push_back(pooling_from_name(mode));
+  return poolings;
+}
+
 }  // namespace
 
 VectorPlan VectorPlan::make(const Model& model, const SentenceModules& modules,
@@ -72,10 +81,7 @@ VectorPlan VectorPlan::make(const Model& model, const SentenceModules& modules,
                   "trains one (`pool` attn)");
     }
   } else if (pool.empty()) {
-    refuse_token_vectors(model, modules);
-    for (const std::string& mode : modules.pooling_modes) {
-      plan.poolings.push_back(pooling_from_name(mode));
-    }
+    plan.poolings = own_poolings(model, modules);
   } else {
     for (const std::string_view mode : split(pool, ','))
       plan.poolings.push_back(pooling_from_name(mode));

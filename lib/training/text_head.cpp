@@ -14,7 +14,7 @@ TextHead::TextHead(const HeadPlan& plan, const ModelWeights& weights, bool /*bf1
       next_sentence_(plan.objective == Objective::pretrain),
       attentive_(!next_sentence_ && plan.config.pooling.hops > 0),
       classifier_(next_sentence_ ? &ModelWeights::next_sentence : &ModelWeights::classifier),
-      dense_act_(plan.config.family->text_head_act) {
+      dense_act_(plan.config.text_head_act()) {
   if (weights.pooler.weight.data) {
     dense_ = &ModelWeights::pooler;
     dense_act_ = Activation::tanh;

@@ -83,16 +83,16 @@ for file in $(find lib -name '*.cpp' -o -name '*.h'); do
   found=$(code "$file" | sed 's/BertPreTokenizer//' | grep -nE '"[^"]*[A-Za-z0-9]Tokenizer(Fast)?\b') &&
     fail "$file: names a tokenizer class, which only lib/tokenizer/classes.cpp does: $found"
 done
-# What a model is stands in model/ only: a family's name in family.cpp, the names of tensors in the table of
-# schema.cpp and what files call them in family.cpp. Comments and messages may name them.
+# What a model is stands in model/ only: a family's name in families/, the names of tensors in the table of
+# modules.h and what files call them in families/. Comments and messages may name them.
 names_in() { # names_in FILE PATTERN: the quoted words that follow the pattern, joined by |
-  grep -oE "$2 *\"[^\"]+" "$1" | sed 's/.*"//; s/\./\\./g' | sort -u | paste -sd'|'
+  grep -hoE "$2 *\"[^\"]+" $1 | sed 's/.*"//; s/\./\\./g' | sort -u | paste -sd'|'
 }
-types=$(names_in lib/model/family.cpp '\.model_type =')
-classes=$(names_in lib/model/family.cpp '\.class_prefix =')
-modules=$(names_in lib/model/schema.cpp '\{Role::[a-z_]+,')
-[ "$(tr '|' '\n' <<<"$types" | wc -l)" -ge 3 ] || fail "lib/model/family.cpp: found the families '$types', wants at least 3"
-[ "$(tr '|' '\n' <<<"$modules" | wc -l)" -ge 20 ] || fail "lib/model/schema.cpp: found the modules '$modules', wants at least 20"
+types=$(names_in 'lib/model/families/*.h' '\.model_type =')
+classes=$(names_in 'lib/model/families/*.h' '\.class_prefix =')
+modules=$(names_in lib/model/modules.h '\{Role::[a-z_]+,')
+[ "$(tr '|' '\n' <<<"$types" | wc -l)" -ge 3 ] || fail "lib/model/families: found the families '$types', wants at least 3"
+[ "$(tr '|' '\n' <<<"$modules" | wc -l)" -ge 20 ] || fail "lib/model/modules.h: found the modules '$modules', wants at least 20"
 # A literal that is one of these names, or begins or ends like a part of one. `linear` is that of a Dense module
 # of sentence-transformers.
 parts='[^" ]+\.(weight|bias)|\.?(LayerNorm|query|key|value|self|attention|pooler|classifier)\.[^" ]*|[^" ]*query_key_value[^" ]*'
@@ -101,7 +101,7 @@ while read -r file; do
   case $file in lib/model/*) continue ;; esac
   bare=$([[ $file == lib/* ]] && echo '' || echo '[!=]= *') # "bert" begins the tools' names, too
   found=$(code "$file" | grep -nE "$bare\"($types)\"|model_type *[!=]=|\"($classes)(Model|For)[A-Za-z]*\"") &&
-    fail "$file: names a family, which only lib/model/family.cpp does: $found"
+    fail "$file: names a family, which only lib/model/families/ does: $found"
   found=$(code "$file" | grep -nE "\"($modules|$parts)\"" | grep -vE '"linear\.(weight|bias)"') &&
     fail "$file: spells a tensor's name, which only lib/model/ does: $found"
 done < <(find lib tools -name '*.cpp' -o -name '*.h')

@@ -153,4 +153,95 @@ inline constexpr Family kAlbert = {.model_type = "albert",
                                    .next_sentence = true,
                                    .saves_decoder_bias = true};
 
+// ---- ERNIE 2 and 3 (Sun et al. 2020): BERT with a vector for the task, that of the first here
+
+inline constexpr SizeKey kErnieSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 30522, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
+    {&Config::task_type_vocab_size, {"task_type_vocab_size"}, 3, kMaxRows, 1, false}};
+inline constexpr FlagKey kErnieFlags[] = {{&Config::task_types, "use_task_id", false}};
+
+constexpr Family ernie() {
+  Family family =
+      like(kBert, {.model_type = "ernie", .class_prefix = "Ernie", .tensor_prefix = "ernie."});
+  family.telling_keys = {};
+  family.sizes = kErnieSizes;
+  family.flags = kErnieFlags;
+  family.trainable = false;
+  return family;
+}
+inline constexpr Family kErnie = ernie();
+
+// ---- Megatron-BERT (Shoeybi et al. 2019): norms before, none of the embeddings
+
+inline constexpr Renaming kMegatronLayer[] = {{"attention.ln.", "attention.output.LayerNorm."},
+                                              {"ln.", "output.LayerNorm."}};
+inline constexpr Renaming kMegatronNames[] = {{"encoder.ln.", "encoder.final_norm."}};
+
+inline constexpr Family kMegatronBert = {.model_type = "megatron-bert",
+                                         .class_prefix = "MegatronBert",
+                                         .tensor_prefix = "bert.",
+                                         .sizes = kBertSizes,
+                                         .fixed = kAbsolute,
+                                         .layer_names = kMegatronLayer,
+                                         .names = kMegatronNames,
+                                         .norms = NormPlace::before,
+                                         .embedding_norm = false,
+                                         .pooler = true,
+                                         .text_head = TextHead::pooled,
+                                         .next_sentence = true,
+                                         .saves_decoder_bias = true};
+
+// ---- RemBERT (Chung et al. 2021): narrow embeddings, and a decoder of its own width
+
+inline constexpr SizeKey kRemBertSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 250300, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 1152, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 32, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 18, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 4608, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
+    {&Config::embedding_size, {"input_embedding_size"}, 256, kMaxWidth},
+    {&Config::output_embedding_size, {"output_embedding_size"}, 1664, kMaxWidth, 1, false}};
+
+inline constexpr Renaming kRemBertNames[] = {
+    {"encoder.embedding_hidden_mapping_in.", "embeddings_project."},
+    {"cls.predictions.dense.", "cls.predictions.transform.dense."},
+    {"cls.predictions.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+    {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
+
+inline constexpr Family kRemBert = {.model_type = "rembert",
+                                    .class_prefix = "RemBert",
+                                    .tensor_prefix = "rembert.",
+                                    .sizes = kRemBertSizes,
+                                    .fixed = kAbsolute,
+                                    .classifier_dropout_key = "classifier_dropout_prob",
+                                    .ties_words = false,
+                                    .names = kRemBertNames,
+                                    .projects_always = true,
+                                    .pooler = true,
+                                    .text_head = TextHead::pooled};
+
+// ---- DPR (Karpukhin et al. 2020): BERT whose first hidden state is the vector of a question or of
+// a passage
+
+inline constexpr FixedKey kDprFixed[] = {
+    {"position_embedding_type", "absolute", "relative positions are not supported"},
+    {"projection_dim", "0", "a projection behind the vector is not supported"}};
+
+inline constexpr Family kDpr = {.model_type = "dpr",
+                                .class_prefix = "DPR",
+                                .tensor_prefix = "question_encoder.bert_model.",
+                                .sizes = kBertSizes,
+                                .fixed = kDprFixed,
+                                .refused_class = "DPRReader",
+                                .older_prefix = "ctx_encoder.bert_model.",
+                                .vector_is_first = true};
+
 }  // namespace bert::family_rows

@@ -46,6 +46,52 @@ inline constexpr Family kData2Vec = like(kRoberta, {.model_type = "data2vec-text
                                                     .class_prefix = "Data2VecText",
                                                     .tensor_prefix = "data2vec_text."});
 
+// ---- RoBERTa with norms before: RoBERTa-PreLayerNorm (Wettig et al. 2022), and XLM-RoBERTa-XL
+// (Goyal et al. 2021), whose embeddings have no norm
+
+inline constexpr Renaming kPreLayerNormLayer[] = {
+    {"attention.LayerNorm.", "attention.output.LayerNorm."},
+    {"intermediate.LayerNorm.", "output.LayerNorm."}};
+inline constexpr Renaming kPreLayerNormNames[] = {
+    {"lm_head.dense.", "cls.predictions.transform.dense."},
+    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
+    {"lm_head.decoder.", "cls.predictions.decoder."},
+    {"lm_head.bias", "cls.predictions.bias"},
+    {"LayerNorm.", "encoder.final_norm."}};
+
+constexpr Family with_norms_before(Family family, std::span<const Renaming> layer_names,
+                                   std::span<const Renaming> names) {
+  family.layer_names = layer_names;
+  family.names = names;
+  family.norms = NormPlace::before;
+  family.trainable = false;
+  return family;
+}
+inline constexpr Family kRobertaPreLayerNorm =
+    with_norms_before(like(kRoberta, {.model_type = "roberta-prelayernorm",
+                                      .class_prefix = "RobertaPreLayerNorm",
+                                      .tensor_prefix = "roberta_prelayernorm."}),
+                      kPreLayerNormLayer, kPreLayerNormNames);
+
+inline constexpr Renaming kXlLayer[] = {
+    {"attention.self_attn_layer_norm.", "attention.output.LayerNorm."},
+    {"LayerNorm.", "output.LayerNorm."}};
+inline constexpr Renaming kXlNames[] = {
+    {"lm_head.dense.", "cls.predictions.transform.dense."},
+    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
+    {"lm_head.decoder.", "cls.predictions.decoder."},
+    {"lm_head.bias", "cls.predictions.bias"},
+    {"encoder.LayerNorm.", "encoder.final_norm."}};
+
+constexpr Family xlm_roberta_xl() {
+  Family family = with_norms_before(
+      like(kRoberta, {.model_type = "xlm-roberta-xl", .class_prefix = "XLMRobertaXL"}), kXlLayer,
+      kXlNames);
+  family.embedding_norm = false;
+  return family;
+}
+inline constexpr Family kXlmRobertaXl = xlm_roberta_xl();
+
 // ---- MPNet (Song et al. 2020): positions behind the padding token's and a bias by relative
 // position
 

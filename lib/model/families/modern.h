@@ -61,6 +61,7 @@ inline constexpr Family kModernBert = {.model_type = "modernbert",
                                        .local_rotary_theta = 10000,
                                        .rotary_theta_keys = {"global_rope_theta"},
                                        .norms = NormPlace::before,
+                                       .norm_of_embeddings = true,
                                        .gated = true,
                                        .text_head = TextHead::transform};
 
@@ -179,5 +180,118 @@ inline constexpr Family kGte = {.model_type = "gte",
                                 .pooler_is_head = true,
                                 .text_head = TextHead::pooled};
 inline constexpr Family kNewGte = like(kGte, {.model_type = "new", .class_prefix = "New"});
+
+// ---- RoFormer (Su et al. 2021): the first with rotary positions, which turn neighbours
+
+inline constexpr SizeKey kRoFormerSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 50000, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 1536, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
+    {&Config::embedding_size, {"embedding_size"}, 0, kMaxWidth, 1, false}};
+inline constexpr FixedKey kRoFormerFixed[] = {
+    {"is_decoder", "false", "decoders are not supported"},
+    {"add_cross_attention", "false", "decoders are not supported"},
+    {"rotary_value", "false", "values that are turned, too, are not supported"}};
+
+inline constexpr Family kRoFormer = {.model_type = "roformer",
+                                     .class_prefix = "RoFormer",
+                                     .tensor_prefix = "roformer.",
+                                     .sizes = kRoFormerSizes,
+                                     .fixed = kRoFormerFixed,
+                                     .positions = Positions::rotary,
+                                     .rotary_theta = 10000,
+                                     .rotary_theta_keys = {},
+                                     .turns_neighbours = true,
+                                     .text_head_act = std::nullopt,
+                                     .saves_decoder_bias = true};
+
+// ---- ESM-1b and ESM-2 (Rives et al. 2021, Lin et al. 2023): proteins, a letter a token
+
+inline constexpr SizeKey kEsmSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 33, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 1026, kMaxRows, 3},
+    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth}};
+inline constexpr FlagKey kEsmFlags[] = {{&Config::embedding_norm, "emb_layer_norm_before", false},
+                                        {&Config::token_dropout, "token_dropout", false}};
+inline constexpr FixedKey kEsmFixed[] = {
+    {"is_decoder", "false", "decoders are not supported"},
+    {"add_cross_attention", "false", "decoders are not supported"},
+    {"is_folding_model", "false", "models that fold proteins are not supported"}};
+
+inline constexpr Renaming kEsmLayer[] = {{"attention.LayerNorm.", "attention.output.LayerNorm."},
+                                         {"LayerNorm.", "output.LayerNorm."}};
+inline constexpr Renaming kEsmNames[] = {
+    {"lm_head.dense.", "cls.predictions.transform.dense."},
+    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
+    {"lm_head.decoder.", "cls.predictions.decoder."},
+    {"lm_head.bias", "cls.predictions.bias"},
+    {"embeddings.layer_norm.", "embeddings.LayerNorm."},
+    {"encoder.emb_layer_norm_after.", "encoder.final_norm."}};
+
+inline constexpr Family kEsm = {.model_type = "esm",
+                                .class_prefix = "Esm",
+                                .tensor_prefix = "esm.",
+                                .sizes = kEsmSizes,
+                                .flags = kEsmFlags,
+                                .fixed = kEsmFixed,
+                                .activation_keys = {},
+                                .pad_token_id = 1,
+                                .layer_names = kEsmLayer,
+                                .names = kEsmNames,
+                                .positions = Positions::typed,
+                                .first_behind_padding = true,
+                                .rotary_theta = 10000,
+                                .norms = NormPlace::before,
+                                .pooler = true,
+                                .text_head_act = Activation::tanh,
+                                .mlm_act = Activation::gelu};
+
+// ---- Jina Embeddings 3 (Sturua et al. 2024): XLM-RoBERTa with rotary positions
+
+inline constexpr SizeKey kJinaSizes[] = {
+    {&Config::vocab_size, {"vocab_size"}, 250002, kMaxRows},
+    {&Config::max_position_embeddings, {"max_position_embeddings"}, 8194, kMaxRows},
+    {&Config::hidden_size, {"hidden_size"}, 1024, kMaxWidth},
+    {&Config::num_hidden_layers, {"num_hidden_layers"}, 24, kMaxLayers, 0},
+    {&Config::num_attention_heads, {"num_attention_heads"}, 16, kMaxWidth},
+    {&Config::intermediate_size, {"intermediate_size"}, 4096, kMaxWidth},
+    {&Config::type_vocab_size, {"type_vocab_size"}, 1, kMaxRows, 1, false}};
+
+inline constexpr Renaming kJinaLayer[] = {{"mixer.Wqkv.", "attention.self.query_key_value."},
+                                          {"mixer.out_proj.", "attention.output.dense."},
+                                          {"norm1.", "attention.output.LayerNorm."},
+                                          {"mlp.fc1.", "intermediate.dense."},
+                                          {"mlp.fc2.", "output.dense."},
+                                          {"norm2.", "output.LayerNorm."}};
+inline constexpr Renaming kJinaNames[] = {
+    {"lm_head.dense.", "cls.predictions.transform.dense."},
+    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
+    {"lm_head.decoder.", "cls.predictions.decoder."},
+    {"lm_head.bias", "cls.predictions.bias"},
+    {"emb_ln.", "embeddings.LayerNorm."}};
+
+inline constexpr Family kJinaV3 = {.model_type = "jina_embeddings_v3",
+                                   .class_prefix = "JinaEmbeddingsV3",
+                                   .tensor_prefix = "roberta.",
+                                   .sizes = kJinaSizes,
+                                   .layer_norm_eps = 1e-5,
+                                   .pad_token_id = 1,
+                                   .layer_prefixes = {"encoder.layers.", "layers."},
+                                   .layer_names = kJinaLayer,
+                                   .names = kJinaNames,
+                                   .other_layer_names = kModuleLayer,
+                                   .positions = Positions::rotary,
+                                   .rotary_theta = 20000,
+                                   .pooler = true,
+                                   .text_head_act = Activation::tanh,
+                                   .mlm_act = Activation::gelu,
+                                   .saves_decoder_bias = true};
 
 }  // namespace bert::family_rows
