@@ -26,6 +26,8 @@ inline constexpr std::string_view kTargetVocab = "target_vocab.json";
 inline constexpr std::string_view kSafetensors = "model.safetensors";
 inline constexpr std::string_view kPickle = "pytorch_model.bin";
 inline constexpr std::string_view kIndexEnding = ".index.json";  ///< end of an index of shards
+inline constexpr std::string_view kColbertLayer = "colbert_linear.pt";
+inline constexpr std::string_view kSparseLayer = "sparse_linear.pt";
 inline constexpr std::string_view kAdapter = "adapter_config.json";
 }  // namespace file_names
 
@@ -38,6 +40,7 @@ enum class FileRole : uint8_t {
   tokenizer,    ///< the tokenizer
   pieces,       ///< the tokenizer: a model of sentencepiece, the first that is there
   weights,      ///< the tensors: the first that is there
+  layers,       ///< BGE-M3: what becomes of each token's state
   adapter,      ///< nothing: its directory is refused
   about,        ///< people
 };
@@ -59,6 +62,7 @@ constexpr FileUse use_of(FileRole role) {
       {true, true, true},    // tokenizer
       {true, true, true},    // pieces
       {false, false, true},  // weights
+      {true, true, true},    // layers
       {false, false, true},  // adapter
       {false, false, false}  // about
   };
@@ -104,6 +108,8 @@ inline constexpr ModelFile kModelFiles[] = {
     {"model.safetensors.index.json", FileRole::weights},
     {file_names::kPickle, FileRole::weights},
     {"pytorch_model.bin.index.json", FileRole::weights},
+    {file_names::kColbertLayer, FileRole::layers},
+    {file_names::kSparseLayer, FileRole::layers},
     {file_names::kAdapter, FileRole::adapter},
     {"adapter_model.safetensors", FileRole::adapter},
     {"adapter_model.bin", FileRole::adapter},

@@ -22,6 +22,7 @@ struct BERT_API LateInteraction {
     std::string prompt;         ///< text before the text
     size_t length = 0;          ///< tokens at most, special ones included; 0: no limit of its own
     bool skips_tokens = false;  ///< tokens of `skipped` have no part in a score
+    bool skips_first = false;   ///< nor has the first token
   };
   /// Queries are filled up with a token.
   struct Expansion {

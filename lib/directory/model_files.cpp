@@ -103,7 +103,8 @@ void remove_other_model_files(const NamedFiles& files, const std::string& direct
 
 NamedFiles model_files(const ModelDirectory& directory) {
   NamedFiles files = tokenizer_files(directory);
-  for (const FileRole role : {FileRole::modules, FileRole::transformer, FileRole::about}) {
+  for (const FileRole role :
+       {FileRole::modules, FileRole::transformer, FileRole::layers, FileRole::about}) {
     for (const ModelFile& file : kModelFiles) {
       if (file.role == role) add_file(directory, std::string(file.name), files);
     }

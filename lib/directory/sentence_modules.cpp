@@ -301,8 +301,8 @@ void check_logits(const std::string& path, const SentenceModules& modules) {
 
 Linear SentenceModules::Dense::load() const {
   std::vector<float> offsets(out_features, 0.0f);
-  if (bias) offsets = weights->floats("linear.bias", {out_features});
-  return Linear(weights->matrix("linear.weight", out_features, in_features), std::move(offsets));
+  if (bias) offsets = weights->floats(prefix + "bias", {out_features});
+  return Linear(weights->matrix(prefix + "weight", out_features, in_features), std::move(offsets));
 }
 
 std::string SentenceModules::prompt(const std::string& name) const {

@@ -32,6 +32,7 @@ struct BERT_API SentenceModules {
     Activation activation = Activation::tanh;
 
     std::shared_ptr<const Weights> weights;  ///< Linears of load() borrow from it
+    std::string prefix = "linear.";          ///< before the names of its tensors
 
     /// The layer. Throws Error naming file and tensor.
     Linear load() const;

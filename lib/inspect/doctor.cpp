@@ -25,6 +25,7 @@
 #include "inspect/findings.h"
 #include "inspect/seq2seq_doctor.h"
 #include "inspect/static_info.h"
+#include "inspect/token_layers.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/names.h"
@@ -370,6 +371,8 @@ void Doctor::look_at_modules() {
                     modules.dense.empty() ? "" : ", dense",
                     modules.normalize ? ", normalize" : ""));
   }
+  if (config_)
+    for (const std::string& line : token_layers(directory_, *config_)) say("ok", "layers", line);
   if (lowercases_) look("case", [&] { modules.check_case(*lowercases_); });
   look("length", [&] { modules.check_length(2); });
   if (!config_) return;

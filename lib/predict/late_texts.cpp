@@ -22,6 +22,7 @@ LateSide LateSide::of(const Tokenizer& tokenizer, const LateInteraction& late,
       side.marker.empty() ? std::optional<int32_t>() : marker_id(tokenizer, side.marker);
   LateSide result{marker ? tokenizer.with_marker(*marker) : tokenizer, side.prompt, side.length};
   if (!marker) result.prompt = side.marker + side.prompt;
+  result.skips_first = side.skips_first;
   if (!side.skips_tokens) return result;
   for (const std::string& word : late.skipped) {
     if (const auto id = tokenizer.token_to_id(word)) result.skipped.push_back(*id);
@@ -50,7 +51,8 @@ LateSide LateSide::of_document(const Tokenizer& tokenizer, const LateInteraction
   return of(tokenizer, late, late.document);
 }
 
-bool LateSide::skips(int32_t id) const {
+bool LateSide::skips(int32_t id, size_t place) const {
+  if (skips_first && place == 0) return true;
   return std::find(skipped.begin(), skipped.end(), id) != skipped.end();
 }
 

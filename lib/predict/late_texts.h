@@ -18,6 +18,7 @@ struct BERT_API LateSide {
   size_t expand_to = 0;            ///< tokens; 0: it is not filled up
   int32_t expansion_id = -1;       ///< with these
   bool attend_expansion = false;   ///< whether other tokens attend to them
+  bool skips_first = false;        ///< the first token has no part in a score
 
   /// A marker that the tokenizer does not have is text before the prompt, and skipped tokens that
   /// it does not have are none, as in sentence-transformers. Throws Error(data) naming `directory`
@@ -26,7 +27,8 @@ struct BERT_API LateSide {
                            const std::string& directory);
   static LateSide of_document(const Tokenizer& tokenizer, const LateInteraction& late);
 
-  bool skips(int32_t id) const;
+  /// Whether token number `place` has no part in a score.
+  bool skips(int32_t id, size_t place) const;
   /// Fills a query up. Returns how many of its tokens others attend to.
   size_t expand(Encoding& encoding) const;
 

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "base/error.h"
+#include "directory/file_names.h"
+#include "directory/token_layer.h"
 #include "heads/pooling.h"
 #include "ops/kernels.h"
 
@@ -17,7 +19,7 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 MaxSimPlan MaxSimPlan::make(const Model& model, const SentenceModules& modules,
                             const Tokenizer& tokenizer) {
-  const LateInteraction late = LateInteraction::open(model.directory(), modules);
+  LateInteraction late = LateInteraction::open(model.directory(), modules);
   if (late.expansion.length > 0 && !late.expansion.attend &&
       has_module(model.config(), Role::convolution)) {
     throw Error(
@@ -29,6 +31,10 @@ MaxSimPlan MaxSimPlan::make(const Model& model, const SentenceModules& modules,
   if (modules.of_tokens) {
     modules.check_widths(model.config().hidden_size);
     dense = modules.dense;
+  } else if (const auto layer = find_token_layer(model.directory(), file_names::kColbertLayer,
+                                                 model.config().hidden_size)) {
+    dense = {*layer};
+    late.query.skips_first = late.document.skips_first = late.mean = true;
   }
   return {LateSide::of_query(tokenizer, late, model.directory().path()),
           LateSide::of_document(tokenizer, late),
@@ -66,7 +72,7 @@ MaxSim::Query MaxSim::query(std::string_view text) {
   if (attended < batch.tokens()) batch.attended = {attended};
   const Matrix vectors = vectors_of(model_.forward(batch, batcher_.workspace()));  // [T, D]
   for (size_t t = 0; t < vectors.rows; ++t) {
-    if (side.skips(filled.input_ids[t])) continue;
+    if (side.skips(filled.input_ids[t], t)) continue;
     query.vectors.insert(query.vectors.end(), vectors.row(t), vectors.row(t) + vectors.cols);
     ++query.tokens;
   }
@@ -76,7 +82,7 @@ MaxSim::Query MaxSim::query(std::string_view text) {
 /// Takes the tokens [M, D] of one window of a document into best_ [N].
 void MaxSim::match(const Query& query, const Encoding& encoding, ConstMatrix tokens) {
   for (size_t t = 0; t < tokens.rows; ++t) {
-    if (plan_.document.skips(encoding.input_ids[t])) continue;
+    if (plan_.document.skips(encoding.input_ids[t], t)) continue;
     for (size_t i = 0; i < query.tokens; ++i) {
       const float product = dot(&query.vectors[i * tokens.cols], tokens.row(t), tokens.cols);
       if (!(product <= best_[i])) best_[i] = product;  // NaN too

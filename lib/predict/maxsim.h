@@ -20,7 +20,8 @@ struct BERT_API MaxSimPlan {
   bool normalize = true;
   bool mean = false;  ///< a score is divided by the number of the query's tokens
 
-  /// Of a directory of late interaction its own way to read texts. Of other models, the last
+  /// Of a directory of late interaction its own way to read texts, of BGE-M3 the layer beside the
+  /// model over all tokens but the first, and the mean. Of other models, the last
   /// layer's states of the texts as they are, scaled to length 1. Throws Error naming the file.
   static MaxSimPlan make(const Model& model, const SentenceModules& modules,
                          const Tokenizer& tokenizer);

@@ -11,7 +11,7 @@ namespace bert {
 void SparseWorker::run(std::span<const Record> records, Rows& rows) {
   clear_texts();
   for (size_t i = 0; i < records.size(); ++i) read(records[i], false, i);
-  predictor_.predict(sequences_, records.size(), [&](size_t i, std::span<const float> weights) {
+  vectors_->predict(sequences_, records.size(), [&](size_t i, std::span<const float> weights) {
     take(records[i], weights, rows);
   });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,8 +13,7 @@
 namespace bert {
 
 struct SparsePlan {
-  SpladePooling pooling;
-  std::string prompt;  ///< put before every text
+  std::string prompt;  ///< text before every text
   size_t top_k = 0;    ///< the largest weights only; 0: all
   bool ids = false;    ///< an item names the id of its token
 };
@@ -27,13 +27,13 @@ struct SparseRow {
 /// One sparse vector of the vocabulary per record.
 class BERT_API SparseWorker : public TaskWorker {
  public:
-  SparseWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
-               SparsePlan plan, const TaskOptions& options)
+  SparseWorker(const Tokenizer& tokenizer, std::unique_ptr<SparseVectors> vectors, SparsePlan plan,
+               const TaskOptions& options)
       : TaskWorker(tokenizer, with_prompt(options, plan.prompt)),
         plan_(std::move(plan)),
-        predictor_(model, head, plan_.pooling, options.max_batch_tokens) {}
+        vectors_(std::move(vectors)) {}
   void run(std::span<const Record> records, Rows& rows) override;
-  void use_team(Team* team) override { predictor_.use_team(team); }
+  void use_team(Team* team) override { vectors_->use_team(team); }
 
  private:
   struct Item {
@@ -45,7 +45,7 @@ class BERT_API SparseWorker : public TaskWorker {
   void take(const Record& record, std::span<const float> weights, Rows& rows);
 
   const SparsePlan plan_;
-  SparsePredictor predictor_;
+  const std::unique_ptr<SparseVectors> vectors_;
   std::vector<Item> items_;
 };
 

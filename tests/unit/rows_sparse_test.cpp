@@ -22,7 +22,6 @@ std::vector<std::string> run(const std::string& name, const std::string& prompt)
   const Model model = Model::open(directory);
   const MaskedLM head = MaskedLM::open(model);
   SparsePlan plan;
-  plan.pooling = modules.splade.value_or(SpladePooling());
   plan.prompt = prompt.empty() ? "" : modules.prompt(prompt);
   plan.ids = true;
   TaskOptions options;
@@ -37,7 +36,9 @@ std::vector<std::string> run(const std::string& name, const std::string& prompt)
     records[i].number = i + 1;
   }
   Rows rows;
-  SparseWorker(tokenizer, model, head, plan, options).run(records, rows);
+  auto vectors = std::make_unique<SparsePredictor>(
+      model, head, modules.splade.value_or(SpladePooling()), options.max_batch_tokens);
+  SparseWorker(tokenizer, std::move(vectors), plan, options).run(records, rows);
   std::istringstream stream(rows.bytes());
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/export.h"
+#include "directory/sentence_modules.h"
+
+namespace bert {
+
+/// A layer over the state of each token, which lies beside the model in a file of its own: those of
+/// BGE-M3 (Chen et al. 2024), file_names::kColbertLayer and kSparseLayer. None if there is no such
+/// file. Throws Error(data) that names the file, if it has no weight [D, H] or no bias [D].
+BERT_API std::optional<SentenceModules::Dense> find_token_layer(const ModelDirectory& directory,
+                                                                std::string_view file,
+                                                                size_t hidden_size);
+
+}  // namespace bert
