@@ -5,11 +5,40 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "io/json.h"
 
 namespace bert {
+namespace {
+
+/// The names in the gold field of a record that may have several labels: the strings of a JSON
+/// list, else what commas separate.
+std::vector<std::string> names_in(const Record& record, std::string_view field) {
+  std::vector<std::string> names;
+  if (field.empty()) return names;
+  std::optional<JsonDocument> list;
+  try {
+    if (field.starts_with('[')) list = JsonDocument::parse(field, "gold");
+  } catch (const Error&) {  // a label in brackets
+  }
+  if (!list) {
+    for (const std::string_view name : split(field, ',')) names.emplace_back(name);
+    return names;
+  }
+  list->root().for_each_element([&](Json name) {
+    if (!name.is_string()) {
+      record.fail(Error::Kind::data,
+                  fmt::format("has a gold label that is {}, wants a string", name.describe()));
+    }
+    names.emplace_back(name.as_string());
+  });
+  return names;
+}
+
+}  // namespace
 
 std::vector<std::string> ClassifyOptions::columns(const LabelPlan& plan) const {
   const std::vector<float> scores(plan.labels.size());
@@ -37,13 +66,14 @@ void GoldLabels::add(const Record& record, std::span<const float> scores,
     }
     return values_.add(record.number, *value, static_cast<double>(scores[0]));
   }
+  if (!plan_.independent) {
+    const size_t id = label(record, gold);
+    return labels_.add({&id, 1}, chosen);
+  }
   std::vector<size_t> ids;
-  for (size_t begin = 0; !(plan_.independent && gold.empty()) && begin <= gold.size();) {
-    const size_t comma = plan_.independent ? gold.find(',', begin) : std::string_view::npos;
-    const size_t end = std::min(comma, gold.size());
-    const size_t id = label(record, gold.substr(begin, end - begin));
+  for (const std::string& name : names_in(record, gold)) {
+    const size_t id = label(record, name);
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
-    begin = end + 1;
   }
   labels_.add(ids, chosen);
 }
