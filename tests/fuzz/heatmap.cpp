@@ -67,14 +67,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     std::string plain, colored, svg, html;
     draw(rows, kind, header,
-         *draw_terminal({bert::TerminalColors::ascii, bert::TerminalStyle::View::fitting, data[0]},
-                        {}),
+         *bert::draw_terminal(
+             {bert::TerminalColors::ascii, bert::TerminalStyle::View::fitting, data[0]}, {}),
          plain);
     draw(rows, kind, header,
-         *draw_terminal({bert::TerminalColors::full, bert::TerminalStyle::View::text, 40}, 0.5f),
+         *bert::draw_terminal({bert::TerminalColors::full, bert::TerminalStyle::View::text, 40},
+                              0.5f),
          colored);
-    draw(rows, kind, header, *draw_svg({}), svg);
-    draw(rows, kind, header, *draw_html({}), html);
+    draw(rows, kind, header, *bert::draw_svg({}), svg);
+    draw(rows, kind, header, *bert::draw_html({}), html);
     check_text(plain);
     check_text(colored, true);
     check_text(svg);
