@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/parse.h"
+#include "capture.h"
 
 using namespace bert;
 
@@ -18,7 +19,7 @@ TEST_CASE("xxh64: what xxh64sum prints") {
                                               {32, 0x4da6cbe536cf55c7u}, {47, 0xa040ee66839046cbu},
                                               {130, 0x878590700fe0385au}};
   for (const auto& [length, sum] : sums) {
-    CAPTURE(length);
+    CAPTURE_BINDING(length);
     CHECK(xxh64(letters.substr(0, length)) == sum);
   }
 }

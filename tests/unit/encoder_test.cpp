@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "capture.h"
 #include "encoder/disentangled.h"
 #include "encoder/layer.h"
 #include "encoder/model.h"
@@ -146,7 +147,7 @@ TEST_CASE("MPNet: buckets of relative positions end where the reference's do") {
       {-90, 14}, {-91, 15}, {-128, 15}, {-500, 15}, {1, 17},   {7, 23},  {8, 24},
       {12, 25},  {16, 26},  {90, 30},   {91, 31},   {128, 31}, {500, 31}};
   for (const auto& [distance, bucket] : kBuckets) {
-    CAPTURE(distance);
+    CAPTURE_BINDING(distance);
     CHECK(position_bucket(distance) == bucket);
   }
 }
@@ -158,7 +159,7 @@ TEST_CASE("relative_bucket is that of DeBERTa: near distances each, far ones by 
       {0, 0},     {1, 1},     {127, 127}, {128, 128}, {129, 129}, {130, 130}, {150, 143},
       {200, 169}, {256, 192}, {300, 207}, {400, 233}, {500, 254}, {510, 255}, {511, 255}};
   for (const auto& [distance, bucket] : kBuckets) {
-    CAPTURE(distance);
+    CAPTURE_BINDING(distance);
     CHECK(relative_bucket(distance, v3) == bucket);
     CHECK(relative_bucket(-distance, v3) == -bucket);
   }

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/team.h"
+#include "capture.h"
 #include "encoder/model.h"
 #include "heads/classification.h"
 #include "heads/masked_lm.h"
@@ -175,7 +176,7 @@ void compare_with_itself(const std::string& name, Precision precision) {
     const PackedBatch alone = golden.batch(only);
     Workspace fresh;
     for (const auto& [output, values] : run(golden, model, alone, fresh)) {
-      CAPTURE(output);
+      CAPTURE_BINDING(output);
       CHECK(same_bits(values, part(output, expected.at(output), together, s)));
     }
   }
@@ -186,7 +187,7 @@ void compare_with_itself(const std::string& name, Precision precision) {
   order.insert(order.end(), once.begin(), once.end());
   const PackedBatch shuffled = golden.batch(order);
   for (const auto& [output, values] : run(golden, model, shuffled, workspace)) {
-    CAPTURE(output);
+    CAPTURE_BINDING(output);
     for (size_t i = 0; i < order.size(); ++i) {
       CHECK(same_bits(part(output, values, shuffled, i),
                       part(output, expected.at(output), together, order[i])));
@@ -256,7 +257,7 @@ TEST_CASE("a team of threads gives the bits of one thread") {
         Workspace shared;
         shared.linear.team = &team;
         for (const auto& [output, values] : run(golden, model, batch, shared)) {
-          CAPTURE(output);
+          CAPTURE_BINDING(output);
           CHECK(same_bits(values, alone.at(output)));
         }
       }

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "capture.h"
 #include "checkpoint/weights_writer.h"
 #include "directory/checkpoint.h"
 #include "golden.h"
@@ -88,13 +89,14 @@ TEST_CASE("unblock_row gives what block_weights took, and blocked again it is th
                                   {33, 129},
                                   {100, 384}}) {
       CAPTURE(static_cast<int>(precision));
-      CAPTURE(out);
-      CAPTURE(in);
+      CAPTURE_BINDING(out);
+      CAPTURE_BINDING(in);
       std::vector<float> values(out * in), back(out * in);
       for (float& x : values) x = std::normal_distribution<float>()(random);
       const size_t bytes = blocked_bytes(precision, out, in);
       std::vector<std::byte> once(bytes), twice(bytes);
-      const auto block = [&](const std::vector<float>& from, std::vector<std::byte>& to) {
+      const auto block = [&, out = out, in = in](const std::vector<float>& from,
+                                                 std::vector<std::byte>& to) {
         const WeightRef weight{reinterpret_cast<const std::byte*>(from.data()), DType::f32, out,
                                in};
         block_weights({&weight, 1}, precision, {}, to.data());

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture.h"
 #include "nn/attention_scores.h"
 #include "nn/positions.h"
 #include "training_fixture.h"
@@ -143,7 +144,7 @@ TEST_CASE("sinusoids are those of transformers, in pairs or in halves") {
   for (const size_t size : {4, 24, 7}) {
     for (const auto& [name, order] : {std::pair("halves.", SinusoidOrder::halves),
                                       {"interleaved.", SinusoidOrder::interleaved}}) {
-      CAPTURE(name);
+      CAPTURE_BINDING(name);
       CAPTURE(size);
       Data wanted(f, name + std::to_string(size));
       const Sinusoids sinusoids(size, order);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "capture.h"
 #include "directory/model_files.h"
 #include "heads/attentive_pooling.h"
 #include "heads/classification.h"
@@ -51,7 +52,7 @@ TEST_CASE("Attentive pooling: forward and backward equal autograd, with the pena
   Parameters parameters{f.floats("w"), f.floats("v")};
   std::vector<float> hidden = f.floats("hidden"), dy = f.floats("dy");
   for (const auto& [name, penalty] : {std::pair("plain", 0.f), {"penalty", 0.75f}}) {
-    CAPTURE(name);
+    CAPTURE_BINDING(name);
     nn::PoolingBuffers buffers;
     std::vector<float> pooled(dy.size());
     nn::pooling_forward(parameters.weights(), kBegins, matrix(hidden, kTokens), matrix(pooled, 3),

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "capture.h"
 #include "io/json.h"
 #include "io/safetensors_writer.h"
 #include "model/recurrent_config.h"
@@ -121,7 +122,7 @@ TEST_CASE("recurrent cells: forward and backward through time equal torch.nn.RNN
     CHECK(error(d_found.hidden, d_expected.hidden) < 1e-5);
     CHECK(error(d_found.memory, d_expected.memory) < 1e-5);
     for (const auto& [parameter, data] : gradient.data) {
-      CAPTURE(parameter);
+      CAPTURE_BINDING(parameter);
       CHECK(error(data.values, f.floats(name + "grad." + parameter)) < 1e-5);
     }
   }
@@ -246,7 +247,7 @@ const std::pair<const char*, RecurrentConfig> kPairs[] = {
 TEST_CASE("a pair of recurrent nets: loss and gradients equal autograd's") {
   const Fixture f("recurrent");
   for (const auto& [name, config] : kPairs) {
-    CAPTURE(name);
+    CAPTURE_BINDING(name);
     const std::string prefix = name + std::string(".");
     const RecurrentNetwork network(config);
     const Layout layout = network.layout();
@@ -363,7 +364,7 @@ PackedBatch inputs_of(const PackedBatch& targets, int32_t start) {
 TEST_CASE("a pair of recurrent nets computes what torch computes; a row's bits are its own") {
   const Fixture f("recurrent");
   for (const auto& [name, config] : kPairs) {
-    CAPTURE(name);
+    CAPTURE_BINDING(name);
     const PairDirectory directory(f, name, config);
     const auto model = Seq2Seq::open(directory.path());
     const TrainingBatch batch = pairs();

@@ -15,6 +15,7 @@
 
 #include "base/cpu.h"
 #include "base/team.h"
+#include "capture.h"
 #include "ops/arithmetic.h"
 #include "ops/attention_kernel.h"
 #include "ops/blas.h"
@@ -246,8 +247,8 @@ TEST_CASE(
   for (Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
     for (const auto& [in, out] : std::vector<std::pair<size_t, size_t>>{
              {384, 1152}, {37, 21}, {1536, 384}, {1, 1}, {770, 100}, {64, 30}, {385, 40}}) {
-      CAPTURE(in);
-      CAPTURE(out);
+      CAPTURE_BINDING(in);
+      CAPTURE_BINDING(out);
       const size_t rows = 45;
       const StoredWeight weight(DType::f32, out, in, random);
       const Floats bias = random.floats(out);
@@ -516,7 +517,7 @@ TEST_CASE("factors of int8 multiply the inputs and divide the weights") {
   Random random;
   for (const auto& [in, out] :
        std::vector<std::pair<size_t, size_t>>{{5, 3}, {37, 50}, {192, 64}}) {
-    CAPTURE(in);
+    CAPTURE_BINDING(in);
     const StoredWeight weight(DType::f32, out, in, random);
     const Floats x = random.floats(11 * in);
     Floats factors(in), scaled_x = x, scaled_w = weight.values;

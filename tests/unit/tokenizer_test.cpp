@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "capture.h"
 #include "crc32.h"
 #include "io/json.h"
 #include "temporary.h"
@@ -209,8 +210,9 @@ TEST_CASE("ids and offsets of every code point are the reference's, in four flag
           buffer.flush();
           add_pieces(pieces, crc);
         }
-        CHECK_MESSAGE(crc.value() == wanted, set.name, " ", context, " from U+",
-                      std::to_string(start));
+        CAPTURE_BINDING(context);
+        CAPTURE_BINDING(std::to_string(start));
+        CHECK_MESSAGE(crc.value() == wanted, set.name);
       }
     }
   }

@@ -12,6 +12,7 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "capture.h"
 #include "crc32.h"
 #include "io/json.h"
 #include "temporary.h"
@@ -142,7 +143,7 @@ TEST_CASE("texts through the models of sentencepiece, as tokenizers has them") {
     }
     CHECK(origins == read_spans(row.at("origins")));
     for (const auto& [name, model] : models) {
-      CAPTURE(name);
+      CAPTURE_BINDING(name);
       CHECK(model.split(with_bars(normal.text)) == read_spans(row.at(name)));
     }
   }

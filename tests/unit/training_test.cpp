@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "capture.h"
 #include "directory/model_directory.h"
 #include "directory/weight_files.h"
 #include "encoder/model.h"
@@ -97,7 +98,7 @@ TEST_CASE("linear in bfloat16 is the product of rounded operands") {
                                 {1, 1, 1},
                                 {16, 64, 48},
                                 {700, 40, 17}}) {
-    CAPTURE(t);
+    CAPTURE_BINDING(t);
     Data x = draw(t, k), w = draw(n, k), b = draw(1, n), dy = draw(t, n);
     const nn::LinearWeights weights{w.matrix(), b.values.data()};
     nn::Bf16Products bf16;
@@ -434,7 +435,7 @@ TEST_CASE("the losses of 100 AdamW steps equal PyTorch's within 1e-3") {
        {Case{"tiny-bert", Objective::pretrain}, Case{"tiny-classifier", Objective::classify},
         Case{"roberta-classifier", Objective::classify}, Case{"camembert-ner", Objective::tokens},
         Case{"xlm-roberta-qa", Objective::spans}, Case{"mpnet-classifier", Objective::classify}}) {
-    CAPTURE(std::string(model));
+    CAPTURE_BINDING(std::string(model));
     const Fixture f(std::string("steps-") + model);
     LearnerOptions options;
     options.threads = 2;
