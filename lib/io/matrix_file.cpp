@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cmath>
 
 #include "base/error.h"
 #include "io/npy.h"
+#include "ops/kernels.h"
 
 namespace bert {
 namespace {
@@ -72,13 +72,10 @@ void bits_to_float(const std::byte* data, std::span<float> out) {
   }
 }
 
-/// No exponent of all ones.
+/// A finite sum of squares has finite parts only. Large ones make it infinite, too.
 bool all_finite(std::span<const float> numbers) {
-  uint32_t bad = 0;
-  for (const float number : numbers) {
-    bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(number) & 0x7F800000u) == 0x7F800000u);
-  }
-  return bad == 0;
+  return std::isfinite(dot(numbers.data(), numbers.data(), numbers.size())) ||
+         std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
 }
 
 }  // namespace
@@ -159,16 +156,16 @@ void MatrixFile::take_numbers(const NpyArray& array) {
   const size_t numbers = rows * cols;  // fits: read_npy has checked it against the file
   if (numbers == 0) refuse(fmt::format("is empty, [{}, {}], wants rows of numbers", rows, cols));
   set(array.type, rows, cols, array.bytes.data());
-  if (array.fortran_order && rows > 1 && cols > 1) {
-    Buffer columns;
-    to_float(type_, data_, {columns.reserve(numbers), numbers});
+  const bool by_columns = array.fortran_order && rows > 1 && cols > 1;
+  if (by_columns || !floats()) {
     const Matrix out = values_.matrix(rows, cols);
-    for (size_t i = 0; i < rows; ++i) {
-      for (size_t j = 0; j < cols; ++j) out.row(i)[j] = columns.data()[j * rows + i];
+    Buffer columns;
+    float* const from = by_columns ? columns.reserve(numbers) : out.data;
+    to_float(type_, data_, {from, numbers});
+    for (size_t i = 0; by_columns && i < rows; ++i) {
+      for (size_t j = 0; j < cols; ++j) out.row(i)[j] = from[j * rows + i];
     }
     set_floats(out);
-  } else if (!floats()) {
-    set_floats(convert(0, rows, values_));
   }
   check_finite();
 }
@@ -195,44 +192,36 @@ const float* MatrixFile::floats() const {
   return type_ == DType::f32 && aligned ? reinterpret_cast<const float*>(data_) : nullptr;
 }
 
-ConstMatrix MatrixFile::convert(size_t first, size_t count, Buffer& scratch) const {
-  if (const float* all = floats()) return {all + first * cols_, count, cols_};
-  const std::byte* const begin = data_ + first * row_bytes();
-  const Matrix rows = scratch.matrix(count, cols_);
-  if (!bits_) to_float(type_, begin, {rows.data, count * cols_});
-  for (size_t i = 0; bits_ && i < count; ++i) {
-    bits_to_float(begin + i * row_bytes(), {rows.row(i), cols_});
-  }
-  return rows;
+void MatrixFile::convert(size_t row, std::span<float> out) const {
+  const std::byte* const data = data_ + row * row_bytes();
+  bits_ ? bits_to_float(data, out) : to_float(type_, data, out);
 }
 
 void MatrixFile::replace_bad_rows(float instead) {
   instead_ = instead;
   bad_rows_.clear();
   if (!is_float(type_)) return;
-  Buffer scratch;
+  std::vector<float> row(cols_);
   for (size_t i = 0; i < rows_; ++i) {
-    if (!all_finite({convert(i, 1, scratch).data, cols_})) bad_rows_.push_back(i);
+    convert(i, row);
+    if (!all_finite(row)) bad_rows_.push_back(i);
   }
 }
 
 ConstMatrix MatrixFile::read(size_t first, size_t count, Buffer& scratch) const {
-  const ConstMatrix rows = convert(first, count, scratch);
-  if (instead_) {
-    const auto bad = std::lower_bound(bad_rows_.begin(), bad_rows_.end(), first);
-    if (bad == bad_rows_.end() || *bad >= first + count) return rows;
-    const Matrix own = scratch.matrix(count, cols_);
-    if (own.data != rows.data) copy(rows, own);
-    for (auto row = bad; row != bad_rows_.end() && *row < first + count; ++row) {
-      std::fill_n(own.row(*row - first), cols_, *instead_);
-    }
-    return own;
-  }
-  if (!is_float(type_)) return rows;
+  const float* const all = floats();
+  const auto bad = std::lower_bound(bad_rows_.begin(), bad_rows_.end(), first);
+  const bool in_place = all && (bad == bad_rows_.end() || *bad >= first + count);
+  const Matrix own = in_place ? Matrix() : scratch.matrix(count, cols_);
+  const ConstMatrix rows = in_place ? ConstMatrix(all + first * cols_, count, cols_) : own;
   for (size_t i = 0; i < count; ++i) {
-    if (all_finite({rows.row(i), cols_})) continue;
-    refuse(fmt::format("row {}: has a number that is not finite{}", first + i + 1,
-                       type_ == DType::f64 ? " as a float of 32 bits" : ""));
+    if (!in_place) convert(first + i, {own.row(i), cols_});
+    if (!is_float(type_) || all_finite({rows.row(i), cols_})) continue;
+    if (!instead_) {
+      refuse(fmt::format("row {}: has a number that is not finite{}", first + i + 1,
+                         type_ == DType::f64 ? " as a float of 32 bits" : ""));
+    }
+    std::fill_n(own.row(i), cols_, *instead_);
   }
   return rows;
 }

@@ -70,7 +70,7 @@ class BERT_API MatrixFile {
   void take_raw(const RawNumbers& raw);
   void take_numbers(const NpyArray& array);
   void check_finite() const;
-  ConstMatrix convert(size_t first, size_t count, Buffer& scratch) const;
+  void convert(size_t row, std::span<float> out) const;
   [[noreturn]] void refuse(const std::string& what) const;
 
   std::string path_;

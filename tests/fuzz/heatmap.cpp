@@ -63,7 +63,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view rows(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto kind = static_cast<bert::HeatRows>(data[0] / 2 % 3);
   const bool header = data[0] % 2;
-  using bert::HeatDrawing;
   try {
     std::string plain, colored, svg, html;
     draw(rows, kind, header,

@@ -232,6 +232,9 @@ TEST_CASE("vectors in files: npy and bare numbers of each type") {
   CHECK_THROWS_AS(MatrixFile::open_vectors(raw), Error);
   CHECK_THROWS_AS(npy("<i4", 2, 3, bytes), Error);
   CHECK_THROWS_AS(npy("<f4", 2, 4, bytes), Error);
+  const float large[] = {3e38f, -3e38f};  // finite, but their squares are not
+  const std::string large_bytes(reinterpret_cast<const char*>(large), sizeof large);
+  CHECK(npy("<f4", 1, 2, large_bytes).read(0, 1, scratch).cols == 2);
   const float nan[] = {1, NAN};
   const MatrixFile bad =
       npy("<f4", 2, 1, std::string(reinterpret_cast<const char*>(nan), sizeof nan));
