@@ -1,9 +1,11 @@
 // attend - what each token attends to. See man/attend.1.
 #include "rows/attend.h"
 
-#include "common/options.h"
+#include "common/model_options.h"
+#include "common/row_options.h"
 #include "common/run.h"
 #include "predict/head_list.h"
+#include "predict/opened_model.h"
 
 using namespace bert;
 
@@ -53,21 +55,22 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model();
-    const Config& config = model.config();
+    const OpenedModel opened(models.request());
+    const Config& config = opened.model().config();
     AttendOptions& attend = options.attend;
     attend.layers = parse_numbers(options.layers, "layers", "layer", 1, config.num_hidden_layers);
     attend.heads = parse_numbers(options.heads, "heads", "head", 1, config.num_attention_heads);
-    if (options.from->count() > 0 && !attend.words && tokenizer.token_to_id(attend.from) < 0) {
+    if (options.from->count() > 0 && !attend.words &&
+        opened.tokenizer().token_to_id(attend.from) < 0) {
       throw Error(Error::Kind::usage, "--from",
                   "'" + printable(attend.from) + "' is no token of the model's vocabulary");
     }
-    TaskOptions task;
-    models.fill(task, tokenizer, model, task_spec(TaskKind::feature_extraction));
+    TaskOptions task = task_options(opened);
     rows.fill(task, {tools::RowShape::Per::several});
     rows.stream().chunk_records = 1;  // a record may give a million rows
     rows.stream().output_names = attend.columns(config.head_size());
-    return rows.run([&] { return std::make_unique<AttendWorker>(tokenizer, model, attend, task); });
+    return rows.run([&] {
+      return std::make_unique<AttendWorker>(opened.tokenizer(), opened.model(), attend, task);
+    });
   });
 }

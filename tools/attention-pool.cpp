@@ -1,7 +1,7 @@
 // attention-pool - attention of any queries over any keys and values. See man/attention-pool.1.
 #include "attention_pool/pool_task.h"
 #include "common/npy_output.h"
-#include "common/options.h"
+#include "common/row_options.h"
 #include "common/run.h"
 #include "rows/vector_format.h"
 

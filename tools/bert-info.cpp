@@ -1,5 +1,5 @@
 // bert-info - show what a model directory holds. See man/bert-info.1.
-#include "common/options.h"
+#include "common/model_options.h"
 #include "common/run.h"
 #include "common/terminal.h"
 #include "inspect/bert_info.h"
@@ -35,72 +35,74 @@ int check(const std::vector<std::string>& names) {
   throw Error(Error::Kind::unsupported, directory.path(), why);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  tools::Command app{"Show what a model directory holds."};
-  app.footer("bert-info --shapes --seq 16");
+/// What is shown instead of the summary, and of which model.
+struct Options {
   std::string name;
   bool parameters = false, shapes = false, tree = false, cpu = false, models = false;
   std::vector<std::string> patients;
   size_t tokens = 128;
-  tools::add_model(app, name);
+};
+
+void add(tools::Command& app, Options& o) {
+  tools::add_model(app, o.name);
   auto* what = app.add_option_group("what", "one of these instead of the summary");
-  app.add({"--params", "a row for each tensor, and the total"}, parameters, what);
-  auto shapes_flag =
-      app.add({"--shapes", "the shapes of a text's tensors, step by step"}, shapes, what);
-  app.add({"--tree", "the modules as a tree"}, tree, what);
-  app.add({"--cpu", "the kernels and threads of this machine; reads no model"}, cpu, what);
-  app.add({"--models", "the models that -m can name, and which is the default"}, models, what);
+  app.add({"--params", "a row for each tensor, and the total"}, o.parameters, what);
+  auto shapes =
+      app.add({"--shapes", "the shapes of a text's tensors, step by step"}, o.shapes, what);
+  app.add({"--tree", "the modules as a tree"}, o.tree, what);
+  app.add({"--cpu", "the kernels and threads of this machine; reads no model"}, o.cpu, what);
+  app.add({"--models", "the models that -m can name, and which is the default"}, o.models, what);
   app.add({"--check", "check model directories; status 1 if there are errors", tools::model()},
-          patients, what);
+          o.patients, what);
   what->require_option(0, 1);
-  app.add({"--seq", "tokens of the text for --shapes (default: 128)", tools::whole()}, tokens)
+  app.add({"--seq", "tokens of the text for --shapes (default: 128)", tools::whole()}, o.tokens)
       .of("tokens")
-      ->needs(shapes_flag);
-  CLI::Option* place = app.add({"DIR", "the same as -m", tools::text("TEXT")}, name);
+      ->needs(shapes);
+  CLI::Option* place = app.add({"DIR", "the same as -m", tools::text("TEXT")}, o.name);
   for (auto* model : {app.get_option("--model"), place}) {
     for (const char* other : {"--cpu", "--check", "--models"})
       model->excludes(what->get_option(other));
   }
   place->excludes("--model");
+}
+
+void write_model(const ModelDirectory& directory, const Options& o, Rows& rows) {
+  if (const StaticFiles* files = directory.static_files()) {
+    if (o.parameters || o.shapes || o.tree) {
+      refuse(directory, "static vectors have no layers to show");
+    }
+    return write_static_summary(directory, *files, rows);
+  }
+  if (directory.translates()) {
+    if (o.shapes || o.tree) {
+      refuse(directory, "models that translate are shown by summary and --params only");
+    }
+    return (o.parameters ? write_seq2seq_parameters : write_seq2seq_summary)(directory, rows);
+  }
+  const ModelFiles model = ModelFiles::open(directory);
+  if (o.parameters) return write_parameters(model, rows);
+  if (o.shapes) return write_shapes(model.config, o.tokens, rows);
+  if (o.tree) return write_tree(model, rows);
+  write_summary(model, rows);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tools::Command app{"Show what a model directory holds."};
+  app.footer("bert-info --shapes --seq 16");
+  Options options;
+  add(app, options);
 
   return tools::run(app, argc, argv, [&] {
+    if (!options.patients.empty()) return check(options.patients);
     Rows rows;
-    if (cpu) {
+    if (options.cpu) {
       write_cpu(rows);
-    } else if (models) {
+    } else if (options.models) {
       write_models(rows);
-    } else if (!patients.empty()) {
-      return check(patients);
     } else {
-      const ModelDirectory directory = ModelDirectory::open(name);
-      if (const StaticFiles* files = directory.static_files()) {
-        if (parameters || shapes || tree) {
-          refuse(directory, "static vectors have no layers to show");
-        }
-        write_static_summary(directory, *files, rows);
-        tools::print_rows(rows.bytes());
-        return 0;
-      }
-      if (directory.translates()) {
-        if (shapes || tree) {
-          refuse(directory, "models that translate are shown by summary and --params only");
-        }
-        (parameters ? write_seq2seq_parameters : write_seq2seq_summary)(directory, rows);
-        tools::print_rows(rows.bytes());
-        return 0;
-      }
-      const ModelFiles model = ModelFiles::open(directory);
-      if (parameters) {
-        write_parameters(model, rows);
-      } else if (shapes) {
-        write_shapes(model.config, tokens, rows);
-      } else if (tree) {
-        write_tree(model, rows);
-      } else {
-        write_summary(model, rows);
-      }
+      write_model(ModelDirectory::open(options.name), options, rows);
     }
     tools::print_rows(rows.bytes());
     return 0;

@@ -1,8 +1,10 @@
 // chunk - cut each line of text into parts that a model can read. See man/chunk.1.
 #include "rows/chunk.h"
 
-#include "common/options.h"
+#include "common/model_options.h"
+#include "common/row_options.h"
 #include "common/run.h"
+#include "predict/opened_model.h"
 
 using namespace bert;
 
@@ -35,9 +37,8 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    const Tokenizer tokenizer = models.open_tokenizer(true);
-    TaskOptions task;
-    models.fill_tokens(task, tokenizer, false, false);
+    const Tokenizer tokenizer = open_tokenizer(models.request(), ModelsTaken::any);
+    TaskOptions task = task_options(models.request(), tokenizer, false, false);
     task.chars = options.chars;
     options.chunks.literal = task.encode.literal;
     if (options.spans) rows.annotate("", true);

@@ -1,8 +1,11 @@
 // classify - label each line of text. See man/classify.1.
 #include "rows/classify.h"
 
+#include "common/model_options.h"
 #include "common/report.h"
+#include "common/row_options.h"
 #include "common/run.h"
+#include "predict/label_model.h"
 
 using namespace bert;
 
@@ -52,6 +55,22 @@ void add(tools::Command& app, Options& o) {
   o.report.add(app, gold);
 }
 
+/// Reads the true labels, which `sink` compares with those that are found. Returns what reports on
+/// that; empty without --gold.
+std::function<tools::Report()> want_gold(const LabelPlan& plan, Options& o, tools::RowOptions& rows,
+                                         GoldLabels& gold, LabelSink& sink) {
+  if (o.gold.empty()) return {};
+  if (plan.values && plan.labels.size() > 1)
+    throw Error(Error::Kind::usage, "--gold", "wants a model with labels or with one value");
+  rows.stream().want_truth("gold", o.gold);
+  const bool whole = !o.classify.pair && !rows.fields_given();  // the line has the label
+  if (whole) rows.stream().fields = {o.gold == "1" ? "2" : "1"};
+  o.classify.rule.several = !gold.of_values();
+  sink = [&gold](const auto&... found) { gold.add(found...); };
+  return gold.of_values() ? tools::report_of(gold.values())
+                          : tools::report_of(gold.labels(), !plan.independent);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,49 +81,30 @@ int main(int argc, char** argv) {
   Options options;
   add(app, options);
   return tools::run(app, argc, argv, [&] {
-    const Tokenizer tokenizer = models.open_tokenizer();
     options.choice.candidates = tools::read_names("--labels", options.labels);
     options.choice.names = tools::read_names("--rename", options.rename);
-    Model model = models.open_model(HeadKind::classify);
-    const bool cloze = !options.choice.candidates.empty() && ClozePlan::fits(model);
-    if (cloze) model = models.open_model(HeadKind::masked_lm);
-    std::optional<LabelPredictor> predictor;
-    if (!cloze) predictor.emplace(model, options.choice);
-    const auto masked = cloze ? MaskedLM::open(model) : std::optional<MaskedLM>();
-    const LabelPlan plan = cloze ? LabelPlan::of_candidates(options.choice) : predictor->plan();
+    const LabelModel model(models.request(), options.choice);
+    const LabelPlan& plan = model.plan();
     ClassifyOptions& classify = options.classify;
     classify.pair |= rows.fields().find(',') != std::string::npos;
     if (classify.pair && !options.choice.candidates.empty())
       throw Error(Error::Kind::usage, "--labels", "candidates want one text, found two");
-    TaskOptions task;
-    TaskSpec spec = task_spec(plan.hypotheses.empty() ? TaskKind::text_classification
-                                                      : TaskKind::zero_shot_classification);
-    if (classify.pair) spec.texts = 2;
-    models.fill(task, tokenizer, model, spec);
+    TaskOptions task = task_options(model.opened(), model.reading(classify.pair));
     rows.fill(task);
     ClozePlan prompt;
-    if (cloze) prompt = ClozePlan::make(options.choice, tokenizer, task.encode.max_length);
+    if (!model.predictor())
+      prompt = ClozePlan::make(options.choice, model.tokenizer(), task.encode.max_length);
     rows.stream().texts = classify.pair ? 2 : 1;
     rows.stream().output_names = classify.columns(plan);
     GoldLabels gold(plan);
     LabelSink sink;
-    std::function<tools::Report()> report;
-    if (!options.gold.empty()) {
-      if (plan.values && plan.labels.size() > 1)
-        throw Error(Error::Kind::usage, "--gold", "wants a model with labels or with one value");
-      rows.stream().want_truth("gold", options.gold);
-      const bool whole = !classify.pair && !rows.fields_given();  // the line has the label
-      if (whole) rows.stream().fields = {options.gold == "1" ? "2" : "1"};
-      classify.rule.several = !gold.of_values();
-      sink = [&](const auto&... found) { gold.add(found...); };
-      report = gold.of_values() ? tools::report_of(gold.values())
-                                : tools::report_of(gold.labels(), !plan.independent);
-    }
+    const auto report = want_gold(plan, options, rows, gold, sink);
     const auto make_worker = [&]() -> std::unique_ptr<Worker> {
-      if (!cloze)
+      const Tokenizer& tokenizer = model.tokenizer();
+      if (const LabelPredictor* predictor = model.predictor())
         return std::make_unique<ClassifyWorker>(tokenizer, *predictor, classify, task, sink);
-      return std::make_unique<ClozeWorker>(tokenizer, model, *masked, plan, prompt, classify, task,
-                                           sink);
+      return std::make_unique<ClozeWorker>(tokenizer, model.opened().model(), model.masked_lm(),
+                                           plan, prompt, classify, task, sink);
     };
     return options.report.run(rows, make_worker, report);
   });

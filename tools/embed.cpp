@@ -1,13 +1,16 @@
 // embed - turn each line of text into a vector. See man/embed.1.
 #include <optional>
 
-#include "common/embed_options.h"
+#include "common/model_options.h"
 #include "common/npy_output.h"
-#include "common/options.h"
+#include "common/row_options.h"
 #include "common/run.h"
-#include "common/sparse_run.h"
+#include "directory/file_names.h"
+#include "embed/options.h"
 #include "io/output_file.h"
 #include "pipeline/intake.h"
+#include "predict/sparse_model.h"
+#include "rows/sparse.h"
 #include "rows/text_vectors.h"
 
 using namespace bert;
@@ -16,12 +19,12 @@ namespace {
 
 /// Writes the file of --learn-whitening. The vectors come in the order of their records, so the
 /// file is the same for any number of threads.
-int learn(tools::Embedder& embedder, VectorPlan plan, const tools::EmbedOptions& o,
+int learn(Embedder& embedder, VectorPlan plan, const tools::EmbedOptions& o,
           tools::RowOptions& rows) {
   plan.dims = 0;
   plan.normalize_cut = false;
   OutputFile file(o.learn);
-  TaskOptions task = embedder.task(o.prompt);
+  TaskOptions task = task_options(embedder.model(), embedder.reading(o.prompt));
   rows.fill(task, {tools::RowShape::Per::none});
   WhiteningSum sum(plan.width());
   OrderedVectors vectors;
@@ -37,10 +40,10 @@ int learn(tools::Embedder& embedder, VectorPlan plan, const tools::EmbedOptions&
   return status;
 }
 
-int write(tools::Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions& o,
+int write(Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions& o,
           tools::RowOptions& rows) {
   const VectorFormat format = o.shape.format;
-  TaskOptions task = embedder.task(o.prompt);
+  TaskOptions task = task_options(embedder.model(), embedder.reading(o.prompt));
   tools::RowShape shape;
   if (plan.per_token || o.shape.of == EmbedRows::Of::spans)
     shape.record = tools::RowShape::Per::several;
@@ -60,6 +63,30 @@ int write(tools::Embedder& embedder, const VectorPlan& plan, const tools::EmbedO
   return status;
 }
 
+/// --sparse: vectors of a masked LM head, or of a layer that weighs tokens (BGE-M3).
+int write_sparse(const tools::ModelOptions& models, const tools::EmbedOptions& o,
+                 tools::RowOptions& rows) {
+  TaskRequest request = models.request();
+  const bool layer = request.directory.has(file_names::kSparseLayer);
+  if (!layer) request.task.head = HeadKind::masked_lm;
+  const SentenceModules modules = SentenceModules::open(request.directory);
+  const OpenedModel opened(request);
+  modules.check_case(opened.tokenizer().lowercase());
+  modules.check_length(opened.tokenizer().added_tokens_single());
+  const auto vectors = SparseModel::open(opened, modules);
+  SparsePlan plan;
+  plan.top_k = o.top_k;
+  plan.ids = o.ids;
+  plan.prompt = !o.prompt.empty() ? o.prompt : modules.prompt(o.prompt_name);
+  TaskOptions task = task_options(opened, opened.reading(ModuleLimit::of(modules)));
+  rows.fill(task);
+  rows.stream().output_names = names_of<SparseRow>();
+  return rows.run([&] {
+    return std::make_unique<SparseWorker>(opened.tokenizer(), vectors.make(task.max_batch_tokens),
+                                          plan, task);
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,14 +98,17 @@ int main(int argc, char** argv) {
   tools::add_embed_options(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    if (options.sparse) return tools::run_sparse(models, options, rows);
+    if (options.sparse) return write_sparse(models, options, rows);
     if (!options.spans.empty()) {
       models.prefer_overflow(Overflow::window);
       rows.annotate("2", false);
       rows.stream().want_field("spans", options.spans);
     }
     if (!options.whiten.empty()) rows.decide_by(options.whiten);
-    tools::Embedder embedder(models);
+    const TaskRequest& request = models.request();
+    SentenceModules modules = SentenceModules::open(request.directory);
+    const OpenedModel opened(request, ModelsTaken::any);
+    Embedder embedder(opened, std::move(modules));
     const VectorPlan plan = tools::make_plan(embedder, options);
     rows.stream().texts = options.compare ? 2 : 1;
     return options.learn.empty() ? write(embedder, plan, options, rows)

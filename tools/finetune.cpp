@@ -2,7 +2,8 @@
 #include "trainers/finetune.h"
 
 #include "base/parse.h"
-#include "common/options.h"
+#include "common/as_text.h"
+#include "common/model_options.h"
 #include "common/run.h"
 #include "common/training_options.h"
 
@@ -17,7 +18,8 @@ struct Options {
   FinetuneOptions finetune;
 };
 
-void add(tools::Command& app, Options& o) {
+/// The model, the task and the examples.
+void add_task(tools::Command& app, Options& o) {
   FinetuneOptions& f = o.finetune;
   tools::add_model(app, o.model, "model to start from (else $BERT_MODEL, else the default)");
   app.add<HeadKind>(
@@ -45,6 +47,11 @@ void add(tools::Command& app, Options& o) {
   app.add({"--multi-label", "several labels per text, separated by commas"}, o.several);
   app.add({"--regression", "the label is a number"}, o.regression);
   app.add({"--find-answers", "answers may stand elsewhere than they say"}, f.train.find_answers);
+}
+
+/// How long and what is trained.
+void add_learning(tools::Command& app, Options& o) {
+  FinetuneOptions& f = o.finetune;
   app.add(
       {"--epochs", "passes over the examples (default: 3, or enough for 60 steps)", tools::real()},
       f.epochs);
@@ -62,6 +69,11 @@ void add(tools::Command& app, Options& o) {
   app.add({"--freeze-layers", "do not train embeddings and lowest N layers", tools::whole()},
           f.freeze_layers);
   app.add({"--freeze-embeddings", "do not train the embeddings"}, f.freeze_embeddings);
+}
+
+/// What stands between model and head, and how long texts are.
+void add_net(tools::Command& app, Options& o) {
+  FinetuneOptions& f = o.finetune;
   app.add<bool>({"--net", "what stands between a frozen model and its head: none, or a BiLSTM"},
                 o.bilstm, {{"none", false}, {"bilstm", true}})
       .of("net");
@@ -105,7 +117,9 @@ int main(int argc, char** argv) {
   tools::Command app{"Train a model for a task on labelled examples."};
   app.footer("finetune --train train.tsv --dev dev.tsv --header --output my-model");
   Options options;
-  add(app, options);
+  add_task(app, options);
+  add_learning(app, options);
+  add_net(app, options);
   tools::TrainingOptions training(app, true,
                                   {.batch = "32, or 16 or 8 for few examples",
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});

@@ -1,7 +1,6 @@
 // heatmap - draw attention weights. See man/heatmap.1.
 #include <unistd.h>
 
-#include "common/options.h"
 #include "common/run.h"
 #include "common/terminal.h"
 #include "heatmap/html.h"

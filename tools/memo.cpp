@@ -8,9 +8,10 @@
 #include <cstring>
 #include <functional>
 
+#include "common/as_text.h"
 #include "common/npy_output.h"
-#include "common/options.h"
 #include "common/progress.h"
+#include "common/row_options.h"
 #include "common/run.h"
 
 using namespace bert;

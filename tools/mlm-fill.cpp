@@ -2,8 +2,11 @@
 #include <deque>
 
 #include "base/parse.h"
+#include "common/model_options.h"
 #include "common/report.h"
+#include "common/row_options.h"
 #include "common/run.h"
+#include "predict/opened_model.h"
 #include "rows/mlm_fill.h"
 
 using namespace bert;
@@ -72,6 +75,15 @@ void finish(const tools::Command& app, Options& o) {
     throw Error(Error::Kind::usage, "--report", "wants --gold or --labels");
 }
 
+/// Reads the true texts or labels beside the records, if they are measured.
+void want_truth(const Options& o, tools::RowOptions& rows) {
+  if (o.fill.truth == FillTruth::none) return;
+  rows.stream().want_truth("gold", o.gold);
+  rows.stream().want_truth("labels", o.labels);
+  // The text must not include the true text.
+  if (!rows.fields_given()) rows.stream().fields = {"1"};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,28 +96,22 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     finish(app, options);
-    const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model(HeadKind::masked_lm);
-    const MaskedLM head = MaskedLM::open(model);
-    TaskOptions task;
-    models.fill(task, tokenizer, model, task_spec(TaskKind::fill_mask));
+    const OpenedModel opened(models.request());
+    const MaskedLM head = MaskedLM::open(opened.model());
+    TaskOptions task = task_options(opened);
     const bool measured = options.fill.truth != FillTruth::none;
     const bool several = measured || (options.fill.top_k > 0 && options.verbalizers.empty());
     rows.fill(task, {several ? tools::RowShape::Per::several : tools::RowShape::Per::one});
-    const FillPlan plan = FillPlan::make(options.fill, tokenizer, task.encode.max_length);
-    if (measured) {
-      rows.stream().want_truth("gold", options.gold);
-      rows.stream().want_truth("labels", options.labels);
-      // The text must not include the true text.
-      if (!rows.fields_given()) rows.stream().fields = {"1"};
-    }
+    const FillPlan plan = FillPlan::make(options.fill, opened.tokenizer(), task.encode.max_length);
+    want_truth(options, rows);
     rows.stream().output_names = plan.columns();
 
     std::deque<FillSummary> summaries;  // one for each worker
     FillSummary sum;
     const auto make_worker = [&] {
       FillSummary* own = &summaries.emplace_back();
-      return std::make_unique<MlmFillWorker>(tokenizer, model, head, plan, own, task);
+      return std::make_unique<MlmFillWorker>(opened.tokenizer(), opened.model(), head, plan, own,
+                                             task);
     };
     const int status = options.report.run(rows, make_worker, [&] {
       for (const FillSummary& part : summaries) sum += part;

@@ -1,7 +1,9 @@
 // mlm-mask - hide tokens of each line of text. See man/mlm-mask.1.
 
-#include "common/options.h"
+#include "common/model_options.h"
+#include "common/row_options.h"
 #include "common/run.h"
+#include "predict/opened_model.h"
 #include "rows/mlm_mask.h"
 
 using namespace bert;
@@ -75,10 +77,9 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     finish(app, options);
-    const Tokenizer tokenizer = models.open_tokenizer();
+    const Tokenizer tokenizer = open_tokenizer(models.request());
     const Masking masking(tokenizer, options.masking);
-    TaskOptions task;
-    models.fill_tokens(task, tokenizer, true, false);
+    TaskOptions task = task_options(models.request(), tokenizer, true, false);
     const bool several = options.mask.show || options.each;
     rows.fill(task, {several ? tools::RowShape::Per::several : tools::RowShape::Per::one});
     rows.stream().want_field("spans", options.spans);

@@ -1,8 +1,11 @@
 // mlm-score - score each line of text with a masked language model. See man/mlm-score.1.
 #include <deque>
 
+#include "common/model_options.h"
 #include "common/report.h"
+#include "common/row_options.h"
 #include "common/run.h"
+#include "predict/opened_model.h"
 #include "rows/mlm_score.h"
 
 using namespace bert;
@@ -54,6 +57,15 @@ void finish(const tools::Command& app, Options& o) {
   o.score.group = !o.group.empty();
 }
 
+void settle_stream(const Options& o, tools::RowOptions& rows) {
+  StreamOptions& stream = rows.stream();
+  stream.texts = o.pair ? 2 : 1;
+  stream.chunk_records = 16;  // a record has many sequences
+  stream.want_field("context", o.context);
+  stream.want_field("group", o.group);
+  if (!stream.extra_fields.empty() && !o.pair && !rows.fields_given()) stream.fields = {"1"};
+}
+
 /// Writes the report to stdout with --summary, else the accuracy of pairs to stderr.
 void report(const ScoreSummary& summary, const Options& o, bool json) {
   if (const std::string told = summary.unknown_text(); !told.empty()) tools::notice(told);
@@ -75,30 +87,23 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     finish(app, options);
-    const Tokenizer tokenizer = models.open_tokenizer();
-    // Many rows: a copy of the sentence for each masked token.
-    const Model model = models.open_model(HeadKind::masked_lm, /*many_rows=*/true);
-    const MaskedLM head = MaskedLM::open(model);
-    TaskOptions task;
-    models.fill(task, tokenizer, model, task_spec(TaskKind::fill_mask));
+    TaskRequest request = models.request();
+    request.many_rows = true;  // a copy of the sentence for each masked token
+    const OpenedModel opened(request);
+    const MaskedLM head = MaskedLM::open(opened.model());
+    TaskOptions task = task_options(opened);
     using Per = tools::RowShape::Per;
     rows.fill(task, {options.score.summary_only              ? Per::none
                      : options.per_token || options.per_word ? Per::several
                                                              : Per::one});
-    StreamOptions& stream = rows.stream();
-    stream.texts = options.pair ? 2 : 1;
-    stream.chunk_records = 16;  // a record has many sequences
-    stream.want_field("context", options.context);
-    stream.want_field("group", options.group);
-    if (!stream.extra_fields.empty() && !options.pair && !rows.fields_given())
-      stream.fields = {"1"};
-    stream.output_names = options.score.columns();
+    settle_stream(options, rows);
+    rows.stream().output_names = options.score.columns();
 
     std::deque<ScoreSummary> summaries;  // one for each worker
     ScoreSummary sum;
     const auto make_worker = [&] {
-      return std::make_unique<MlmScoreWorker>(tokenizer, model, head, options.score,
-                                              summaries.emplace_back(), task);
+      return std::make_unique<MlmScoreWorker>(opened.tokenizer(), opened.model(), head,
+                                              options.score, summaries.emplace_back(), task);
     };
     const int status = options.report.run(rows, make_worker, [&] {
       for (const ScoreSummary& part : summaries) sum += part;

@@ -1,7 +1,8 @@
 // multitask - train one trunk for several tasks at once. See man/multitask.1.
 #include "trainers/multitask.h"
 
-#include "common/options.h"
+#include "common/as_text.h"
+#include "common/model_options.h"
 #include "common/run.h"
 #include "common/training_options.h"
 

@@ -1,16 +1,17 @@
 // nearest - find the lines that mean nearly the same. See man/nearest.1.
-#include "common/nearest_run.h"
-#include "common/options.h"
+#include "common/model_options.h"
+#include "common/row_options.h"
 #include "common/run.h"
+#include "nearest/run.h"
 
 using namespace bert;
 
 namespace {
 
-using Mode = tools::NearestOptions::Mode;
+using Mode = NearestOptions::Mode;
 
 struct Options {
-  tools::NearestOptions nearest;
+  NearestOptions nearest;
   std::optional<double> groups, unique;
   bool pairs = false;
   CLI::Option *text = nullptr, *queries = nullptr, *query_vectors = nullptr;
@@ -38,7 +39,7 @@ void add_modes(tools::Command& app, Options& o) {
 }
 
 void add_values(tools::Command& app, Options& o) {
-  tools::NearestOptions& n = o.nearest;
+  NearestOptions& n = o.nearest;
   app.add(
       {"-k,--top-k", "the K nearest of each query (default: 10)", tools::whole(1, 1 << 20, "K")},
       n.top_k);
@@ -67,13 +68,14 @@ void add_values(tools::Command& app, Options& o) {
   throw Error(Error::Kind::usage, option, what);
 }
 
+/// Sets the mode, and refuses options that it does not read.
 void choose_mode(tools::Command& app, Options& o) {
   const bool searches_files = o.queries->count() + o.query_vectors->count() > 0;
   const int modes = int{o.text->count() > 0} + int{searches_files} + int{o.pairs} +
                     int{o.groups.has_value()} + int{o.unique.has_value()};
   if (modes != 1 || o.queries->count() + o.query_vectors->count() > 1)
     refuse("", "wants one of -q, --query, --query-vectors, --pairs, --groups, --unique");
-  tools::NearestOptions& n = o.nearest;
+  NearestOptions& n = o.nearest;
   n.mode = o.pairs          ? Mode::pairs
            : o.groups       ? Mode::groups
            : o.unique       ? Mode::unique

@@ -1,8 +1,11 @@
 // ner - find the names in each line of text. See man/ner.1.
 #include "rows/ner.h"
 
+#include "common/model_options.h"
 #include "common/report.h"
+#include "common/row_options.h"
 #include "common/run.h"
+#include "predict/opened_model.h"
 
 using namespace bert;
 
@@ -52,6 +55,27 @@ void add(tools::Command& app, Options& o) {
   conll->excludes(app.get_option("--header"));
 }
 
+/// Sets how records are read and what rows they become.
+tools::RowShape settle_rows(const NerOptions& ner, StreamOptions& stream) {
+  tools::RowShape shape;
+  stream.paragraphs = ner.input == NerInput::columns;
+  shape.number = ner.output != NerOutput::columns;
+  shape.line = shape.number && ner.input != NerInput::columns;
+  stream.output_names = names_of<MarkedRow>();
+  if (ner.output != NerOutput::rows) return shape;
+  shape.record = tools::RowShape::Per::several;
+  stream.output_names = names_of<EntityRow>();
+  return shape;
+}
+
+void check(const Options& o, bool json) {
+  if (o.ner.scores && !json) throw Error(Error::Kind::usage, "--scores", "wants --json");
+  if (o.chars && o.ner.output != NerOutput::rows && !json)
+    throw Error(Error::Kind::usage, "--chars", "these rows have no offsets");
+  if (o.ner.output == NerOutput::columns && json)
+    throw Error(Error::Kind::usage, "--conll", "not with --json or --jsonl");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -63,28 +87,12 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model(HeadKind::tokens);
-    const TokenLabelPredictor predictor(tokenizer, model);
-    NerOptions& ner = options.ner;
-    tools::RowShape shape;
-    rows.stream().paragraphs = ner.input == NerInput::columns;
-    shape.number = ner.output != NerOutput::columns;
-    shape.line = shape.number && ner.input != NerInput::columns;
-    if (ner.output == NerOutput::rows) {
-      shape.record = tools::RowShape::Per::several;
-      rows.stream().output_names = names_of<EntityRow>();
-    } else {
-      rows.stream().output_names = names_of<MarkedRow>();
-    }
-    TaskOptions task;
-    models.fill(task, tokenizer, model, task_spec(TaskKind::token_classification));
-    rows.fill(task, shape);
-    if (ner.scores && !rows.json()) throw Error(Error::Kind::usage, "--scores", "wants --json");
-    if (options.chars && ner.output != NerOutput::rows && !rows.json())
-      throw Error(Error::Kind::usage, "--chars", "these rows have no offsets");
-    if (ner.output == NerOutput::columns && rows.json())
-      throw Error(Error::Kind::usage, "--conll", "not with --json or --jsonl");
+    const OpenedModel opened(models.request());
+    const TokenLabelPredictor predictor(opened.tokenizer(), opened.model());
+    const NerOptions& ner = options.ner;
+    TaskOptions task = task_options(opened);
+    rows.fill(task, settle_rows(ner, rows.stream()));
+    check(options, rows.json());
     task.chars = options.chars;
     EntityMetrics metrics(predictor.labels());
     TagSink sink;

@@ -1,7 +1,7 @@
 // nsp-pairs - pairs of sentences for next sentence prediction. See man/nsp-pairs.1.
 #include "base/random.h"
 #include "common/as_text.h"
-#include "common/options.h"
+#include "common/row_options.h"
 #include "common/run.h"
 #include "trainers/nsp_pairs.h"
 

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "common/options.h"
+#include "common/model_options.h"
 #include "common/report.h"
+#include "common/row_options.h"
 #include "common/run.h"
 #include "common/search.h"
 #include "metrics/answer_metrics.h"
+#include "predict/opened_model.h"
 
 using namespace bert;
 
@@ -53,6 +55,39 @@ void add(tools::Command& app, Options& o) {
   o.report.add(app, gold);
 }
 
+/// One question to all records, whose answers are ranked.
+int rank_answers(const AnswerPredictor& predictor, Options& o, const TaskOptions& task,
+                 tools::RowOptions& rows) {
+  QaOptions& qa = o.qa;
+  AnswerRanking ranking(o.top_k->count() > 0 ? qa.top_k : 10);
+  AnswerSinks sinks;
+  sinks.found = [&](FoundAnswer answer) { ranking.add(std::move(answer)); };
+  qa.top_k = 1;
+  if (!qa.null_margin) qa.null_margin = 0;
+  rows.stream().texts = 1;
+  rows.stream().output_names = names_of<FoundAnswer>();
+  return tools::search(rows, ranking,
+                       [&] { return std::make_unique<QaWorker>(predictor, qa, task, sinks); });
+}
+
+/// The question of each record, and how good the answers are with --gold.
+int answer_records(const AnswerPredictor& predictor, const Options& o, const TaskOptions& task,
+                   tools::RowOptions& rows) {
+  AnswerMetrics metrics;
+  AnswerSinks sinks;
+  std::function<tools::Report()> report;
+  if (!o.gold.empty()) {
+    sinks.answered = [&](const Record& record, std::string_view best) {
+      metrics.add(gold_answers(record.extra[0]), best);
+    };
+    rows.stream().want_truth("gold", o.gold);
+    report = tools::report_of(metrics);
+  }
+  rows.stream().output_names = names_of<AnswerRow>();
+  return o.report.run(
+      rows, [&] { return std::make_unique<QaWorker>(predictor, o.qa, task, sinks); }, report);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,41 +100,17 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    const Tokenizer tokenizer = models.open_tokenizer();
-    const Model model = models.open_model(HeadKind::spans);
-    const AnswerPredictor predictor(tokenizer, model);
-    TaskOptions task;
-    models.fill(task, tokenizer, model, task_spec(TaskKind::question_answering));
+    const OpenedModel opened(models.request());
+    const AnswerPredictor predictor(opened.tokenizer(), opened.model());
+    TaskOptions task = task_options(opened);
     const bool searching = options.question->count() > 0;
     using Per = tools::RowShape::Per;
     rows.fill(task, {searching ? Per::none : options.top_k->count() > 0 ? Per::several : Per::one});
     task.chars = options.chars;
 
-    QaOptions& qa = options.qa;
-    if (!qa.null_margin) qa.null_margin = model.config().null_score_diff_threshold;
-    AnswerRanking ranking(options.top_k->count() > 0 ? qa.top_k : 10);
-    AnswerMetrics metrics;
-    AnswerSinks sinks;
-    if (searching) {
-      sinks.found = [&](FoundAnswer answer) { ranking.add(std::move(answer)); };
-      qa.top_k = 1;
-      if (!qa.null_margin) qa.null_margin = 0;
-    }
-    if (!options.gold.empty()) {
-      sinks.answered = [&](const Record& record, std::string_view best) {
-        metrics.add(gold_answers(record.extra[0]), best);
-      };
-      rows.stream().want_truth("gold", options.gold);
-    }
-    const auto make_worker = [&] { return std::make_unique<QaWorker>(predictor, qa, task, sinks); };
-    if (searching) {
-      rows.stream().texts = 1;
-      rows.stream().output_names = names_of<FoundAnswer>();
-      return tools::search(rows, ranking, make_worker);
-    }
-    rows.stream().output_names = names_of<AnswerRow>();
-    std::function<tools::Report()> report;
-    if (sinks.answered) report = tools::report_of(metrics);
-    return options.report.run(rows, make_worker, report);
+    auto& null_margin = options.qa.null_margin;
+    if (!null_margin) null_margin = opened.model().config().null_score_diff_threshold;
+    return searching ? rank_answers(predictor, options, task, rows)
+                     : answer_records(predictor, options, task, rows);
   });
 }

@@ -1,7 +1,8 @@
 // rank - score texts by how well they answer a query. See man/rank.1.
 #include "rows/rank.h"
 
-#include "common/options.h"
+#include "common/model_options.h"
+#include "common/row_options.h"
 #include "common/run.h"
 #include "common/search.h"
 #include "predict/maxsim.h"
@@ -37,6 +38,18 @@ void add(tools::Command& app, Options& o) {
       ->excludes(logits);
 }
 
+/// Scores each record or, with -q, ranks them.
+int run(const Options& o, tools::RowOptions& rows,
+        const std::function<std::unique_ptr<Worker>(const TextSink& sink)>& make_worker) {
+  rows.stream().output_names = names_of<ScoreRow>();
+  if (o.query->count() == 0) return rows.run([&] { return make_worker({}); });
+  rows.stream().texts = 1;
+  rows.stream().output_names = names_of<FoundText>();
+  TextRanking ranking(o.top_k);
+  const TextSink sink = [&](FoundText text) { ranking.add(std::move(text)); };
+  return tools::search(rows, ranking, [&] { return make_worker(sink); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,40 +62,28 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
-    const Tokenizer tokenizer = models.open_tokenizer();
     const bool searching = options.query->count() > 0, maxsim = options.maxsim;
-    std::optional<HeadKind> kind;
-    if (!maxsim) kind = HeadKind::classify;
-    const Model model = models.open_model(kind);
+    TaskRequest request = models.request();
+    if (maxsim) request.task = task_spec(TaskKind::feature_extraction);
+    const OpenedModel opened(request);
+    const Model& model = opened.model();
     std::optional<CrossEncoder> encoder;
     std::optional<MaxSimPlan> plan;
-    tools::ModuleLimit limit;
     if (maxsim) {
-      const SentenceModules modules = SentenceModules::open(models.directory());
-      modules.check_case(tokenizer.lowercase());
-      plan.emplace(MaxSimPlan::make(model, modules, tokenizer));
-      for (const SentenceModules::Dense& module : plan->modules) models.settle(*module.weights);
-      limit = tools::ModuleLimit::of(modules);
-      if (plan->document.length > 0) limit = {plan->document.length};
+      plan.emplace(MaxSimPlan::open(opened));
     } else {
       encoder.emplace(model, options.sigmoid || (saves_sigmoid(model) && !options.logits));
     }
-    TaskOptions task;
-    models.fill(task, maxsim ? plan->document.tokenizer : tokenizer, model,
-                task_spec(maxsim ? TaskKind::feature_extraction : TaskKind::text_ranking), limit);
+    TaskOptions task =
+        maxsim ? task_options(opened,
+                              opened.reading(request.task, plan->document.tokenizer, plan->limit))
+               : task_options(opened);
     rows.fill(task, {searching ? tools::RowShape::Per::none : tools::RowShape::Per::one});
 
-    TextRanking ranking(options.top_k);
-    TextSink sink;
-    if (searching) sink = [&](FoundText text) { ranking.add(std::move(text)); };
-    const auto make_worker = [&]() -> std::unique_ptr<Worker> {
+    return run(options, rows, [&](const TextSink& sink) -> std::unique_ptr<Worker> {
       if (maxsim) return std::make_unique<MaxSimWorker>(model, *plan, options.rank, task, sink);
-      return std::make_unique<CrossEncoderWorker>(tokenizer, *encoder, options.rank, task, sink);
-    };
-    rows.stream().output_names = names_of<ScoreRow>();
-    if (!searching) return rows.run(make_worker);
-    rows.stream().texts = 1;
-    rows.stream().output_names = names_of<FoundText>();
-    return tools::search(rows, ranking, make_worker);
+      return std::make_unique<CrossEncoderWorker>(opened.tokenizer(), *encoder, options.rank, task,
+                                                  sink);
+    });
   });
 }

@@ -5,8 +5,10 @@
 
 #include <map>
 
-#include "common/options.h"
+#include "common/model_options.h"
+#include "common/row_options.h"
 #include "common/run.h"
+#include "predict/opened_model.h"
 
 using namespace bert;
 
@@ -59,6 +61,19 @@ TokenizeOutput output_of(const tools::Command& app, const Options& o) {
                      : TokenizeOutput::tokens;
 }
 
+tools::RowShape shape_of(TokenizeOutput output, Overflow overflow) {
+  using Per = tools::RowShape::Per;
+  if (output == TokenizeOutput::none) return {Per::none};
+  const bool several = output == TokenizeOutput::offsets || overflow == Overflow::window;
+  return {several ? Per::several : Per::one};
+}
+
+int print_specials(const Tokenizer& tokenizer) {
+  for (const auto& [token, id] : tokenizer.special_tokens())
+    tools::print(fmt::format("{}\t{}\n", token, id));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -72,21 +87,13 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     const TokenizeOutput output = output_of(app, options);
     const bool words = app.get_option("--words")->count() > 0;
-    const Tokenizer tokenizer =
-        words ? Tokenizer::open_words(options.words) : models.open_tokenizer(true);
+    const Tokenizer tokenizer = words ? Tokenizer::open_words(options.words)
+                                      : open_tokenizer(models.request(), ModelsTaken::any);
     if (words) rows.decide_by_file_alone(options.words);
-    if (options.specials) {
-      for (const auto& [token, id] : tokenizer.special_tokens())
-        tools::print(fmt::format("{}\t{}\n", token, id));
-      return 0;
-    }
-    TaskOptions task;
-    models.fill_tokens(task, tokenizer, options.special || options.pair, options.pair);
-    const bool several = output == TokenizeOutput::offsets || task.overflow == Overflow::window;
-    using Per = tools::RowShape::Per;
-    rows.fill(task, {output == TokenizeOutput::none ? Per::none
-                     : several                      ? Per::several
-                                                    : Per::one});
+    if (options.specials) return print_specials(tokenizer);
+    TaskOptions task = task_options(models.request_without_model(), tokenizer,
+                                    options.special || options.pair, options.pair);
+    rows.fill(task, shape_of(output, task.overflow));
     if (options.chars && output != TokenizeOutput::offsets && !task.json)
       throw Error(Error::Kind::usage, "--chars", "wants --offsets or --json");
     if (options.stats && task.json)

@@ -1,6 +1,6 @@
 // train-seq2seq - train a model that reads a text and writes another. See man/train-seq2seq.1.
 #include "base/parse.h"
-#include "common/options.h"
+#include "common/as_text.h"
 #include "common/run.h"
 #include "common/training_options.h"
 #include "trainers/train_seq2seq.h"
@@ -13,11 +13,11 @@ struct Options {
   std::string model, fields;
   RecurrentAttention attention = RecurrentAttention::additive;
   TrainSeq2SeqOptions train;
-  /// Options that say what a new model is: of any, of a Transformer, of recurrent networks.
+  /// Options that say what a new model is: any, a Transformer, recurrent networks.
   std::vector<CLI::Option*> any, transformer, recurrent;
 };
 
-void add(tools::Command& app, Options& o) {
+void add_pairs(tools::Command& app, Options& o) {
   TrainSeq2SeqOptions& t = o.train;
   app.add({"--train", "files with pairs to learn from", tools::text("FILE")}, t.train.files)
       ->required();
@@ -33,6 +33,11 @@ void add(tools::Command& app, Options& o) {
       ->excludes(app.get_option("--header"));
   tools::add_as_text(app, t.train.wanted);
   app.add({"-m,--model", "model directory or name to start from", tools::model()}, o.model);
+}
+
+/// What a new model is.
+void add_model(tools::Command& app, Options& o) {
+  TrainSeq2SeqOptions& t = o.train;
   o.any.push_back(app.add<Seq2SeqNet>({"--net", "network of a new model"}, t.net,
                                       {{"transformer", Seq2SeqNet::transformer},
                                        {"rnn", Seq2SeqNet::rnn},
@@ -62,6 +67,9 @@ void add(tools::Command& app, Options& o) {
                tools::whole(1, 1 << 17)},
               t.intermediate_size)
           .of("intermediate_size"));
+}
+
+void add_learning(tools::Command& app, TrainSeq2SeqOptions& t) {
   app.add({"--max-seq-length", "most tokens of a source or target (default: 512)",
            tools::whole(2, 1 << 20)},
           t.max_length)
@@ -107,7 +115,9 @@ int main(int argc, char** argv) {
   app.footer("train-seq2seq --train sentences.tsv --steps 200 --output my-translator");
   Options options;
   options.train.save_every = 1000;
-  add(app, options);
+  add_pairs(app, options);
+  add_model(app, options);
+  add_learning(app, options.train);
   tools::TrainingOptions training(
       app, true, {.rate = "1e-3, or 5e-5 with -m", .dropout = "0, or the model's"});
 

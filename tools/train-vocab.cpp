@@ -1,6 +1,6 @@
 // train-vocab - learn a WordPiece vocabulary from text. See man/train-vocab.1.
 #include "common/as_text.h"
-#include "common/options.h"
+#include "common/row_options.h"
 #include "common/run.h"
 #include "tokenizer/train/train_vocab.h"
 

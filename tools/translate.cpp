@@ -1,9 +1,11 @@
 // translate - write in one language what is read in another. See man/translate.1.
 #include "rows/translate.h"
 
-#include "common/options.h"
+#include "common/model_options.h"
+#include "common/row_options.h"
 #include "common/run.h"
 #include "predict/head_list.h"
+#include "predict/opened_translator.h"
 
 using namespace bert;
 
@@ -80,14 +82,12 @@ int main(int argc, char** argv) {
       tools::refuse_given(app, {"--layers", "--heads"}, "wants --align or --trace");
     if (options.translate.beam == 1 && options.translate.top_k < 2)
       tools::refuse_given(app, {"--length-penalty"}, "wants a --beam of several hypotheses");
-    const auto model = models.open_seq2seq();
-    const TranslationTokenizers tokenizers = models.open_translation_tokenizers();
-    settle_heads(options, *model);
+    const OpenedTranslator opened(models.request());
+    settle_heads(options, opened.model());
     TranslateOptions& translate = options.translate;
     translate.forced = !options.force.empty();
     if (app.get_option("--top-k")->count() > 0) translate.show = Show::best;
-    TaskOptions task;
-    models.fill(task, tokenizers, *model);
+    TaskOptions task = task_options(opened);
     using Per = tools::RowShape::Per;
     if (translate.forced) rows.annotate("1", translate.show == Show::text);
     rows.fill(task, {translate.show == Show::text ? Per::one : Per::several});
@@ -95,7 +95,9 @@ int main(int argc, char** argv) {
     rows.stream().chunk_records = translate.looks() ? 1 : 128;
     rows.stream().chunk_bytes = 32 << 10;
     rows.stream().output_names = translate.columns();
-    return rows.run(
-        [&] { return std::make_unique<TranslateWorker>(tokenizers, *model, translate, task); });
+    return rows.run([&] {
+      return std::make_unique<TranslateWorker>(opened.tokenizers(), opened.model(), translate,
+                                               task);
+    });
   });
 }

@@ -11,10 +11,10 @@ namespace {
 TextReader& reader_of(bert_batch& batch) {
   if (batch.questions) return *batch.questions;
   const EncodeOptions& own = batch.reader.options().encode;
-  ReadOptions reading = reading_of(batch.model);
+  ReadOptions reading = batch.model.reading;
   reading.encode.max_length = own.max_length;
   reading.encode.literal = own.literal;
-  reading.stride = spec_of(batch.model).stride_within(own.max_length);
+  reading.stride = batch.model.spec().stride_within(own.max_length);
   return batch.questions.emplace(batch.model.tokenizer.tokenizer, reading);
 }
 
@@ -29,7 +29,7 @@ Answers find_answers(bert_batch& batch, std::string_view question, std::string_v
   if (batch.strict && found.replaced_bytes > 0) {
     throw Error(Error::Kind::data, "context", "is not UTF-8");
   }
-  AnswerFinder finder(k, spec_of(batch.model).max_answer_length);
+  AnswerFinder finder(k, batch.model.spec().max_answer_length);
   Answers answers;
   predictor.predict(questions, finder, batch.batcher,
                     [&](size_t, Answers&& found) { answers = std::move(found); });

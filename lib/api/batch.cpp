@@ -29,20 +29,20 @@ void check_strict(const bert_batch& batch, const Reading& reading) {
 /// A text may be as long as the caller and the model say; 0: no limit.
 size_t length_of(const bert_model& model, size_t given) {
   const Tokenizer& tokenizer = model.tokenizer.tokenizer;
-  if (model.max_length > 0 && given > model.max_length) {
+  if (model.max_length() > 0 && given > model.max_length()) {
     refuse("max_length",
-           fmt::format("found {}, wants at most {}, the model's", given, model.max_length));
+           fmt::format("found {}, wants at most {}, the model's", given, model.max_length()));
   }
-  const size_t length = given > 0 ? given : model.max_length;
+  const size_t length = given > 0 ? given : model.max_length();
   const size_t least = tokenizer.added_tokens_pair() + 1;
-  if (!model.fixed && length < least) {
+  if (!model.opened.fixed() && length < least) {
     refuse("max_length", fmt::format("found {}, wants at least {}", length, least));
   }
   return length;
 }
 
 void add_text(bert_batch& batch, const Text& text) {
-  if (batch.model.fixed && text.pair) {
+  if (batch.model.opened.fixed() && text.pair) {
     refuse("pair", "the model has static vectors, wants single texts");
   }
   const size_t before = batch.count();
@@ -64,7 +64,7 @@ int bert_batch_open(const bert_model* model, const bert_batch_options* options,
     const bert_model& of = need(model, "model");
     need(batch, "batch");
     const bert_batch_options given = read_options(options);
-    ReadOptions reading = reading_of(of);
+    ReadOptions reading = of.reading;
     reading.overflow = Overflow::cut;  // a sequence of the batch is one text or pair ...
     reading.encode.truncation = Truncation::longest_first;
     reading.encode.max_length = length_of(of, given.max_length);
@@ -100,8 +100,8 @@ int bert_batch_add_ids(bert_batch* batch, const int32_t* ids, const int32_t* typ
     }
     const bert_model& of = batch->model;
     const size_t tokens =
-        of.fixed ? of.tokenizer.tokenizer.vocab_size() : of.model().config().vocab_size;
-    const size_t types = of.fixed ? 0 : of.model().config().type_vocab_size;
+        of.opened.fixed() ? of.tokenizer.tokenizer.vocab_size() : of.model().config().vocab_size;
+    const size_t types = of.opened.fixed() ? 0 : of.model().config().type_vocab_size;
     for (size_t i = 0; i < count; ++i) {
       const int32_t type = type_ids ? type_ids[i] : 0;
       if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= tokens || type < 0 ||

@@ -7,15 +7,14 @@
 
 #include "api/guard.h"
 #include "base/team.h"
-#include "directory/model_directory.h"
-#include "model/static_config.h"
 #include "predict/answers.h"
 #include "predict/batcher.h"
+#include "predict/embedder.h"
 #include "predict/labels.h"
 #include "predict/masks.h"
 #include "predict/next_sentence.h"
+#include "predict/opened_model.h"
 #include "predict/sequences.h"
-#include "predict/static_text.h"
 #include "predict/token_labels.h"
 #include "predict/vectors.h"
 #include "tokenizer/tokenizer.h"
@@ -29,17 +28,14 @@ struct bert_tokenizer {
 /// A model with the head that it was opened for. It stays where it is: what predicts borrows it.
 struct bert_model {
   std::string task;  ///< "": the bare encoder
-  bert::ModelDirectory directory;
-  bert_tokenizer tokenizer;
-  std::optional<bert::Model> encoder{};     ///< layers, or ...
-  std::optional<bert::StaticText> fixed{};  ///< ... static vectors
-  size_t max_length = 0;  ///< tokens of a sequence, special ones included; 0: no limit
+  bert::OpenedModel opened;
+  bert_tokenizer tokenizer{opened.tokenizer()};
+  bert::ReadOptions reading{};  ///< as the tool for the task reads texts
 
-  /// Throws Error(unsupported) if these are static vectors, which have no layers.
-  const bert::Model& model() const {
-    if (!encoder) bert::throw_static_vectors(directory);
-    return *encoder;
-  }
+  const bert::Model& model() const { return opened.model(); }
+  const bert::TaskSpec& spec() const { return opened.request().task; }
+  /// Tokens of a sequence, special ones included; 0: no limit.
+  size_t max_length() const { return reading.encode.max_length; }
 
   // What is predicted for the task, by the one of these that is there.
   std::optional<bert::MaskedLM> masked_lm{};
@@ -47,9 +43,9 @@ struct bert_model {
   std::optional<bert::NextSentencePredictor> next_sentence{};
   std::optional<bert::TokenLabelPredictor> token_labels{};
   std::optional<bert::AnswerPredictor> answers{};
-  std::optional<bert::VectorPredictor> vectors{};  ///< the bare encoder's vectors ...
-  std::optional<bert::Error> no_vectors{};         ///< ... or why it gives none
-  std::string prompt{};                            ///< before each text
+  std::optional<bert::Embedder> embedder{};
+  const bert::VectorPredictor* vectors = nullptr;  ///< the embedder's ...
+  std::optional<bert::Error> no_vectors{};         ///< ... or why it has none
 };
 
 /// Sequences, the memory of one thread, and the last result.
@@ -93,9 +89,6 @@ struct OwnEncoding : Encoding {
 };
 
 bert_matrix view(Matrix matrix);
-/// How texts become tokens, as the tool for the model's task does it.
-ReadOptions reading_of(const bert_model& model);
-const TaskSpec& spec_of(const bert_model& model);
 /// Throws Error(usage) if the model was opened for another task.
 void need_task(const bert_model& model, std::string_view task);
 

@@ -10,9 +10,9 @@ namespace bert::api {
 
 MakeWorker tool_rows(const bert_model& model, TaskOptions task, StreamOptions& stream) {
   const Tokenizer& tokenizer = model.tokenizer.tokenizer;
-  static_cast<ReadOptions&>(task) = reading_of(model);
-  stream.texts = spec_of(model).texts;
-  task.precision = model.fixed ? Precision::f32 : model.model().precision();
+  static_cast<ReadOptions&>(task) = model.reading;
+  stream.texts = model.spec().texts;
+  task.precision = model.opened.precision();
   if (model.task.empty()) {
     if (model.no_vectors) throw Error(*model.no_vectors);
     return [&model, task] { return EmbedWorker::make(*model.vectors, {}, task); };

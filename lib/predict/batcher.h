@@ -7,11 +7,10 @@
 #include "encoder/model.h"
 #include "encoder/packed_batch.h"
 #include "encoder/workspace.h"
+#include "predict/task.h"
 #include "tokenizer/encoding.h"
 
 namespace bert {
-
-inline constexpr size_t kBatchTokens = 512;  ///< tokens computed at once; never changes a number
 
 /// The loop of everything that runs a model: pack sequences end to end into batches of at most
 /// `max_tokens` tokens, in their order, run the model, use what it gives. It has the memory of one

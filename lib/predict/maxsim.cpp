@@ -41,7 +41,18 @@ MaxSimPlan MaxSimPlan::make(const Model& model, const SentenceModules& modules,
           dense,
           DenseModules(dense),
           !modules.of_tokens || modules.normalize,
-          late.mean};
+          late.mean,
+          {}};
+}
+
+MaxSimPlan MaxSimPlan::open(const OpenedModel& model) {
+  const SentenceModules modules = SentenceModules::open(model.request().directory);
+  modules.check_case(model.tokenizer().lowercase());
+  MaxSimPlan plan = make(model.model(), modules, model.tokenizer());
+  for (const SentenceModules::Dense& module : plan.modules) model.settle(*module.weights);
+  plan.limit = ModuleLimit::of(modules);
+  if (plan.document.length > 0) plan.limit = {plan.document.length};
+  return plan;
 }
 
 MaxSim::MaxSim(const Model& model, const MaxSimPlan& plan, const EncodeOptions& encode,

@@ -8,6 +8,7 @@
 #include "predict/batcher.h"
 #include "predict/dense_modules.h"
 #include "predict/late_texts.h"
+#include "predict/opened_model.h"
 #include "predict/sequences.h"
 
 namespace bert {
@@ -18,13 +19,16 @@ struct BERT_API MaxSimPlan {
   std::vector<SentenceModules::Dense> modules;
   DenseModules dense;  ///< they, over each token's state
   bool normalize = true;
-  bool mean = false;  ///< a score is divided by the number of the query's tokens
+  bool mean = false;       ///< a score is divided by the number of the query's tokens
+  ModuleLimit limit = {};  ///< tokens of a document
 
   /// Of a directory of late interaction its own way to read texts, of BGE-M3 the layer beside the
   /// model over all tokens but the first, and the mean. Of other models, the last
   /// layer's states of the texts as they are, scaled to length 1. Throws Error naming the file.
   static MaxSimPlan make(const Model& model, const SentenceModules& modules,
                          const Tokenizer& tokenizer);
+  /// The same of an opened model, whose tokenizer must be one for its modules.
+  static MaxSimPlan open(const OpenedModel& model);
 };
 
 /// The late interaction of ColBERT (Khattab and Zaharia 2020): the sum, over the tokens of the

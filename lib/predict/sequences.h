@@ -28,6 +28,7 @@ struct ReadOptions {
   size_t stride = TaskSpec().stride;  ///< tokens that two windows share
   std::string prompt = {};            ///< put before every text
   const StaticText* fixed = nullptr;  ///< static vectors, by whose rule texts are cut
+  std::string limit_source = {};      ///< the setting that limits max_length, if it needs telling
 };
 
 /// What reading a text found, besides its tokens.

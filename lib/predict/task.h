@@ -2,11 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/export.h"
+#include "directory/model_directory.h"
 #include "model/heads.h"
+#include "ops/linear.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {
@@ -15,6 +19,8 @@ namespace bert {
 ///   cut      the end is dropped, and counted     window   overlapping windows cover all of it
 ///   error    the run ends with status 65
 enum class Overflow { cut, window, error };
+
+inline constexpr size_t kBatchTokens = 512;  ///< tokens computed at once; never changes a number
 
 /// What is asked of a model, by the names of transformers' pipelines.
 enum class TaskKind : uint8_t {
@@ -53,5 +59,30 @@ struct TaskSpec {
 BERT_API const TaskSpec& task_spec(TaskKind task);
 /// The task that a head is trained for.
 BERT_API const TaskSpec& task_spec(HeadKind head);
+
+/// A task, the model directory that it is asked of, and what a user says beside the task's row.
+/// Where nothing is said, the row and the model decide.
+struct TaskRequest {
+  TaskSpec task = {};
+  ModelDirectory directory = {};
+  std::string head = {};           ///< the name of a head; empty: the first of the task's kind
+  std::optional<Precision> dtype;  ///< none: the model's
+  std::optional<std::string> ablate = {};  ///< heads of attention to turn off, as of parse_heads
+  bool many_rows = false;                  ///< each product of the head has many rows
+  bool hold = false;      ///< weights are copied to memory, so that files may change
+  bool strict = false;    ///< weights that are no numbers are refused, and bad texts
+  size_t max_length = 0;  ///< tokens of a sequence, special ones included; 0: not said
+  Overflow overflow = Overflow::cut;
+  size_t tail = 0;                     ///< last tokens that a text which is cut keeps; 0: not said
+  std::optional<bool> truncates_left;  ///< which end of a text is cut; none: the tokenizer's
+  std::optional<size_t> stride;        ///< tokens that two windows share
+  bool literal = false;                ///< special tokens in a text are plain text
+  size_t max_batch_tokens = kBatchTokens;
+  std::function<void(const std::string&)> warn = {};  ///< gets what is odd in files; may be empty
+
+  void warn_of(const std::string& message) const {
+    if (warn) warn(message);
+  }
+};
 
 }  // namespace bert

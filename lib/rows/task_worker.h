@@ -1,40 +1,16 @@
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/export.h"
 #include "io/cells.h"
-#include "ops/linear.h"
 #include "pipeline/worker.h"
 #include "predict/batcher.h"
 #include "predict/sequences.h"
+#include "rows/task_options.h"
 
 namespace bert {
-
-/// What the shared options tell every task.
-struct TaskOptions : ReadOptions {
-  size_t max_batch_tokens = kBatchTokens;  ///< tokens of one packed batch; never changes a row
-  bool strict = false;     ///< a cut text, invalid UTF-8, a text of unknown tokens or a value that
-                           ///< is no number is an error
-  bool number = false;     ///< -n: the record number first
-  bool keep_line = false;  ///< the input line last
-  bool json = false;       ///< one JSON object per record
-  bool chars = false;      ///< offsets count code points
-  /// Gets each record whose text is cut, and how many tokens were left out, once. Called by several
-  /// threads.
-  std::function<void(const Record&, size_t dropped)> on_cut;
-  std::optional<Precision>
-      precision;  ///< precision of the model that runs; none: one only tokenizes
-};
-
-/// The same with a text that is put before every text.
-inline TaskOptions with_prompt(TaskOptions options, const std::string& prompt) {
-  options.prompt = prompt;
-  return options;
-}
 
 /// A worker that reads texts: makes sequences of records, keeps the counts of what was cut or not
 /// UTF-8, and frames rows. A task derives from it; what it asks of a model is in predict/.

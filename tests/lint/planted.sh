@@ -1,5 +1,6 @@
 #!/bin/bash
-# Each rule of rules.py finds a fault that is planted, in a small tree of its own, and nothing in the tree without it.
+# Each rule of rules.py finds a fault that is planted, in a small tree of its own, and nothing in the tree without it. So
+# do those of modules.sh that say what tools/common may know.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 1
@@ -52,5 +53,17 @@ if command -v git >/dev/null; then
     commit -q --no-verify -m "$(printf 'x%.0s' {1..73})"
   found "long subject" "commit $(git log -1 --format=%h): its subject has 73 characters, wants at most 72"
 fi
+knows() { # NAME LINE MESSAGE: what modules.sh says if tools/common/a.h has this line; no MESSAGE: nothing
+  clean
+  mkdir -p tools/common && cp "$here/modules.sh" tests/lint/ && echo "$2" >tools/common/a.h
+  local out wanted=${3:+$3: tools/common/a.h:1:$2}
+  out=$(bash tests/lint/modules.sh 2>/dev/null | grep -E '^tools/(common opens| has a worker)')
+  [ "$out" = "$wanted" ] || { echo "FAIL $1: found '$out', wants '$wanted'" && failures=$((failures + 1)); }
+}
+knows "options of a task" '#include "rows/task_options.h"'
+for header in rows/embed.h predict/vectors.h encoder/model.h; do
+  knows "$header" "#include \"$header\"" "tools/common opens a model or has a worker"
+done
+knows "worker" 'class Own : public Worker {};' "tools/ has a worker"
 [ $failures -eq 0 ] && echo "planted faults: found"
 [ $failures -eq 0 ]

@@ -16,8 +16,8 @@
 namespace bert::tools {
 namespace {
 
-std::function<void()> explain;  // see explain_non_finite
-std::string limit_source;       // see explain_limit
+std::function<std::vector<std::string>()> bad_weights;  // see explain_non_finite
+std::string limit_source;                               // see explain_limit
 
 }  // namespace
 namespace {
@@ -173,7 +173,9 @@ void ByteProgress::update(const std::string& name, uint64_t done, uint64_t total
   line_->draw(std::move(fields));
 }
 
-void explain_non_finite(std::function<void()> function) { explain = std::move(function); }
+void explain_non_finite(std::function<std::vector<std::string>()> function) {
+  bad_weights = std::move(function);
+}
 
 void explain_limit(std::string source) { limit_source = std::move(source); }
 
@@ -192,7 +194,8 @@ void report(const Counts& counts, size_t max_length) {
       "have more unknown tokens than known ones: the vocabulary is not for such text");
   say(counts.empty, counts.first_empty, "have no text, and so no target");
   say(counts.non_finite, 0, "gave a value that is not a number");
-  if (counts.non_finite > 0 && explain) explain();
+  if (counts.non_finite == 0 || !bad_weights) return;
+  for (const std::string& weights : bad_weights()) notice(weights);
 }
 
 void report_bad(uint64_t bad, uint64_t records, const std::string& first_bad, int& status) {

@@ -90,9 +90,9 @@ class ByteProgress {
   uint64_t total_ = 0, begin_bytes_ = 0;
 };
 
-/// Sets the function that report() calls if results were nan or infinite, to name the weights that
-/// are. To scan all weights before each run would cost more than opening the model.
-void explain_non_finite(std::function<void()> explain);
+/// Sets the function that report() asks, if results were nan or infinite, for the weights that are;
+/// it may be empty. To scan all weights before each run would cost more than opening the model.
+void explain_non_finite(std::function<std::vector<std::string>()> bad_weights);
 
 /// Writes a notice for each count of the run: "3 of 1000 records cut at 512 tokens (first: record
 /// 17)".

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "common/options.h"
+#include "common/row_options.h"
 #include "metrics/metrics.h"
 
 namespace bert::tools {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "common/options.h"
+#include "common/row_options.h"
 #include "io/rows.h"
 
 namespace bert::tools {

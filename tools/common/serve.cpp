@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/npy_output.h"
-#include "common/options.h"
+#include "common/row_options.h"
 #include "common/run.h"
 
 namespace bert::tools {

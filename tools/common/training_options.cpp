@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "base/cpu.h"
-#include "common/options.h"
 #include "common/run.h"
 #include "ops/arithmetic.h"
 

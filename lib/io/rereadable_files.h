@@ -3,11 +3,13 @@
 #include <string>
 #include <vector>
 
-namespace bert::tools {
+#include "base/export.h"
+
+namespace bert {
 
 /// Input files that can be read twice. Those that are no regular files, such as pipes, are copied
 /// to temporary files in $TMPDIR, which nobody sees and which vanish with the process.
-class RereadableFiles {
+class BERT_API RereadableFiles {
  public:
   /// Changes `files` to names that can be read twice. Standard input becomes its copy. Throws
   /// Error(io, cannot_create).
@@ -16,7 +18,7 @@ class RereadableFiles {
   void rewind() const;
 
  private:
-  long input_begin_ = -1;  ///< of standard input; -1: it is not read
+  long input_begin_ = -1;  ///< where standard input began; -1: it is not read
 };
 
-}  // namespace bert::tools
+}  // namespace bert

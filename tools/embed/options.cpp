@@ -1,4 +1,4 @@
-#include "common/embed_options.h"
+#include "embed/options.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ void check(const VectorPlan& plan, const EmbedOptions& o, const Embedder& embedd
   if (compare && (plan.per_token || spans || format != VectorFormat::tsv))
     refuse("--compare",
            "gives one number per pair: not with --words, --pool none, --spans or --format");
-  if (plan.no_special && (whole || embedder.model() == nullptr))
+  if (plan.no_special && (whole || embedder.model().fixed()))
     refuse("--no-special", "wants a pooling of tokens of a model with layers, such as --pool mean");
   if (o.rows > 0 && !npy) refuse("--rows", "wants --format npy, i8 or bits");
   if (o.shape.scale && format != VectorFormat::i8) refuse("--scale", "wants --format i8");
@@ -59,12 +59,24 @@ void add_sparse_options(Command& app, EmbedOptions& o) {
   app.add({"--ids", "sparse: write ids in place of tokens"}, o.ids)->needs(sparse);
 }
 
+/// Which vector of a text.
+void add_vector_options(Command& app, VectorChoice& v) {
+  app.add(
+      {"--pool", "cls, mean, max, ..., pooler; none: a row per token (default: the model's own)",
+       text("MODE")},
+      v.pool);
+  app.add({"--layers", "12, -2, sum:9-12, mean:9=1,12=3, concat:9-12, word or onehot (default: -1)",
+           text("EXPR")},
+          v.layers);
+  app.add({"--dims", "keep the first N numbers", positive()}, v.dims);
+}
+
 }  // namespace
 
 void add_embed_options(Command& app, EmbedOptions& o) {
   add_vector_options(app, o.vector);
   app.add({"--no-special", "pool without [CLS] and [SEP]"}, o.no_special);
-  app.add({"--words", "write one row per word, the mean of its pieces"}, o.words)
+  app.add({"--words", "write one row per word, the mean of its pieces"}, o.vector.words)
       ->excludes(app.get_option("--pool"));
   const Declared normalize = app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
   app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare)
@@ -96,7 +108,7 @@ void add_embed_options(Command& app, EmbedOptions& o) {
 }
 
 VectorPlan make_plan(Embedder& embedder, EmbedOptions& o) {
-  VectorPlan plan = embedder.plan(o.vector, o.words ? "none" : "");
+  VectorPlan plan = embedder.plan(o.vector);
   plan.no_special = o.no_special;
   plan.normalize_cut = o.normalize;
   if (!o.whiten.empty()) {
@@ -107,7 +119,7 @@ VectorPlan make_plan(Embedder& embedder, EmbedOptions& o) {
   }
   check(plan, o, embedder);
   o.shape.of = !o.spans.empty() ? Of::spans
-               : o.words        ? Of::words
+               : o.vector.words ? Of::words
                : plan.per_token ? Of::tokens
                : o.compare      ? Of::pair
                                 : Of::text;

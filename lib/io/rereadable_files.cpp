@@ -1,4 +1,4 @@
-#include "common/reread.h"
+#include "io/rereadable_files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,16 +10,15 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "pipeline/stream.h"
 
-namespace bert::tools {
+namespace bert {
 namespace {
 
 /// A file without a name.
 int open_temporary() {
   const char* named = std::getenv("TMPDIR");
   const std::string folder = named != nullptr && *named != '\0' ? named : "/tmp";
-  std::string path = folder + "/nearest.XXXXXX";
+  std::string path = folder + "/bertutils.XXXXXX";
   const int fd = mkostemp(path.data(), O_CLOEXEC);
   if (fd < 0) {
     throw Error(Error::Kind::cannot_create, folder,
@@ -80,4 +79,4 @@ void RereadableFiles::rewind() const {
   if (input_begin_ >= 0) lseek(STDIN_FILENO, input_begin_, SEEK_SET);
 }
 
-}  // namespace bert::tools
+}  // namespace bert

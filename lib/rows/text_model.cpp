@@ -1,23 +1,34 @@
-#include "common/text_model.h"
+#include "rows/text_model.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "base/hash.h"
 #include "directory/file_names.h"
+#include "directory/hashes.h"
 
-namespace bert::tools {
+namespace bert {
 
-TextModel::TextModel(const ModelOptions& models)
-    : directory_(models.directory()),
-      embedder_(models),
+TextModel::TextModel(const TaskRequest& request, SentenceModules modules)
+    : model_(request, ModelsTaken::any),
+      embedder_(model_, std::move(modules)),
       plan_(embedder_.plan({})),
-      task_(embedder_.task("")) {}
+      task_(task_options(model_, embedder_.reading(""))) {}
+
+uint64_t TextModel::hash() const {
+  std::string hashes;
+  for (const FileHash& file : hash_model(model_.request().directory)) {
+    hashes += fmt::format(" {}", file.hash);
+  }
+  return xxh64(hashes);
+}
 
 Similarity TextModel::similarity() const {
   if (modules().similarity == "cosine") return Similarity::cosine;
   if (modules().similarity == "dot") return Similarity::dot;
-  throw Error(Error::Kind::unsupported, directory_.file(file_names::kSentenceTransformers),
+  throw Error(Error::Kind::unsupported,
+              model_.request().directory.file(file_names::kSentenceTransformers),
               fmt::format("similarity_fn_name is '{}', wants cosine or dot; `similarity` chooses "
                           "one of them",
                           printable(modules().similarity)));
@@ -40,4 +51,4 @@ std::unique_ptr<Worker> TextModel::worker(Role role, const std::optional<std::st
                                             std::move(sink));
 }
 
-}  // namespace bert::tools
+}  // namespace bert

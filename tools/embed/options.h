@@ -3,16 +3,17 @@
 #include <string>
 #include <vector>
 
-#include "common/embedder.h"
+#include "common/command.h"
+#include "predict/embedder.h"
 #include "rows/embed.h"
 
 namespace bert::tools {
 
 /// The options of embed that say what its vectors are and how they are written.
 struct EmbedOptions {
-  VectorOptions vector;
+  VectorChoice vector;
   std::string prompt, prompt_name, spans, whiten, learn;
-  bool no_special = false, normalize = false, words = false, compare = false;
+  bool no_special = false, normalize = false, compare = false;
   bool sparse = false, ids = false;
   size_t rows = 0, top_k = 0;
   EmbedRows shape;

@@ -1,0 +1,21 @@
+#include "predict/sparse_model.h"
+
+namespace bert {
+
+SparseModel SparseModel::open(const OpenedModel& opened, const SentenceModules& modules) {
+  SparseModel sparse(opened.model(), modules);
+  sparse.weights_ = TokenWeights::find(opened.model(), opened.tokenizer());
+  if (sparse.weights_) {
+    opened.settle(*sparse.weights_->layer().weights);
+  } else {
+    sparse.head_ = MaskedLM::open(opened.model());
+  }
+  return sparse;
+}
+
+std::unique_ptr<SparseVectors> SparseModel::make(size_t max_batch_tokens) const {
+  if (weights_) return std::make_unique<TokenWeightPredictor>(*weights_, max_batch_tokens);
+  return std::make_unique<SparsePredictor>(*model_, *head_, pooling_, max_batch_tokens);
+}
+
+}  // namespace bert
