@@ -52,8 +52,8 @@ class BERT_API TextSearch {
   VectorSearch search_;
   size_t queries_;  ///< Q
   bool whole_lines_;
-  std::unordered_map<uint64_t, FoundText> texts_;  ///< of the nearest, and of records since
-  size_t bytes_ = 0;                               ///< of texts_
+  std::unordered_map<uint64_t, FoundText> texts_;  ///< texts of the nearest, and of records since
+  size_t bytes_ = 0;                               ///< the size of texts_
   size_t most_texts_ = size_t{1} << 12,
          most_bytes_ = size_t{16} << 20;  ///< before some are forgotten
 };

@@ -24,7 +24,7 @@ std::string without_prefix(std::string name);
 struct Program {
   std::string name;
   std::string path;
-  std::string summary;  ///< of a program that is not ours: its path
+  std::string summary;  ///< one line about it; if it is not ours, its path
 };
 
 /// The folder of the running program, behind all symbolic links: the tools are in it too.

@@ -21,7 +21,7 @@ struct Value {
   std::string name = {};  ///< in --help: "N", "DIR", "cut|window|error"
   /// The numbers that are allowed, in words ("1 to 1024"); empty: all, but whole ones from 0 up.
   std::string range = {};
-  double least = 0, most = 0;  ///< of them
+  double least = 0, most = 0;  ///< the smallest and the largest of them
 };
 
 Value whole(const std::string& name = "N");
