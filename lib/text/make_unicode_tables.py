@@ -15,7 +15,7 @@ import sys
 import unicodedata
 
 import tokenizers
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -23,7 +23,7 @@ BLOCK = 128
 
 # The order is that of the constants in unicode.h.
 (REMOVED, SPACE, WHITE, PUNCTUATION, CJK, MARK, DECOMPOSES, COMBINING, LOWERS, WORD, LETTER, NUMBER, COMPATIBLE,
- ANY_MARK) = (1 << i for i in range(14))
+ ANY_MARK, NOT_LOWER, NOT_UPPER) = (1 << i for i in range(16))
 
 
 def bert(**on):
@@ -101,6 +101,14 @@ def regex_class(split, ch):
     return 0 if len(split("!" + ch)) == 1 else WHITE
 
 
+def in_class(pattern):
+    """Code points that a pattern of one character finds."""
+    split, found = pre_tokenizers.Split(Regex(pattern), "removed", invert=True).pre_tokenize_str, set()
+    for i in range(0, len(CODE_POINTS), 4096):
+        found.update(ord(ch) for ch, _ in split("".join(map(chr, CODE_POINTS[i:i + 4096]))))
+    return found
+
+
 def compositions():
     """[(first, second, composite)] of the reference's NFC, without Hangul, which is arithmetic."""
     nfc, nfd, nfkd = (f().normalize_str for f in (normalizers.NFC, normalizers.NFD, normalizers.NFKD))
@@ -125,6 +133,7 @@ def classes():
     check_decompositions(nfd)
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str
     accents, nfkd = normalizers.StripAccents().normalize_str, normalizers.NFKD().normalize_str
+    not_lower, not_upper = in_class(r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"), in_class(r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]")
     bits, lowered = [0] * 0x110000, {}
     for c in CODE_POINTS:
         ch, b = chr(c), 0
@@ -140,6 +149,7 @@ def classes():
         b |= WORD if c in words else 0
         b |= COMPATIBLE if nfkd(ch) != nfd(ch) else 0
         b |= ANY_MARK if accents(ch) == "" else 0
+        b |= (NOT_LOWER if c in not_lower else 0) | (NOT_UPPER if c in not_upper else 0)
         kind = regex_class(byte_level, ch)
         assert (kind == WHITE) == (b & WHITE != 0), hex(c)  # \s is the white space of the other splits
         b |= kind

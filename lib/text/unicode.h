@@ -28,6 +28,8 @@ enum CharClass : uint16_t {
   kCharNumber = 1 << 11,      ///< its \p{N}; its \s is kCharWhite
   kCharCompatible = 1 << 12,  ///< its compatibility decomposition is not the canonical one
   kCharAnyMark = 1 << 13,     ///< M: StripAccents drops it
+  kCharNotLower = 1 << 14,    ///< Lu, Lt, Lm, Lo, M of the regular expressions
+  kCharNotUpper = 1 << 15,    ///< their Ll, Lm, Lo, M; so their M is both, and no letter
 };
 
 inline unsigned char_class(char32_t c) {

@@ -68,13 +68,17 @@ std::unique_ptr<SubwordModel> make_model(const SubwordPart& part, const Vocab& v
                                merges, part.where);
 }
 
-/// Whether words are what byte_level_word_end() cuts, and nothing else becomes of them.
-bool only_byte_level(const std::vector<PreTokenizerPart>& parts) {
+/// The pattern whose words are cut, if nothing else becomes of them.
+std::optional<WordPattern> only_byte_level(const std::vector<PreTokenizerPart>& parts) {
   using Kind = PreTokenizerPart::Kind;
-  if (parts.size() == 1) return parts[0].kind == Kind::byte_level && parts[0].use_regex;
-  return parts.size() == 2 && parts[0].kind == Kind::split_gpt2 &&
-         parts[0].behaviour == SplitBehaviour::isolated && !parts[0].invert &&
-         parts[1].kind == Kind::byte_level && !parts[1].use_regex && !parts[1].add_prefix_space;
+  if (parts.size() == 1 && parts[0].kind == Kind::byte_level && parts[0].use_regex) {
+    return WordPattern::gpt2;
+  }
+  const bool both = parts.size() == 2 && parts[0].kind == Kind::split_words &&
+                    parts[0].behaviour == SplitBehaviour::isolated && !parts[0].invert &&
+                    parts[1].kind == Kind::byte_level && !parts[1].use_regex &&
+                    !parts[1].add_prefix_space;
+  return both ? std::optional(parts[0].words) : std::nullopt;
 }
 
 }  // namespace
@@ -85,9 +89,10 @@ Composed::Composed(const TokenizerParts& parts, const Vocab& vocab, int32_t unk_
       model_(make_model(parts.model, vocab, unk_id)),
       cut_places_(std::min(normalizer_.cut_places(), pre_tokenizer_.cut_places())) {
   const auto* bpe = dynamic_cast<const Bpe*>(model_.get());
-  if (bpe && bpe->has_all_bytes() && normalizer_.keeps_ascii() &&
-      only_byte_level(pre_tokenizer_.parts())) {
+  const auto pattern = only_byte_level(pre_tokenizer_.parts());
+  if (bpe && bpe->has_all_bytes() && normalizer_.keeps_ascii() && pattern) {
     byte_level_ = bpe;
+    words_ = *pattern;
     prefix_blank_ = pre_tokenizer_.parts()[0].add_prefix_space;
   }
 }
@@ -239,6 +244,7 @@ void Composed::bytes_with_added(std::string_view text, Part part, bool literal, 
 void Composed::bytes(std::string_view whole, size_t begin, size_t end, Scratch& scratch,
                      PieceBuffer& out) const {
   const std::string_view text = whole.substr(0, end);
+  const bool letters_stay = words_ != WordPattern::o200k;  // which cuts between small and capital
   size_t i = begin;
   if (prefix_blank_ && i < end && text[i] != ' ') {
     const size_t word_end = byte_level_word_end(text, i, true);
@@ -249,7 +255,7 @@ void Composed::bytes(std::string_view whole, size_t begin, size_t end, Scratch& 
     out.flush_if_full();
     if (out.stopped()) return;
     const size_t blank = text[i] == ' ' ? 1 : 0;
-    if (end - i > AsciiWord::kLongest + 1) {
+    if (letters_stay && end - i > AsciiWord::kLongest + 1) {
       const size_t n = letter_run(text.data() + i + blank);
       const size_t length = n + blank;
       if (n > 0 && length <= AsciiWord::kLongest && n < 16 &&
@@ -260,7 +266,7 @@ void Composed::bytes(std::string_view whole, size_t begin, size_t end, Scratch& 
         continue;
       }
     }
-    const size_t word_end = byte_level_word_end(text, i);
+    const size_t word_end = bert::word_end(words_, text, i);
     byte_word(text, i, word_end, scratch, out);
     i = word_end;
   }

@@ -85,7 +85,8 @@ class Composed final : public Engine {
   const AddedTokenMatcher* added_ = nullptr;
   CutPlaces cut_places_ = CutPlaces::none;
   const Bpe* byte_level_ = nullptr;  ///< the model, if words may be cut from the text as they stand
-  bool prefix_blank_ = false;        ///< add_prefix_space of ByteLevel
+  WordPattern words_ = WordPattern::gpt2;
+  bool prefix_blank_ = false;  ///< add_prefix_space of ByteLevel
 };
 
 }  // namespace bert

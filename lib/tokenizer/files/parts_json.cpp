@@ -147,14 +147,14 @@ void read_split(Json step, PreTokenizerPart& part) {
     return;
   }
   const Json regex = pattern.at("Regex");
-  constexpr std::string_view kGpt2 =
-      R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-  if (regex.as_string() != kGpt2) {
-    unsupported(regex, fmt::format("the pattern {} is not supported, wants that of GPT-2 or a "
-                                   "String",
+  const auto words = find_word_pattern(regex.as_string());
+  if (!words) {
+    unsupported(regex, fmt::format("the pattern {} is not supported, wants that of GPT-2, Llama 3, "
+                                   "Qwen or o200k or a String",
                                    regex.describe()));
   }
-  part.kind = Kind::split_gpt2;
+  part.kind = Kind::split_words;
+  part.words = *words;
 }
 
 void read_pre_tokenizer(Json step, std::string_view type, PreTokenizerPart& part) {

@@ -43,9 +43,9 @@ void match_text(std::string_view text, std::string_view pattern, Matches& out) {
   }
 }
 
-void match_gpt2(std::string_view text, Matches& out) {
+void match_words(std::string_view text, WordPattern pattern, Matches& out) {
   for (size_t i = 0; i < text.size();) {
-    const size_t end = byte_level_word_end(text, i);
+    const size_t end = word_end(pattern, text, i);
     out.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(end), true});
     i = end;
   }
@@ -175,8 +175,8 @@ void find_matches(const PreTokenizerPart& part, std::string_view text, Matches& 
     case Kind::split_text:
       match_text(text, part.pattern, out);
       break;
-    case Kind::split_gpt2:
-      match_gpt2(text, out);
+    case Kind::split_words:
+      match_words(text, part.words, out);
       break;
     default:
       match_whitespace(text, out);
@@ -228,7 +228,7 @@ bool always_cuts(const PreTokenizerPart& part) {
       return part.pattern == " " && !part.invert &&
              (b == SplitBehaviour::removed || b == SplitBehaviour::isolated ||
               b == SplitBehaviour::merged_with_next);
-    case Kind::split_gpt2:
+    case Kind::split_words:
       return part.invert ? b == SplitBehaviour::removed : b == SplitBehaviour::isolated;
     default:
       return false;

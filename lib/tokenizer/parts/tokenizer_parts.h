@@ -9,6 +9,7 @@
 #include "text/charsmap.h"
 #include "text/normal_form.h"
 #include "text/normalizer.h"
+#include "tokenizer/parts/word_pattern.h"
 
 namespace bert {
 
@@ -47,8 +48,8 @@ struct PreTokenizerPart {
     whitespace_split,
     whitespace,
     punctuation,
-    split_text,  ///< at each `pattern`
-    split_gpt2,  ///< at the words of GPT-2's pattern
+    split_text,   ///< at each `pattern`
+    split_words,  ///< at the words of `words`
   };
   enum class Prepend { always, first, never };
   Kind kind = Kind::bert;
@@ -60,6 +61,7 @@ struct PreTokenizerPart {
   SplitBehaviour behaviour = SplitBehaviour::isolated;  ///< split and punctuation
   bool invert = false;
   std::string pattern;
+  WordPattern words = WordPattern::gpt2;
 };
 
 /// One step of a decoder.

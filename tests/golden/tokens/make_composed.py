@@ -19,6 +19,13 @@ assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "composed")
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+          r"\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN3_5 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"
+           r"\s*[\r\n]+|\s+(?!\S)|\s+")
+O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+         r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 CORPUS = """The tokenizer doesn't know what the text says, and it's not its task: it splits words into pieces.
 We'll see that the pieces which they've learnt are those that stand there most often. I'm sure they're right, I'd say.
 In 1998 and 2024 there were 10,000 and 250 words; the other words were the others' words, the same as before.
@@ -81,6 +88,13 @@ def byte_level(pre_tokenizer, normalizer=None, processor=None, **options):
         tokenizer.normalizer = normalizer
     tokenizer.post_processor = processor or processors.RobertaProcessing(("</s>", 2), ("<s>", 0), True, False)
     return tokenizer
+
+
+def split_words(pattern, normalizer=None, **options):
+    """A byte-level BPE whose words are those of a pattern: Llama 3 and later models."""
+    return byte_level(pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"),
+                                               pre_tokenizers.ByteLevel(False, use_regex=False)]),
+                      normalizer, template(), **options)
 
 
 def template():
@@ -177,6 +191,9 @@ def compositions():
     yield "suffix", suffixed()
     yield "wordpiece", wordpiece()
     yield "unigram", unigram()
+    yield "llama3", split_words(LLAMA3, ignore_merges=True)
+    yield "qwen3_5", split_words(QWEN3_5, normalizers.NFC())
+    yield "o200k", split_words(O200K)
 
 
 def add_tokens(tokenizer):
