@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "tokenizer/files/class_parts.h"
+
 namespace bert {
 namespace {
 
@@ -10,15 +12,24 @@ using Names = BySpecial<std::string_view>;
 using Order = SentencePieceRules::Order;
 using Normalizer = SentencePieceRules::Normalizer;
 
+constexpr std::string_view kEndOfText = "<|endoftext|>";
+
 // clang-format off
 // [Special]               unk      sep      pad      cls      mask      bos      eos
 constexpr Names kAlbert {{"<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]", "[CLS]", "[SEP]"}};
 constexpr Names kMpnet  {{"[UNK]", "</s>",  "<pad>", "<s>",   "<mask>", "<s>",   "</s>"}};
 constexpr Names kRoberta{{"<unk>", "</s>",  "<pad>", "<s>",   "<mask>", "<s>",   "</s>"}};
+constexpr Names kEsm    {{"<unk>", "<eos>", "<pad>", "<cls>", "<mask>", "<cls>", "<eos>"}};
+constexpr Names kGemma  {{"<unk>", "",      "<pad>", "",      "<mask>", "<bos>", "<eos>"}};
+constexpr Names kLlama  {{"<unk>", "",      "",      "",      "",       "<s>",   "</s>"}};
+constexpr Names kT5     {{"<unk>", "",      "<pad>", "",      "",       "",      "</s>"}};
+constexpr Names kQwen   {{kEndOfText, "",   kEndOfText, "",   "",       "",      kEndOfText}};
 constexpr Names kMarian {{"<unk>", "</s>",  "<pad>", "[CLS]", "[MASK]", "",      "</s>"}};
 // clang-format on
 
 constexpr FrameTemplate kFairseqFrame{"bos A eos", "bos A eos eos B eos"};
+constexpr FrameTemplate kEsmFrame{"cls A eos", "cls A eos B eos"};
+constexpr FrameTemplate kT5Frame{"A eos", "A eos B eos"};
 constexpr FrameTemplate kMarianFrame{"A eos", "A B eos"};
 
 constexpr TokenizerClass of_bert(std::string_view name) {
@@ -49,6 +60,7 @@ constexpr TokenizerClass kClasses[] = {
      .names = kMpnet,
      .frame = kRobertaFrame,
      .trims_offsets = true},
+    {.name = "EsmTokenizer", .source = ClassSource::listed, .names = kEsm, .frame = kEsmFrame},
     of_roberta("RobertaTokenizer"),
     of_roberta("LongformerTokenizer"),
     of_roberta("BartTokenizer"),
@@ -72,6 +84,17 @@ constexpr TokenizerClass kClasses[] = {
      .source = ClassSource::marian,
      .names = kMarian,
      .frame = kMarianFrame},
+    {.name = "GemmaTokenizer", .names = kGemma, .rebuild = {{.rebuild = gemma_parts}}},
+    {.name = "LlamaTokenizer",
+     .names = kLlama,
+     .rebuild = {{.unless_bytes = true, .rebuild = llama_parts}}},
+    {.name = "Qwen2Tokenizer", .names = kQwen, .rebuild = {{.rebuild = qwen2_parts}}},
+    {.name = "Qwen3_5Tokenizer", .names = kQwen, .rebuild = {{.rebuild = qwen3_5_parts}}},
+    {.name = "T5Tokenizer",
+     .names = kT5,
+     .frame = kT5Frame,
+     .rebuild = {{.of_unigram = true, .own_frame = true, .sentinels = true, .rebuild = t5_parts}}},
+    {.name = "NomicBertTokenizer", .own_tokens = false},
     {.name = "PreTrainedTokenizer", .own_tokens = false},
     {.name = "TokenizersBackend", .own_tokens = false},
     {.name = "RetriBertTokenizer", .own_tokens = false},

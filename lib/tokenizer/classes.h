@@ -10,11 +10,16 @@
 
 namespace bert {
 
+struct TokenizerFlags;
+struct TokenizerParts;
+
 /// What a class of transformers makes its tokenizer from.
 enum class ClassSource {
   /// BERT's WordPiece, built anew from the vocabulary and the flags, whatever else tokenizer.json
   /// says.
   wordpiece,
+  /// vocab.txt, each line of which is an added token: nothing else is found in a text.
+  listed,
   /// The byte-level BPE of RoBERTa: vocab.json and merges.txt, or what tokenizer.json says but for
   /// the flags.
   byte_level,
@@ -37,6 +42,16 @@ struct SentencePieceRules {
   bool mask_lstrip = false;  ///< the mask token takes the white space on its left
 };
 
+/// How a class builds its tokenizer anew of the tables of a tokenizer.json (class_parts.h). The
+/// special tokens around a text are those of the file.
+struct RebuildRules {
+  bool of_unigram = false;    ///< the file's model is Unigram; else BPE
+  bool unless_bytes = false;  ///< a file with ByteLevel is what it says
+  bool own_frame = false;     ///< the frame is that of the class, whatever the file says
+  bool sentinels = false;     ///< T5's <extra_id_0> .. are special tokens
+  void (*rebuild)(TokenizerParts& parts, const SpecialNames& names, const TokenizerFlags& flags);
+};
+
 /// [Special] BERT's special tokens.
 inline constexpr BySpecial<std::string_view> kBertNames{
     {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]", "[CLS]", "[SEP]"}};
@@ -53,6 +68,7 @@ struct TokenizerClass {
   bool trims_offsets = false;
   bool own_tokens = true;  ///< false: special tokens are only those that the files name
   std::optional<SentencePieceRules> sentencepiece{};  ///< nullopt: it reads no such file
+  std::optional<RebuildRules> rebuild{};              ///< nullopt: the file's parts stay
 };
 
 std::span<const TokenizerClass> tokenizer_classes();

@@ -7,6 +7,7 @@
 #include "tokenizer/engines/composed.h"
 #include "tokenizer/engines/dictionary_words.h"
 #include "tokenizer/engines/named_pieces.h"
+#include "tokenizer/engines/unknown_words.h"
 #include "tokenizer/engines/wordpiece.h"
 #include "tokenizer/truncation.h"
 
@@ -38,6 +39,7 @@ struct MakeEngine {
     return std::make_unique<NamedPieces>(pieces, files.vocab, files.unk_id);
   }
   Made operator()(Dictionary) const { return std::make_unique<DictionaryWords>(files.vocab); }
+  Made operator()(OnlyAddedTokens) const { return std::make_unique<UnknownWords>(files.unk_id); }
 };
 
 std::unique_ptr<Decoder> make_decoder(const TokenizerFiles& files) {

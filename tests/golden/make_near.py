@@ -4,6 +4,8 @@
     pip install -r requirements.txt transformers==5.24.0 && python make_near.py [FAMILY ...]
 """
 
+import json
+import os
 import sys
 
 import torch
@@ -13,6 +15,7 @@ import make_golden as golden
 from make_families import LONG, MORE, SHORT, small
 from make_golden import PIECES, labels, make
 
+AMINO = "<cls> <pad> <eos> <unk> L A G V S E R T I D P K Q N F Y M H W C X B U Z O . - <null_1> <mask>".split()
 MASK = PIECES.index("[MASK]")
 
 
@@ -93,6 +96,26 @@ def make_esm():
          lengths=LONG)
     make("esm-ner", t.EsmForTokenClassification, small(t.EsmConfig, **esm2, **labels("O", "B-X")), std=0.3,
          lengths=SHORT)
+
+
+def make_esm_letters():
+    """ESM-2's own tokenizer, over a random model: letters of amino acids. For the command line; it has no golden."""
+    config = t.EsmConfig(vocab_size=len(AMINO), mask_token_id=AMINO.index("<mask>"), pad_token_id=1, hidden_size=8,
+                         num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, max_position_embeddings=130,
+                         position_embedding_type="rotary", token_dropout=True, layer_norm_eps=1e-5)
+    torch.manual_seed(1)
+    model = t.EsmForMaskedLM(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.3)
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "esm-letters")
+    model.save_pretrained(folder)
+    with open(os.path.join(folder, "vocab.txt"), "w") as out:
+        out.write("\n".join(AMINO))
+    names = dict(unk_token="<unk>", pad_token="<pad>", cls_token="<cls>", mask_token="<mask>", eos_token="<eos>")
+    for file, content in (("tokenizer_config.json", {"tokenizer_class": "EsmTokenizer"}), ("special_tokens_map.json", names)):
+        with open(os.path.join(folder, file), "w") as out:
+            out.write(json.dumps(content) + "\n")
 
 
 def make_dpr():

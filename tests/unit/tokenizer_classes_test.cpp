@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "base/error.h"
 #include "temporary.h"
 #include "tokenizer/classes.h"
 #include "tokenizer/tokenizer.h"
@@ -74,11 +75,48 @@ TEST_CASE("a class that is what tokenizer.json says has the tokens of a file wit
     const auto bare = ids(Tokenizer::open(directory.path()));
     CHECK(bare.size() > 4);
     for (const TokenizerClass& row : tokenizer_classes()) {
-      if (row.source != ClassSource::written) continue;
+      if (row.source != ClassSource::written || row.rebuild) continue;
       CAPTURE(row.name);
       directory.add("tokenizer_config.json",
                     "{\"tokenizer_class\": \"" + std::string(row.name) + "\"}");
       CHECK(ids(Tokenizer::open(directory.path())) == bare);
     }
   }
+}
+
+TEST_CASE("a class that builds its tokenizer anew needs its kind of model") {
+  test::TemporaryDirectory directory;
+  std::filesystem::copy_file(kComposed + "llama/tokenizer.json",
+                             directory.path() + "/tokenizer.json");
+  directory.add("tokenizer_config.json", R"({"tokenizer_class": "T5Tokenizer"})");
+  CHECK_THROWS_WITH_AS(Tokenizer::open(directory.path()), doctest::Contains("Unigram"), Error);
+  directory.add("tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer"})");
+  CHECK_NOTHROW(Tokenizer::open(directory.path()));
+}
+
+TEST_CASE("LlamaTokenizer of a byte-level file is what the file says") {
+  test::TemporaryDirectory directory;
+  std::filesystem::copy_file(kComposed + "llama3/tokenizer.json",
+                             directory.path() + "/tokenizer.json");
+  const auto ids = [&] {
+    const Tokenizer tokenizer = Tokenizer::open(directory.path());
+    Tokenizer::Scratch scratch;
+    Encoding encoding;
+    tokenizer.encode("the words, it's 12345", {}, encoding, scratch);
+    return encoding.input_ids;
+  };
+  const auto bare = ids();
+  directory.add("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizerFast"})");
+  CHECK(ids() == bare);
+}
+
+TEST_CASE("EsmTokenizer is meant where config.json says esm and no class is named") {
+  test::TemporaryDirectory directory;
+  directory.add("vocab.txt", "<cls>\n<pad>\n<eos>\n<unk>\nL\nA\n<mask>\n");
+  directory.add("config.json", R"({"model_type": "esm"})");
+  const Tokenizer tokenizer = Tokenizer::open(directory.path());
+  Tokenizer::Scratch scratch;
+  Encoding encoding;
+  tokenizer.encode("LAj A", {}, encoding, scratch);
+  CHECK(encoding.input_ids == std::vector<int32_t>{0, 4, 5, 3, 5, 2});
 }

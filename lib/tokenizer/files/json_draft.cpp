@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "directory/file_names.h"
 #include "tokenizer/files/tokenizer_json.h"
@@ -14,6 +16,30 @@ namespace {
   throw Error(Error::Kind::unsupported, where, what);
 }
 
+bool has_bytes(const TokenizerParts& parts) {
+  using Step = PreTokenizerPart;
+  using End = DecoderPart;
+  const auto& steps = parts.pre_tokenizers;
+  const auto& ends = parts.decoders;
+  return std::ranges::count(steps, Step::Kind::byte_level, &Step::kind) > 0 ||
+         std::ranges::count(ends, End::Kind::byte_level, &End::kind) > 0;
+}
+
+/// A class that builds its tokenizer anew of the tables of the file.
+const TokenizerClass& choose_rebuilt(const TokenizerClass& row, const TokenizerJson& json,
+                                     const std::string& where) {
+  if (row.rebuild->unless_bytes && has_bytes(json.parts)) return any_class();
+  const bool unigram = json.parts.model.kind == SubwordPart::Kind::unigram;
+  if (unigram != row.rebuild->of_unigram || json.parts.model.kind == SubwordPart::Kind::wordpiece) {
+    unsupported(
+        where,
+        fmt::format("the tokenizer_class {} has a model of the type {}, and this file "
+                    "another; wants {}Fast",
+                    row.name, row.rebuild->of_unigram ? "Unigram" : "BPE", any_class().name));
+  }
+  return row;
+}
+
 /// The class as which the file is read. transformers builds the tokenizers of BERT and MPNet anew
 /// from the vocabulary and the flags, whatever else the file says; those without a class of their
 /// own are what it says. A file without a class says itself what it is.
@@ -21,6 +47,7 @@ const TokenizerClass& choose_class(const TokenizerFacts& facts, const TokenizerJ
                                    const std::string& where) {
   const TokenizerClass& row = facts.row();
   if (row.source == ClassSource::byte_level) return row;
+  if (row.rebuild && facts.named && !facts.bare) return choose_rebuilt(row, json, where);
   if (facts.bare || row.source != ClassSource::wordpiece) return any_class();
   if (json.of_bert) return json.of_roberta && !facts.named ? mpnet_class() : row;
   if (!facts.named) return any_class();
@@ -55,8 +82,9 @@ TokenizerDraft rebuilt(TokenizerDraft draft, const TokenizerFacts& facts, const 
   return with_class(std::move(draft), facts, row);
 }
 
-SpecialNames written_names(const TokenizerFacts& facts, const TokenizerJson& json) {
-  SpecialNames names = facts.names(kBertNames);
+SpecialNames written_names(const TokenizerFacts& facts, const TokenizerJson& json,
+                           const TokenizerClass& row) {
+  SpecialNames names = facts.names(row.rebuild ? row.names : kBertNames);
   // A model without one has none, whatever the vocabulary holds.
   if (facts.alone() && !json.of_bert) names[Special::unk].clear();
   if (json.parts.model.unk_token) names[Special::unk] = *json.parts.model.unk_token;
@@ -75,7 +103,8 @@ Frames written_frames(const TokenizerFacts& facts, const TokenizerJson& json,
     }
     return *json.frames;
   }
-  if (facts.alone() || !json.of_bert) return {};
+  if (facts.alone()) return {};
+  if (!json.of_bert) return make_frames({"A", "A B:1"}, names);
   if (facts.bare) return make_frames(kBertFrame, names);
   unsupported(where, fmt::format("post_processor is null: no [CLS] and [SEP] around a text is not "
                                  "supported, unless tokenizer_class is {}, which has them",
@@ -94,7 +123,7 @@ std::optional<size_t> written_length(const TokenizerJson& json, const std::strin
 TokenizerDraft written(TokenizerDraft draft, const TokenizerFacts& facts, TokenizerJson json,
                        const TokenizerClass& row) {
   TokenizerFiles& files = draft.files;
-  files.names = written_names(facts, json);
+  files.names = written_names(facts, json, row);
   files.trim_offsets = json.trim_offsets;
   files.add_prefix_space = json.add_prefix_space;
   if (facts.alone()) files.model_max_length = written_length(json, draft.source);
@@ -113,6 +142,16 @@ TokenizerDraft written(TokenizerDraft draft, const TokenizerFacts& facts, Tokeni
              : draft;
 }
 
+/// A class that builds its tokenizer anew of the tables.
+void rebuild(TokenizerJson& json, const TokenizerFacts& facts, const TokenizerClass& row) {
+  const SpecialNames names = facts.names(row.names);
+  row.rebuild->rebuild(json.parts, names, facts.flags);
+  if (row.rebuild->own_frame) {
+    json.trim_offsets = false;
+    json.frames = make_frames(row.frame, names);
+  }
+}
+
 /// The added tokens of the file and of others. added_tokens_decoder of the configuration comes
 /// first, where there is one.
 std::vector<WantedToken> wanted_tokens(const TokenizerFacts& facts, const TokenizerJson& json) {
@@ -125,6 +164,22 @@ std::vector<WantedToken> wanted_tokens(const TokenizerFacts& facts, const Tokeni
   return tokens;
 }
 
+/// T5's sentinels, unless the configuration lists its own.
+void add_sentinels(std::vector<WantedToken>& wanted, const TokenizerFacts& facts,
+                   const std::string& where) {
+  const auto is_sentinel = [](const WantedToken& w) {
+    return w.token.content.find("<extra_id_") != std::string::npos;
+  };
+  if (std::any_of(facts.wanted.begin(), facts.wanted.end(), is_sentinel)) return;
+  for (size_t i = 0; i < facts.flags.sentinels; ++i) {
+    AddedToken token;
+    token.content = fmt::format("<extra_id_{}>", i);
+    token.special = true;
+    token.normalized = false;
+    wanted.push_back({std::move(token), std::nullopt, where});
+  }
+}
+
 }  // namespace
 
 TokenizerDraft draft_of_tokenizer_json(const TokenizerFacts& facts) {
@@ -132,6 +187,7 @@ TokenizerDraft draft_of_tokenizer_json(const TokenizerFacts& facts) {
   TokenizerFiles& files = draft.files;
   TokenizerJson json = read_tokenizer_json(draft.source, !facts.alone());
   const TokenizerClass& row = choose_class(facts, json, draft.source);
+  if (row.rebuild) rebuild(json, facts, row);
   files.vocab = std::move(json.vocab);
   files.decoders = json.parts.decoders;
   files.has_decoder = json.parts.has_decoder;
@@ -140,6 +196,7 @@ TokenizerDraft draft_of_tokenizer_json(const TokenizerFacts& facts) {
     files.has_decoder = true;
   }
   draft.wanted = wanted_tokens(facts, json);
+  if (row.rebuild && row.rebuild->sentinels) add_sentinels(draft.wanted, facts, draft.source);
   draft = row.source == ClassSource::wordpiece
               ? rebuilt(std::move(draft), facts, json, row)
               : written(std::move(draft), facts, std::move(json), row);

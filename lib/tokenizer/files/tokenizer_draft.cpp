@@ -32,8 +32,28 @@ Vocab read_vocab_json(const TokenizerFacts& facts, std::string_view name) {
   return read_vocabulary(document->root(), Vocab("", 0));
 }
 
+/// Each line of vocab.txt is an added token; those with a name are special.
+TokenizerDraft draft_of_list(const TokenizerFacts& facts) {
+  TokenizerDraft draft = begin_draft(facts);
+  TokenizerFiles& files = draft.files;
+  read_vocab_txt(draft.source, files.vocab, files.warnings);
+  draft = with_class(std::move(draft), facts, facts.row());
+  const auto& names = files.names.values;
+  for (size_t id = 0; id < files.vocab.size(); ++id) {
+    AddedToken token;
+    token.content = files.vocab.text(static_cast<int32_t>(id));
+    token.normalized = false;
+    token.special = std::find(names.begin(), names.end(), token.content) != names.end();
+    draft.wanted.push_back({std::move(token), std::nullopt, draft.source});
+  }
+  files.engine = OnlyAddedTokens{};
+  files.has_decoder = false;
+  return draft;
+}
+
 /// BERT's WordPiece, whichever class is named.
 TokenizerDraft draft_of_vocab_txt(const TokenizerFacts& facts) {
+  if (facts.row().source == ClassSource::listed) return draft_of_list(facts);
   TokenizerDraft draft = begin_draft(facts);
   TokenizerFiles& files = draft.files;
   WordPieceOptions options;
@@ -213,7 +233,9 @@ TokenizerDraft with_parts(TokenizerDraft draft, const TokenizerFacts& facts, Tok
   }
   // transformers cleans up no text of BPE, whatever the configuration says.
   if (parts.model.kind == SubwordPart::Kind::bpe) files.text_cleanup = false;
-  if (!facts.alone()) files.names = known_names(std::move(files.names), facts, files.vocab);
+  const bool own_names = facts.named && facts.named->rebuild;
+  if (!facts.alone() && !own_names)
+    files.names = known_names(std::move(files.names), facts, files.vocab);
   files.engine = std::move(parts);
   return draft;
 }

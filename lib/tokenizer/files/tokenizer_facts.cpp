@@ -78,6 +78,14 @@ const TokenizerClass* read_class(Json config) {
                           printable(text), any_class().name));
 }
 
+size_t read_count(Json value) {
+  const auto count = value.try_int();
+  if (!count || *count < 0 || *count > 10000) {
+    bad(value.where(), fmt::format("{} is no count, wants 0 to 10000", value.describe()));
+  }
+  return static_cast<size_t>(*count);
+}
+
 TokenizerFlags read_flags(Json config, const TokenizerClass* named) {
   const auto get = [&](std::string_view key) -> std::optional<bool> {
     const auto value = config.find(key);
@@ -95,6 +103,10 @@ TokenizerFlags read_flags(Json config, const TokenizerClass* named) {
     flags.strip_accents = get("strip_accents");
   }
   flags.separate_vocabs = get("separate_vocabs");
+  if (named && named->rebuild) {
+    flags.legacy = get("legacy");
+    if (const auto count = config.find("extra_ids")) flags.sentinels = read_count(*count);
+  }
   return flags;
 }
 
@@ -230,7 +242,9 @@ std::vector<WantedToken> read_added_tokens(Json root, const SpecialNames& names,
 
 const TokenizerClass& TokenizerFacts::row() const {
   if (named) return *named;
-  return of_type && of_type->source == ClassSource::wordpiece ? *of_type : bert_class();
+  const bool of_vocab_txt = of_type && (of_type->source == ClassSource::wordpiece ||
+                                        of_type->source == ClassSource::listed);
+  return of_vocab_txt ? *of_type : bert_class();
 }
 
 SpecialNames TokenizerFacts::names(const BySpecial<std::string_view>& of_class) const {

@@ -31,6 +31,8 @@ struct TokenizerFlags {
   std::optional<bool> add_prefix_space;
   std::optional<bool> trim_offsets;
   std::optional<bool> separate_vocabs;
+  std::optional<bool> legacy;
+  size_t sentinels = 100;  ///< extra_ids of T5
 };
 
 /// An added token that a file asks for.

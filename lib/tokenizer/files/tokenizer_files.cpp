@@ -29,7 +29,11 @@ std::vector<WantedToken> with_names(const TokenizerDraft& draft, const Tokenizer
   const TokenizerParts* parts = draft.files.parts();
   const bool needs_unk = !parts || parts->model.kind == SubwordPart::Kind::wordpiece;
   std::vector<WantedToken> tokens = draft.wanted;
-  for (const Special s : kNamedTokens) {
+  std::vector<Special> named(std::begin(kNamedTokens), std::end(kNamedTokens));
+  if (facts.named && facts.named->rebuild) {
+    named.insert(named.end(), {Special::bos, Special::eos});
+  }
+  for (const Special s : named) {
     const std::string& name = draft.files.names[s];
     const auto is_it = [&](const WantedToken& w) { return w.token.content == name; };
     const bool known = draft.files.vocab.find(name) >= 0 ||

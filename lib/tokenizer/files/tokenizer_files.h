@@ -22,9 +22,11 @@ namespace bert {
 ///   TokenizerParts     a composition (Composed)
 ///   SentencePiece      its pieces have the ids of the vocabulary (NamedPieces)
 ///   Dictionary         the words are those of the vocabulary (DictionaryWords)
+///   OnlyAddedTokens    the vocabulary is added tokens, the rest is unknown (UnknownWords)
 struct Dictionary {};
+struct OnlyAddedTokens {};
 using EngineParts = std::variant<WordPieceOptions, TokenizerParts,
-                                 std::shared_ptr<const SentencePiece>, Dictionary>;
+                                 std::shared_ptr<const SentencePiece>, Dictionary, OnlyAddedTokens>;
 
 /// A tokenizer as its files describe it.
 struct TokenizerFiles {
