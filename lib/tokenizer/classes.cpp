@@ -102,6 +102,8 @@ constexpr TokenizerClass kClasses[] = {
     {.name = "ErnieTokenizer", .own_tokens = false},
 };
 
+constexpr std::string_view kWrittenTypes[] = {"modernbert", "umt5"};
+
 std::string plain(std::string_view name) {
   std::string plain;
   for (const char c : name) {
@@ -128,6 +130,11 @@ const TokenizerClass* class_of_type(std::string_view model_type) {
     if (plain(row.name) == name) return &row;
   }
   return nullptr;
+}
+
+bool is_written_type(std::string_view model_type) {
+  return std::find(std::begin(kWrittenTypes), std::end(kWrittenTypes), model_type) !=
+         std::end(kWrittenTypes);
 }
 
 const TokenizerClass& bert_class() { return *find_class("BertTokenizer"); }

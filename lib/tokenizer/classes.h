@@ -77,6 +77,10 @@ const TokenizerClass* find_class(std::string_view name);
 /// The class that is named as a model type is, but for capitals and hyphens; nullptr: none.
 const TokenizerClass* class_of_type(std::string_view model_type);
 
+/// Whether transformers reads tokenizer.json as it stands for this model type, also where the
+/// directory names a class that would build its tokenizer anew.
+bool is_written_type(std::string_view model_type);
+
 // The classes that are meant where no file names one.
 BERT_API const TokenizerClass& bert_class();
 const TokenizerClass& mpnet_class();

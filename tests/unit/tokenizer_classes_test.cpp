@@ -120,3 +120,22 @@ TEST_CASE("EsmTokenizer is meant where config.json says esm and no class is name
   tokenizer.encode("LAj A", {}, encoding, scratch);
   CHECK(encoding.input_ids == std::vector<int32_t>{0, 4, 5, 3, 5, 2});
 }
+
+TEST_CASE("a class that builds its tokenizer anew does not where the model's type is ModernBERT") {
+  test::TemporaryDirectory directory;
+  std::filesystem::copy_file(kComposed + "llama/tokenizer.json",
+                             directory.path() + "/tokenizer.json");
+  const auto ids = [&] {
+    const Tokenizer tokenizer = Tokenizer::open(directory.path());
+    Tokenizer::Scratch scratch;
+    Encoding encoding;
+    tokenizer.encode("words</s>words", {}, encoding, scratch);
+    return encoding.input_ids;
+  };
+  const auto bare = ids();
+  directory.add("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})");
+  directory.add("config.json", R"({"model_type": "bert"})");
+  CHECK(ids() != bare);
+  directory.add("config.json", R"({"model_type": "modernbert"})");
+  CHECK(ids() == bare);
+}

@@ -215,10 +215,17 @@ TokenizerFacts with_config(TokenizerFacts facts, Json config) {
 
 // Other files
 
-/// Where tokenizer_config.json names no class, transformers takes the model's own.
-const TokenizerClass* read_class_of_model(Json config) {
+/// The facts with the class of the model's type, where tokenizer_config.json names none, or where
+/// transformers does not take the one that it names.
+TokenizerFacts with_type(TokenizerFacts facts, Json config) {
   const auto type = config.find("model_type");
-  return type && type->is_string() ? class_of_type(type->as_string()) : nullptr;
+  if (!type || !type->is_string()) return facts;
+  if (!facts.named) {
+    facts.of_type = class_of_type(type->as_string());
+  } else if (facts.named->rebuild && is_written_type(type->as_string())) {
+    facts.named = &any_class();
+  }
+  return facts;
 }
 
 /// added_tokens.json. A token is special if it is one of `names` or of `wanted`.
@@ -261,9 +268,9 @@ TokenizerFacts read_tokenizer_facts(const ModelDirectory& directory, TokenizerSi
   if (const auto config = directory.find(file_names::kTokenizerConfig)) {
     facts = with_config(std::move(facts), config->root());
   }
-  if (!facts.named) {
-    const auto config = directory.find(file_names::kConfig);
-    if (config) facts.of_type = read_class_of_model(config->root());
+  if (const auto config = directory.find(file_names::kConfig);
+      config && (!facts.named || facts.named->rebuild)) {
+    facts = with_type(std::move(facts), config->root());
   }
   if (facts.lists_tokens) return facts;
   if (const auto map = directory.find(file_names::kSpecialTokensMap)) {
