@@ -102,7 +102,7 @@ constexpr TokenizerClass kClasses[] = {
     {.name = "ErnieTokenizer", .own_tokens = false},
 };
 
-constexpr std::string_view kWrittenTypes[] = {"modernbert", "umt5"};
+constexpr std::string_view kWrittenTypes[] = {"ModernBertTokenizer", "UMT5Tokenizer"};
 
 std::string plain(std::string_view name) {
   std::string plain;
@@ -133,8 +133,8 @@ const TokenizerClass* class_of_type(std::string_view model_type) {
 }
 
 bool is_written_type(std::string_view model_type) {
-  return std::find(std::begin(kWrittenTypes), std::end(kWrittenTypes), model_type) !=
-         std::end(kWrittenTypes);
+  const std::string name = plain(std::string(model_type) + "tokenizer");
+  return std::ranges::any_of(kWrittenTypes, [&](std::string_view t) { return plain(t) == name; });
 }
 
 const TokenizerClass& bert_class() { return *find_class("BertTokenizer"); }
