@@ -1,11 +1,17 @@
 // heatmap - draw attention weights. See man/heatmap.1.
 #include <unistd.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "common/run.h"
 #include "common/terminal.h"
 #include "heatmap/html.h"
 #include "heatmap/svg.h"
 #include "heatmap/terminal.h"
+#include "io/record_reader.h"
+#include "pipeline/stream.h"
 
 using namespace bert;
 

@@ -11,6 +11,7 @@
 #include "rows/text_queries.h"
 #include "rows/text_search.h"
 #include "search/index.h"
+#include "search/vector_groups.h"
 #include "search/vector_join.h"
 #include "search/vector_search.h"
 
