@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "io/json_row.h"
-
 namespace bert {
 
 VectorGroups group_texts(const TextVectors& vectors, double threshold, int threads) {
@@ -25,37 +23,28 @@ void GroupWorker::run(std::span<const Record> records, Rows& rows) {
       record.fail(Error::Kind::data,
                   fmt::format("has no vector, of which there are {}", groups_.first.size()));
     }
+    const GroupRow group{groups_.first[row] + 1, groups_.score[row]};
     if (!only_first_) {
-      write_group(record, rows);
+      write(record, &group, rows);
     } else if (groups_.first[row] == row) {
-      write_line(record, rows);
+      write(record, nullptr, rows);
     }
   }
 }
 
-void GroupWorker::write_group(const Record& record, Rows& rows) const {
-  const uint64_t row = record.number - 1;
-  if (options_.json) {
-    JsonRow json(rows.raw());
-    json.object().count("record", record.number).text("text", record.text);
-    json.count("group", groups_.first[row] + 1).number("score", groups_.score[row]).end_object();
-  } else {
-    if (options_.number) rows.field(record.number);
-    rows.field(groups_.first[row] + 1).number(groups_.score[row]);
-    if (options_.keep_line) rows.field(record.line);
+/// The record with its group, or alone.
+void GroupWorker::write(const Record& record, const GroupRow* group, Rows& rows) const {
+  const bool json = options_.json;
+  if (json) {
+    JsonRow(rows.raw()).object().count("record", record.number).text("text", record.text);
+  } else if (options_.number) {
+    rows.field(record.number);
   }
-  rows.end();
-}
-
-void GroupWorker::write_line(const Record& record, Rows& rows) const {
-  if (options_.json) {
-    JsonRow(rows.raw())
-        .object()
-        .count("record", record.number)
-        .text("text", record.text)
-        .end_object();
-  } else {
-    if (options_.number) rows.field(record.number);
+  Cells cells(rows, json);
+  if (group) group->cells(cells);
+  if (json) {
+    JsonRow(rows.raw()).end_object();
+  } else if (options_.keep_line || !group) {
     rows.field(record.line);
   }
   rows.end();
@@ -63,24 +52,13 @@ void GroupWorker::write_line(const Record& record, Rows& rows) const {
 
 void write_group(const VectorGroups& groups, size_t row, const TaskOptions& options, Rows& rows) {
   if (options.json) {
-    JsonRow json(rows.raw());
-    json.object().count("record", row + 1).count("group", groups.first[row] + 1);
-    json.number("score", groups.score[row]).end_object();
-  } else {
-    if (options.number) rows.field(row + 1);
-    rows.field(groups.first[row] + 1).number(groups.score[row]);
+    JsonRow(rows.raw()).object().count("record", row + 1);
+  } else if (options.number) {
+    rows.field(row + 1);
   }
-  rows.end();
-}
-
-void write_pair(const VectorPair& pair, bool json, Rows& rows) {
-  if (json) {
-    JsonRow object(rows.raw());
-    object.object().count("record", pair.first + 1).count("neighbour", pair.second + 1);
-    object.number("score", pair.score).end_object();
-  } else {
-    rows.field(pair.first + 1).field(pair.second + 1).number(pair.score);
-  }
+  Cells cells(rows, options.json);
+  GroupRow{groups.first[row] + 1, groups.score[row]}.cells(cells);
+  if (options.json) JsonRow(rows.raw()).end_object();
   rows.end();
 }
 

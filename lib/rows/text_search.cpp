@@ -6,7 +6,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "io/json_row.h"
 #include "rows/text_vectors.h"
 
 namespace bert {
@@ -31,22 +30,21 @@ void SearchResult::write_texts(Rows& rows, bool json) const {
   ranking.write(rows, json);
 }
 
+void NeighbourRow::cells(Cells& c) const {
+  c.count("record", record).count("rank", rank).number("score", score);
+  c.count("neighbour", neighbour);
+  if (auto json = c.members()) json->text("file", file);
+  if (Rows* fields = c.fields(); fields && line) fields->field(*line);
+  c.text("text", text);
+}
+
 void SearchResult::write_neighbours(size_t query, uint64_t number, Rows& rows, bool json,
                                     const std::string* line) const {
   size_t rank = 0;
   for (const Neighbour& n : nearest[query]) {
     const FoundText& found = texts.at(n.index);
-    if (json) {
-      JsonRow object(rows.raw());
-      object.object().count("record", number).count("rank", ++rank).number("score", n.score);
-      object.count("neighbour", found.number).text("file", found.file).text("text", found.text);
-      object.end_object();
-    } else {
-      rows.field(number).field(++rank).number(n.score).field(found.number);
-      if (line) rows.field(*line);
-      rows.field(found.text);
-    }
-    rows.end();
+    add_row(rows, json,
+            NeighbourRow{number, ++rank, n.score, found.number, found.file, found.text, line});
   }
 }
 

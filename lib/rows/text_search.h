@@ -8,13 +8,24 @@
 #include <vector>
 
 #include "base/export.h"
-#include "io/rows.h"
+#include "io/cells.h"
 #include "ops/matrix.h"
 #include "pipeline/worker.h"
 #include "rows/ranking.h"
 #include "search/vector_search.h"
 
 namespace bert {
+
+/// A row of a neighbour; `line` stands before its text where queries are written whole.
+struct NeighbourRow {
+  uint64_t record = 0;
+  size_t rank = 0;
+  double score = 0;
+  uint64_t neighbour = 0;
+  std::string_view file = {}, text = {};
+  const std::string* line = nullptr;
+  BERT_API void cells(Cells& c) const;
+};
 
 /// What a search found. The index of a neighbour is its record's number - 1.
 struct BERT_API SearchResult {

@@ -135,10 +135,11 @@ Queries Run::read_queries(const TaskOptions& task) {
   report(counts, task.encode.max_length);
   vectors_->check(queries);
   std::vector<std::string>& columns = rows_.stream().output_names;
-  columns = {"record", "rank", "score", "neighbour"};
-  if (options_.mode == Mode::text) columns = {"file", "record", "score"};
+  columns = options_.mode == Mode::text ? names_of<FoundText>() : names_of<NeighbourRow>();
+  const std::string text = std::move(columns.back());
+  columns.pop_back();
   columns.insert(columns.end(), queries.columns.begin(), queries.columns.end());
-  if (!task.keep_line) columns.emplace_back("text");
+  if (!task.keep_line) columns.push_back(text);
   return queries;
 }
 
@@ -179,7 +180,7 @@ void Run::write(const Queries& queries, const SearchResult& result, bool keep) {
 
 int Run::pairs() {
   fill({Per::none});
-  rows_.stream().output_names = {"record", "neighbour", "score"};
+  rows_.stream().output_names = names_of<PairedRow>();
   const MatrixFile* file = vectors_->file();
   TextVectors texts(file ? file->cols() : model_->width());
   const auto keep = [&](auto records, ConstMatrix vectors) { texts.add(records, vectors); };
@@ -199,7 +200,7 @@ int Run::groups() {
   const bool unique = options_.mode == Mode::unique;
   RowShape shape;
   if (unique) shape.record = Per::optional;
-  if (!unique) rows_.stream().output_names = {"group", "score"};
+  if (!unique) rows_.stream().output_names = names_of<GroupRow>();
   const TaskOptions task = fill(shape);
   if (!vectors_->file()) return group_texts(task);
   if (!has_lines()) return group_rows(task);
