@@ -27,43 +27,50 @@ namespace bert {
 class BERT_API Cells {
  public:
   /// Fields of the row, or, with `json`, members of the object, that was begun in `rows`.
-  Cells(Rows& rows, bool json) : rows_(&rows), json_(json) {}
+  Cells(Rows& rows, bool json)
+      : fields_(json ? nullptr : &rows), members_(json ? &rows : nullptr) {}
   /// Names alone, appended to `names`.
   explicit Cells(std::vector<std::string>& names) : names_(&names) {}
 
   /// The fields of the row; nullptr where only names are listed, or JSON is written.
-  Rows* fields() { return json_ ? nullptr : rows_; }
+  Rows* fields() { return fields_; }
   /// The members of the object, if JSON is written.
   std::optional<JsonRow> members() {
-    return json_ ? std::optional<JsonRow>(rows_->raw()) : std::nullopt;
+    return members_ ? std::optional<JsonRow>(members_->raw()) : std::nullopt;
   }
 
-  Cells& text(std::string_view name, std::string_view value);
+  // Fields, of which there may be millions, are written here, members and names elsewhere.
+  Cells& text(std::string_view name, std::string_view value) {
+    return fields_ ? fields_->field(value), *this : other_text(name, value);
+  }
   /// A piece of the input: a tab in it is a blank in TSV, where a field has none.
   Cells& passage(std::string_view name, std::string_view value);
   Cells& count(std::string_view name, std::integral auto value) {
-    return integer(name, static_cast<int64_t>(value));
+    return fields_ ? fields_->field(value), *this : other_count(name, static_cast<int64_t>(value));
   }
   /// Six significant digits: a probability, a score of one.
-  Cells& number(std::string_view name, double value) { return digits(name, value, 6); }
+  Cells& number(std::string_view name, double value) {
+    return fields_ ? fields_->number(value), *this : other_digits(name, value, 6);
+  }
   /// Nine significant digits: a sum of log-probabilities.
-  Cells& sum(std::string_view name, double value) { return digits(name, value, 9); }
+  Cells& sum(std::string_view name, double value) {
+    return fields_ ? fields_->sum(value), *this : other_digits(name, value, 9);
+  }
   /// The shortest form that is read back as the same float.
-  Cells& exact(std::string_view name, float value);
+  Cells& exact(std::string_view name, float value) {
+    return fields_ ? fields_->field(value), *this : other_exact(name, value);
+  }
   /// Many of them: in JSON a list, in TSV a field each, with the names v1, v2 ...
   Cells& vector(std::string_view name, std::span<const float> values);
 
  private:
-  Cells& integer(std::string_view name, int64_t value);
-  Cells& digits(std::string_view name, double value, int significant);
-  /// Takes the name where only names are listed.
-  bool names(std::string_view name) {
-    if (names_ != nullptr) names_->emplace_back(name);
-    return names_ != nullptr;
-  }
+  Cells& other_text(std::string_view name, std::string_view value);
+  Cells& other_count(std::string_view name, int64_t value);
+  Cells& other_digits(std::string_view name, double value, int significant);
+  Cells& other_exact(std::string_view name, float value);
 
-  Rows* rows_ = nullptr;
-  bool json_ = false;
+  Rows* fields_ = nullptr;  ///< the row, where fields are written; one of three is there
+  Rows* members_ = nullptr;
   std::vector<std::string>* names_ = nullptr;
 };
 

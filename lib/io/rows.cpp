@@ -37,12 +37,22 @@ Rows& Rows::field(float value) {
   return *this;
 }
 
-Rows& Rows::digits(double value, int significant) {
+Rows& Rows::number(double value) {
   separate();
   if (std::isnan(value)) {
     buffer_ += "nan";
   } else {
-    fmt::format_to(std::back_inserter(buffer_), "{:.{}g}", value, significant);
+    fmt::format_to(std::back_inserter(buffer_), "{:.6g}", value);
+  }
+  return *this;
+}
+
+Rows& Rows::sum(double value) {
+  separate();
+  if (std::isnan(value)) {
+    buffer_ += "nan";
+  } else {
+    fmt::format_to(std::back_inserter(buffer_), "{:.9g}", value);
   }
   return *this;
 }

@@ -24,8 +24,9 @@ class BERT_API Rows {
   /// The shortest text that reads back as the same float; also nan, inf, -inf.
   Rows& field(float value);
   /// A probability or score with six significant digits.
-  Rows& number(double value) { return digits(value, 6); }
-  Rows& digits(double value, int significant);
+  Rows& number(double value);
+  /// A sum of logarithms with nine.
+  Rows& sum(double value);
   /// Ends the row; an empty row is a row.
   void end();
 

@@ -92,11 +92,7 @@ void TaskWorker::note_non_finite(const Record& record) {
   counts_.non_finite += is_new(last_non_finite_, record);
 }
 
-Cells TaskWorker::begin(const Record& record, Rows& rows, Repeats repeats) const {
-  if (!options_.json) {
-    if (options_.number) rows.field(record.number);
-    return {rows, false};
-  }
+Cells TaskWorker::begin_object(const Record& record, Rows& rows, Repeats repeats) const {
   JsonRow json(rows.raw());
   json.object().count("record", record.number);
   if (repeats >= Repeats::text) json.text("text", record.text);
@@ -105,15 +101,6 @@ Cells TaskWorker::begin(const Record& record, Rows& rows, Repeats repeats) const
     if (repeats != Repeats::number && number == record.number) json.count("cut_tokens", dropped);
   }
   return {rows, true};
-}
-
-void TaskWorker::end(const Record& record, Rows& rows) const {
-  if (options_.json) {
-    JsonRow(rows.raw()).end_object();
-  } else if (options_.keep_line) {
-    rows.field(record.line);
-  }
-  rows.end();
 }
 
 size_t chars_before(std::string_view text, size_t byte) {

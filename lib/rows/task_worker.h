@@ -72,8 +72,19 @@ class TaskWorker : public Worker {
     end(record, rows);
   }
   /// The same in steps, for rows that are written while they are found.
-  Cells begin(const Record& record, Rows& rows, Repeats repeats = Repeats::number) const;
-  void end(const Record& record, Rows& rows) const;
+  Cells begin(const Record& record, Rows& rows, Repeats repeats = Repeats::number) const {
+    if (options_.json) return begin_object(record, rows, repeats);
+    if (options_.number) rows.field(record.number);
+    return {rows, false};
+  }
+  void end(const Record& record, Rows& rows) const {
+    if (options_.json) {
+      JsonRow(rows.raw()).end_object();
+    } else if (options_.keep_line) {
+      rows.field(record.line);
+    }
+    rows.end();
+  }
 
   const Tokenizer& tokenizer_;
   const TaskOptions options_;
@@ -83,6 +94,8 @@ class TaskWorker : public Worker {
   Batcher batcher_;
 
  private:
+  Cells begin_object(const Record& record, Rows& rows, Repeats repeats) const;
+
   std::vector<std::pair<uint64_t, size_t>>
       cuts_;               // records of the chunk that are cut: tokens left out
   uint64_t last_cut_ = 0;  // numbers of the records that were counted last
