@@ -113,7 +113,11 @@ int main(int argc, char** argv) {
     pool.queries = rows.stream().files;
     pool.lines = {rows.stream().header, rows.stream().jobs};
     pool.on_notice = tools::notice;
-    for (const std::string& file : {pool.keys, pool.values, pool.params}) rows.decide_by(file);
+    // Rows of these depend on the place of their query, or on all of them.
+    const bool placed = pool.causal || pool.leave_one_out || pool.positions;
+    if (placed || !pool.learn.empty()) tools::refuse_memo();
+    for (const std::string& file : {pool.keys, pool.values, pool.params, pool.learn, pool.start})
+      rows.decide_by(file);
     return write(PoolTask(pool), options, rows);
   });
 }
