@@ -1,5 +1,8 @@
 #include "heads/token_classification.h"
 
+#include <utility>
+#include <vector>
+
 namespace bert {
 
 TokenClassifier TokenClassifier::open(const Model& model) {
@@ -19,8 +22,9 @@ TokenClassifier TokenClassifier::open(const Model& model) {
   const std::vector<TensorSpec> tensors = bilstm_tensors(config);
   for (size_t i = 0; i < tensors.size(); i += 4) {
     const auto linear = [&](const TensorSpec& weight, const TensorSpec& bias) {
+      std::vector<float> offsets = weights.floats(bias);
       return Linear(weights.matrix(weight.name, weight.shape[0], weight.shape[1]),
-                    weights.floats(bias), Precision::f32);
+                    std::move(offsets), Precision::f32);
     };
     c.cells_.push_back(
         {linear(tensors[i], tensors[i + 2]), linear(tensors[i + 1], tensors[i + 3])});

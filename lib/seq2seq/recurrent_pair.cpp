@@ -48,8 +48,11 @@ class Tensors {
   nn::CellLinears cell(std::string_view module, size_t layer, bool reverse,
                        Precision precision) const {
     const CellNames names = CellNames::of(module, layer, reverse);
-    return {Linear(weight(names.weight_ih), at(names.bias_ih).floats(), precision),
-            Linear(weight(names.weight_hh), at(names.bias_hh).floats(), precision)};
+    const auto linear = [&](std::string_view matrix, std::string_view bias) {
+      std::vector<float> offsets = at(bias).floats();  // first, so that its fault is told
+      return Linear(weight(matrix), std::move(offsets), precision);
+    };
+    return {linear(names.weight_ih, names.bias_ih), linear(names.weight_hh, names.bias_hh)};
   }
 
  private:
@@ -294,8 +297,8 @@ std::unique_ptr<RecurrentPair> RecurrentPair::open(const ModelDirectory& directo
     state.key = Linear(tensors.weight(kKey), {}, state.precision);
     state.score = tensors.at(kScore).floats();
   }
-  state.output =
-      OutputLayer(tensors.weight(kOutput), tensors.at(kOutputBias).floats(), state.precision);
+  std::vector<float> output_bias = tensors.at(kOutputBias).floats();
+  state.output = OutputLayer(tensors.weight(kOutput), std::move(output_bias), state.precision);
   return model;
 }
 
