@@ -1,10 +1,10 @@
 #include "model/family.h"
 
-#include "model/families/bert.h"
-#include "model/families/deberta.h"
-#include "model/families/modern.h"
-#include "model/families/roberta.h"
-#include "model/families/seq2seq.h"
+#include "model/family/bert.h"
+#include "model/family/deberta.h"
+#include "model/family/modern.h"
+#include "model/family/roberta.h"
+#include "model/family/seq2seq.h"
 
 namespace bert {
 namespace {

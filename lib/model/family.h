@@ -73,7 +73,7 @@ enum class TextHead {
 };
 
 /// What sets one family of models apart from the others: their encoder is the same but for what
-/// stands here. Only families/ knows families by name; all other code asks these fields.
+/// stands here. Only model/family/ knows families by name; all other code asks these fields.
 struct Family {
   std::string_view model_type;     ///< in config.json
   std::string_view class_prefix;   ///< first part of transformers' classes: Bert in BertForMaskedLM

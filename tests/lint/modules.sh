@@ -89,15 +89,15 @@ for file in $(find lib -name '*.cpp' -o -name '*.h'); do
   found=$(code "$file" | sed 's/BertPreTokenizer//' | grep -nE '"[^"]*[A-Za-z0-9]Tokenizer(Fast)?\b') &&
     fail "$file: names a tokenizer class, which only lib/tokenizer/classes.cpp does: $found"
 done
-# What a model is stands in model/ only: a family's name in families/, the names of tensors in the table of
-# modules.h and what files call them in families/. Comments and messages may name them.
+# What a model is stands in model/ only: a family's name in model/family/, the names of tensors in the table of
+# modules.h and what files call them in model/family/. Comments and messages may name them.
 names_in() { # names_in FILE PATTERN: the quoted words that follow the pattern, joined by |
   grep -hoE "$2 *\"[^\"]+" $1 | sed 's/.*"//; s/\./\\./g' | sort -u | paste -sd'|'
 }
-types=$(names_in 'lib/model/families/*.h' '\.model_type =')
-classes=$(names_in 'lib/model/families/*.h' '\.class_prefix =')
+types=$(names_in 'lib/model/family/*.h' '\.model_type =')
+classes=$(names_in 'lib/model/family/*.h' '\.class_prefix =')
 modules=$(names_in lib/model/modules.h '\{Role::[a-z_]+,')
-[ "$(tr '|' '\n' <<<"$types" | wc -l)" -ge 3 ] || fail "lib/model/families: found the families '$types', wants at least 3"
+[ "$(tr '|' '\n' <<<"$types" | wc -l)" -ge 3 ] || fail "lib/model/family: found the families '$types', wants at least 3"
 [ "$(tr '|' '\n' <<<"$modules" | wc -l)" -ge 20 ] || fail "lib/model/modules.h: found the modules '$modules', wants at least 20"
 # A literal that is one of these names, or begins or ends like a part of one. `linear` is that of a Dense module
 # of sentence-transformers.
@@ -107,7 +107,7 @@ while read -r file; do
   case $file in lib/model/*) continue ;; esac
   bare=$([[ $file == lib/* ]] && echo '' || echo '[!=]= *') # "bert" begins the tools' names, too
   found=$(code "$file" | grep -nE "$bare\"($types)\"|model_type *[!=]=|\"($classes)(Model|For)[A-Za-z]*\"") &&
-    fail "$file: names a family, which only lib/model/families/ does: $found"
+    fail "$file: names a family, which only lib/model/family/ does: $found"
   found=$(code "$file" | grep -nE "\"($modules|$parts)\"" | grep -vE '"linear\.(weight|bias)"') &&
     fail "$file: spells a tensor's name, which only lib/model/ does: $found"
 done < <(find lib tools -name '*.cpp' -o -name '*.h')

@@ -1,19 +1,19 @@
 #pragma once
 
-#include "model/families/parts.h"
+#include "model/family/parts.h"
 
 namespace bert::family_rows {
 
 // ---- ModernBERT (Warner et al. 2024): norms before, rotary positions, most layers see near tokens
 
-inline constexpr SizeKey kModernSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 50368, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 8192, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 22, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 1152, kMaxWidth},
-    {&Config::max_window, {"local_attention"}, 128, kMaxRows, 0, false}};
+inline constexpr auto kModernSizes =
+    with(bert_sizes({.vocab = 50368,
+                     .positions = 8192,
+                     .hidden = 768,
+                     .layers = 22,
+                     .heads = 12,
+                     .inner = 1152}),
+         SizeKey{&Config::max_window, {"local_attention"}, 128, kMaxRows, 0, false});
 inline constexpr FlagKey kModernFlags[] = {{&Config::attention_bias, "attention_bias", false},
                                            {&Config::intermediate_bias, "mlp_bias", false},
                                            {&Config::output_bias, "mlp_bias", false},
@@ -133,14 +133,13 @@ inline constexpr Family kNomicBert = {
     .text_head = TextHead::pooled,
     .saves_decoder_bias = true};
 
-inline constexpr SizeKey kGteSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 250048, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 8192, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 1, kMaxRows, 0, false}};
+inline constexpr auto kGteSizes = with(bert_sizes({.vocab = 250048,
+                                                   .positions = 8192,
+                                                   .hidden = 768,
+                                                   .layers = 12,
+                                                   .heads = 12,
+                                                   .inner = 3072}),
+                                       types_size(1, 0));
 inline constexpr FlagKey kGteFlags[] = {{&Config::intermediate_bias, "", false}};
 inline constexpr FixedKey kGteFixed[] = {{"position_embedding_type", "rope"},
                                          {"layer_norm_type", "layer_norm"},
@@ -183,15 +182,14 @@ inline constexpr Family kNewGte = like(kGte, {.model_type = "new", .class_prefix
 
 // ---- RoFormer (Su et al. 2021): the first with rotary positions, which turn neighbours
 
-inline constexpr SizeKey kRoFormerSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 50000, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 1536, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
-    {&Config::embedding_size, {"embedding_size"}, 0, kMaxWidth, 1, false}};
+inline constexpr auto kRoFormerSizes = with(
+    bert_sizes({.vocab = 50000,
+                .positions = 1536,
+                .hidden = 768,
+                .layers = 12,
+                .heads = 12,
+                .inner = 3072}),
+    types_size(2, 1), SizeKey{&Config::embedding_size, {"embedding_size"}, 0, kMaxWidth, 1, false});
 inline constexpr FixedKey kRoFormerFixed[] = {
     {"is_decoder", "false", "decoders are not supported"},
     {"add_cross_attention", "false", "decoders are not supported"},
@@ -211,13 +209,13 @@ inline constexpr Family kRoFormer = {.model_type = "roformer",
 
 // ---- ESM-1b and ESM-2 (Rives et al. 2021, Lin et al. 2023): proteins, a letter a token
 
-inline constexpr SizeKey kEsmSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 33, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 1026, kMaxRows, 3},
-    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth}};
+inline constexpr auto kEsmSizes = bert_sizes({.vocab = 33,
+                                              .positions = 1026,
+                                              .least_positions = 3,
+                                              .hidden = 768,
+                                              .layers = 12,
+                                              .heads = 12,
+                                              .inner = 3072});
 inline constexpr FlagKey kEsmFlags[] = {{&Config::embedding_norm, "emb_layer_norm_before", false},
                                         {&Config::token_dropout, "token_dropout", false}};
 inline constexpr FixedKey kEsmFixed[] = {
@@ -227,13 +225,9 @@ inline constexpr FixedKey kEsmFixed[] = {
 
 inline constexpr Renaming kEsmLayer[] = {{"attention.LayerNorm.", "attention.output.LayerNorm."},
                                          {"LayerNorm.", "output.LayerNorm."}};
-inline constexpr Renaming kEsmNames[] = {
-    {"lm_head.dense.", "cls.predictions.transform.dense."},
-    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
-    {"lm_head.decoder.", "cls.predictions.decoder."},
-    {"lm_head.bias", "cls.predictions.bias"},
-    {"embeddings.layer_norm.", "embeddings.LayerNorm."},
-    {"encoder.emb_layer_norm_after.", "encoder.final_norm."}};
+inline constexpr auto kEsmNames =
+    with(kLmHead, Renaming{"embeddings.layer_norm.", "embeddings.LayerNorm."},
+         Renaming{"encoder.emb_layer_norm_after.", "encoder.final_norm."});
 
 inline constexpr Family kEsm = {.model_type = "esm",
                                 .class_prefix = "Esm",
@@ -255,14 +249,13 @@ inline constexpr Family kEsm = {.model_type = "esm",
 
 // ---- Jina Embeddings 3 (Sturua et al. 2024): XLM-RoBERTa with rotary positions
 
-inline constexpr SizeKey kJinaSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 250002, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 8194, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 1024, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 24, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 16, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 4096, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 1, kMaxRows, 1, false}};
+inline constexpr auto kJinaSizes = with(bert_sizes({.vocab = 250002,
+                                                    .positions = 8194,
+                                                    .hidden = 1024,
+                                                    .layers = 24,
+                                                    .heads = 16,
+                                                    .inner = 4096}),
+                                        types_size(1, 1));
 
 inline constexpr Renaming kJinaLayer[] = {{"mixer.Wqkv.", "attention.self.query_key_value."},
                                           {"mixer.out_proj.", "attention.output.dense."},
@@ -270,12 +263,7 @@ inline constexpr Renaming kJinaLayer[] = {{"mixer.Wqkv.", "attention.self.query_
                                           {"mlp.fc1.", "intermediate.dense."},
                                           {"mlp.fc2.", "output.dense."},
                                           {"norm2.", "output.LayerNorm."}};
-inline constexpr Renaming kJinaNames[] = {
-    {"lm_head.dense.", "cls.predictions.transform.dense."},
-    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
-    {"lm_head.decoder.", "cls.predictions.decoder."},
-    {"lm_head.bias", "cls.predictions.bias"},
-    {"emb_ln.", "embeddings.LayerNorm."}};
+inline constexpr auto kJinaNames = with(kLmHead, Renaming{"emb_ln.", "embeddings.LayerNorm."});
 
 inline constexpr Family kJinaV3 = {.model_type = "jina_embeddings_v3",
                                    .class_prefix = "JinaEmbeddingsV3",

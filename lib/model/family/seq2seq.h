@@ -1,7 +1,7 @@
 #pragma once
 
-#include "model/families/bert.h"
-#include "model/families/roberta.h"
+#include "model/family/bert.h"
+#include "model/family/roberta.h"
 
 namespace bert::family_rows {
 

@@ -1,22 +1,21 @@
 #pragma once
 
-#include "model/families/parts.h"
+#include "model/family/parts.h"
 
 namespace bert::family_rows {
 
 // ---- DeBERTa, versions 2 and 3 (He et al. 2021): disentangled attention
 
-inline constexpr SizeKey kDebertaSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 128100, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 1536, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 24, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 24, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 6144, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 0, kMaxRows, 0, false},
-    {&Config::embedding_size, {"embedding_size"}, 0, kMaxWidth, 1, false},
-    {&Config::conv_kernel_size, {"conv_kernel_size"}, 0, 1001, 0, false},
-    {&Config::conv_groups, {"conv_groups"}, 1, kMaxWidth, 1, false}};
+inline constexpr auto kDebertaSizes = with(
+    bert_sizes({.vocab = 128100,
+                .positions = 512,
+                .hidden = 1536,
+                .layers = 24,
+                .heads = 24,
+                .inner = 6144}),
+    types_size(0, 0), SizeKey{&Config::embedding_size, {"embedding_size"}, 0, kMaxWidth, 1, false},
+    SizeKey{&Config::conv_kernel_size, {"conv_kernel_size"}, 0, 1001, 0, false},
+    SizeKey{&Config::conv_groups, {"conv_groups"}, 1, kMaxWidth, 1, false});
 
 inline constexpr Renaming kDebertaLayer[] = {
     {"attention.self.query_proj.", "attention.self.query."},

@@ -1,19 +1,18 @@
 #pragma once
 
-#include "model/families/parts.h"
+#include "model/family/parts.h"
 
 namespace bert::family_rows {
 
 // ---- BERT (Devlin et al. 2019)
 
-inline constexpr SizeKey kBertSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 30522, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false}};
+inline constexpr auto kBertSizes = with(bert_sizes({.vocab = 30522,
+                                                    .positions = 512,
+                                                    .hidden = 768,
+                                                    .layers = 12,
+                                                    .heads = 12,
+                                                    .inner = 3072}),
+                                        types_size(2, 1));
 
 inline constexpr Family kBert = {.model_type = "bert",
                                  .class_prefix = "Bert",
@@ -76,15 +75,10 @@ inline constexpr Family kDistilBert = {.model_type = "distilbert",
 
 // ---- ELECTRA (Clark et al. 2020): embeddings narrower than the layers, no pooler
 
-inline constexpr SizeKey kElectraSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 30522, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 256, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 4, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 1024, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
-    {&Config::embedding_size, {"embedding_size"}, 128, kMaxWidth}};
+inline constexpr auto kElectraSizes = with(
+    bert_sizes(
+        {.vocab = 30522, .positions = 512, .hidden = 256, .layers = 12, .heads = 4, .inner = 1024}),
+    types_size(2, 1), SizeKey{&Config::embedding_size, {"embedding_size"}, 128, kMaxWidth});
 
 inline constexpr Renaming kElectraNames[] = {
     {"generator_predictions.dense.", "cls.predictions.transform.dense."},
@@ -107,17 +101,16 @@ inline constexpr Family kElectra = {.model_type = "electra",
 
 // ---- ALBERT (Lan et al. 2020): layers share their weights
 
-inline constexpr SizeKey kAlbertSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 30000, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 4096, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 64, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 16384, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
-    {&Config::embedding_size, {"embedding_size"}, 128, kMaxWidth},
-    {&Config::num_hidden_groups, {"num_hidden_groups"}, 1, kMaxLayers, 1, false},
-    {&Config::inner_group_num, {"inner_group_num"}, 1, kMaxLayers, 1, false}};
+inline constexpr auto kAlbertSizes =
+    with(bert_sizes({.vocab = 30000,
+                     .positions = 512,
+                     .hidden = 4096,
+                     .layers = 12,
+                     .heads = 64,
+                     .inner = 16384}),
+         types_size(2, 1), SizeKey{&Config::embedding_size, {"embedding_size"}, 128, kMaxWidth},
+         SizeKey{&Config::num_hidden_groups, {"num_hidden_groups"}, 1, kMaxLayers, 1, false},
+         SizeKey{&Config::inner_group_num, {"inner_group_num"}, 1, kMaxLayers, 1, false});
 
 inline constexpr Renaming kAlbertLayer[] = {{"attention.query.", "attention.self.query."},
                                             {"attention.key.", "attention.self.key."},
@@ -155,15 +148,15 @@ inline constexpr Family kAlbert = {.model_type = "albert",
 
 // ---- ERNIE 2 and 3 (Sun et al. 2020): BERT with a vector for the task, that of the first here
 
-inline constexpr SizeKey kErnieSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 30522, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
-    {&Config::task_type_vocab_size, {"task_type_vocab_size"}, 3, kMaxRows, 1, false}};
+inline constexpr auto kErnieSizes =
+    with(bert_sizes({.vocab = 30522,
+                     .positions = 512,
+                     .hidden = 768,
+                     .layers = 12,
+                     .heads = 12,
+                     .inner = 3072}),
+         types_size(2, 1),
+         SizeKey{&Config::task_type_vocab_size, {"task_type_vocab_size"}, 3, kMaxRows, 1, false});
 inline constexpr FlagKey kErnieFlags[] = {{&Config::task_types, "use_task_id", false}};
 
 constexpr Family ernie() {
@@ -199,16 +192,15 @@ inline constexpr Family kMegatronBert = {.model_type = "megatron-bert",
 
 // ---- RemBERT (Chung et al. 2021): narrow embeddings, and a decoder of its own width
 
-inline constexpr SizeKey kRemBertSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 250300, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows},
-    {&Config::hidden_size, {"hidden_size"}, 1152, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 32, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 18, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 4608, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false},
-    {&Config::embedding_size, {"input_embedding_size"}, 256, kMaxWidth},
-    {&Config::output_embedding_size, {"output_embedding_size"}, 1664, kMaxWidth, 1, false}};
+inline constexpr auto kRemBertSizes = with(
+    bert_sizes({.vocab = 250300,
+                .positions = 512,
+                .hidden = 1152,
+                .layers = 32,
+                .heads = 18,
+                .inner = 4608}),
+    types_size(2, 1), SizeKey{&Config::embedding_size, {"input_embedding_size"}, 256, kMaxWidth},
+    SizeKey{&Config::output_embedding_size, {"output_embedding_size"}, 1664, kMaxWidth, 1, false});
 
 inline constexpr Renaming kRemBertNames[] = {
     {"encoder.embedding_hidden_mapping_in.", "embeddings_project."},

@@ -1,27 +1,20 @@
 #pragma once
 
-#include "model/families/parts.h"
+#include "model/family/parts.h"
 
 namespace bert::family_rows {
 
 // ---- RoBERTa (Liu et al. 2019), CamemBERT (Martin et al. 2020) and XLM-RoBERTa (Conneau et al.
 // 2020): positions behind the padding token's; they differ in their tokenizers
 
-inline constexpr SizeKey kRobertaSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 50265, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows, 3},
-    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
-    {&Config::type_vocab_size, {"type_vocab_size"}, 2, kMaxRows, 1, false}};
-
-/// Of the heads of RoBERTa and its descendants.
-inline constexpr Renaming kLmHead[] = {
-    {"lm_head.dense.", "cls.predictions.transform.dense."},
-    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
-    {"lm_head.decoder.", "cls.predictions.decoder."},
-    {"lm_head.bias", "cls.predictions.bias"}};
+inline constexpr auto kRobertaSizes = with(bert_sizes({.vocab = 50265,
+                                                       .positions = 512,
+                                                       .least_positions = 3,
+                                                       .hidden = 768,
+                                                       .layers = 12,
+                                                       .heads = 12,
+                                                       .inner = 3072}),
+                                           types_size(2, 1));
 
 inline constexpr Family kRoberta = {.model_type = "roberta",
                                     .class_prefix = "Roberta",
@@ -52,12 +45,8 @@ inline constexpr Family kData2Vec = like(kRoberta, {.model_type = "data2vec-text
 inline constexpr Renaming kPreLayerNormLayer[] = {
     {"attention.LayerNorm.", "attention.output.LayerNorm."},
     {"intermediate.LayerNorm.", "output.LayerNorm."}};
-inline constexpr Renaming kPreLayerNormNames[] = {
-    {"lm_head.dense.", "cls.predictions.transform.dense."},
-    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
-    {"lm_head.decoder.", "cls.predictions.decoder."},
-    {"lm_head.bias", "cls.predictions.bias"},
-    {"LayerNorm.", "encoder.final_norm."}};
+inline constexpr auto kPreLayerNormNames =
+    with(kLmHead, Renaming{"LayerNorm.", "encoder.final_norm."});
 
 constexpr Family with_norms_before(Family family, std::span<const Renaming> layer_names,
                                    std::span<const Renaming> names) {
@@ -76,12 +65,8 @@ inline constexpr Family kRobertaPreLayerNorm =
 inline constexpr Renaming kXlLayer[] = {
     {"attention.self_attn_layer_norm.", "attention.output.LayerNorm."},
     {"LayerNorm.", "output.LayerNorm."}};
-inline constexpr Renaming kXlNames[] = {
-    {"lm_head.dense.", "cls.predictions.transform.dense."},
-    {"lm_head.layer_norm.", "cls.predictions.transform.LayerNorm."},
-    {"lm_head.decoder.", "cls.predictions.decoder."},
-    {"lm_head.bias", "cls.predictions.bias"},
-    {"encoder.LayerNorm.", "encoder.final_norm."}};
+inline constexpr auto kXlNames =
+    with(kLmHead, Renaming{"encoder.LayerNorm.", "encoder.final_norm."});
 
 constexpr Family xlm_roberta_xl() {
   Family family = with_norms_before(
@@ -95,20 +80,20 @@ inline constexpr Family kXlmRobertaXl = xlm_roberta_xl();
 // ---- MPNet (Song et al. 2020): positions behind the padding token's and a bias by relative
 // position
 
-inline constexpr SizeKey kMPNetSizes[] = {
-    {&Config::vocab_size, {"vocab_size"}, 30527, kMaxRows},
-    {&Config::max_position_embeddings, {"max_position_embeddings"}, 512, kMaxRows, 3},
-    {&Config::hidden_size, {"hidden_size"}, 768, kMaxWidth},
-    {&Config::num_hidden_layers, {"num_hidden_layers"}, 12, kMaxLayers, 0},
-    {&Config::num_attention_heads, {"num_attention_heads"}, 12, kMaxWidth},
-    {&Config::intermediate_size, {"intermediate_size"}, 3072, kMaxWidth},
-    // The reference reads 32 rows of the table, whatever its size.
-    {&Config::relative_attention_num_buckets,
-     {"relative_attention_num_buckets"},
-     32,
-     kMaxRows,
-     32,
-     false}};
+inline constexpr auto kMPNetSizes = with(
+    bert_sizes({.vocab = 30527,
+                .positions = 512,
+                .least_positions = 3,
+                .hidden = 768,
+                .layers = 12,
+                .heads = 12,
+                .inner = 3072}),  // The reference reads 32 rows of the table, whatever its size.
+    SizeKey{&Config::relative_attention_num_buckets,
+            {"relative_attention_num_buckets"},
+            32,
+            kMaxRows,
+            32,
+            false});
 
 inline constexpr Renaming kMPNetLayer[] = {{"attention.attn.q.", "attention.self.query."},
                                            {"attention.attn.k.", "attention.self.key."},
