@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/team.h"
 
@@ -16,6 +17,18 @@ void turn(const float* turns, size_t half, size_t step, float* x, float* y) {
     x[i * step] = a * turns[i] - b * sines[i];
     y[i * step] = b * turns[i] + a * sines[i];
   }
+}
+
+/// Cosine and sine of pair `i` at a place. RoFormer's are made of doubles.
+std::pair<float, float> turn_at(const Rotary& rotary, float frequency, size_t i, size_t head_size,
+                                size_t place) {
+  if (!rotary.neighbours) {
+    const float angle = static_cast<float>(place) * frequency;
+    return {std::cos(angle), std::sin(angle)};
+  }
+  const double exponent = 2.0 * static_cast<double>(i) / static_cast<double>(head_size);
+  const double angle = static_cast<double>(place) / std::pow(rotary.theta, exponent);
+  return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
 }
 
 }  // namespace
@@ -44,20 +57,14 @@ ConstMatrix RotaryTables::of(const Rotary& rotary, size_t head_size, size_t plac
   }
   std::vector<float>& turns = found->turns;
   const size_t known = turns.size() / head_size, half = head_size / 2;
-  const auto width = static_cast<double>(head_size);
   if (known < places) {
     const std::vector<float> frequencies = rotary_frequencies(rotary, head_size);
     turns.resize(places * head_size);
     for (size_t place = known; place < places; ++place) {
       for (size_t i = 0; i < half; ++i) {
-        // RoFormer's table is made of doubles.
-        const double exact = static_cast<double>(place) /
-                             std::pow(rotary.theta, 2.0 * static_cast<double>(i) / width);
-        const float angle = static_cast<float>(place) * frequencies[i];
-        turns[place * head_size + i] =
-            rotary.neighbours ? static_cast<float>(std::cos(exact)) : std::cos(angle);
-        turns[place * head_size + half + i] =
-            rotary.neighbours ? static_cast<float>(std::sin(exact)) : std::sin(angle);
+        const auto [cosine, sine] = turn_at(rotary, frequencies[i], i, head_size, place);
+        turns[place * head_size + i] = cosine;
+        turns[place * head_size + half + i] = sine;
       }
     }
   }
