@@ -5,7 +5,6 @@
 #include "common/npy_output.h"
 #include "common/row_options.h"
 #include "common/run.h"
-#include "directory/file_names.h"
 #include "embed/options.h"
 #include "io/output_file.h"
 #include "pipeline/intake.h"
@@ -67,8 +66,7 @@ int write(Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions&
 int write_sparse(const tools::ModelOptions& models, const tools::EmbedOptions& o,
                  tools::RowOptions& rows) {
   TaskRequest request = models.request();
-  const bool layer = request.directory.has(file_names::kSparseLayer);
-  if (!layer) request.task.head = HeadKind::masked_lm;
+  request.task.head = SparseModel::head_of(request.directory);
   const SentenceModules modules = SentenceModules::open(request.directory);
   const OpenedModel opened(request);
   modules.check_case(opened.tokenizer().lowercase());

@@ -1,6 +1,13 @@
 #include "predict/sparse_model.h"
 
+#include "directory/file_names.h"
+
 namespace bert {
+
+std::optional<HeadKind> SparseModel::head_of(const ModelDirectory& directory) {
+  if (directory.has(file_names::kSparseLayer)) return std::nullopt;
+  return HeadKind::masked_lm;
+}
 
 SparseModel SparseModel::open(const OpenedModel& opened, const SentenceModules& modules) {
   SparseModel sparse(opened.model(), modules);

@@ -14,6 +14,8 @@ namespace bert {
 /// has one (BGE-M3), else its masked LM head. Const, shared by all threads.
 class BERT_API SparseModel {
  public:
+  /// The head that the model is opened with; none where a layer weighs the tokens.
+  static std::optional<HeadKind> head_of(const ModelDirectory& directory);
   /// Borrows the model. Throws Error(data) that names a missing head or a file.
   static SparseModel open(const OpenedModel& opened, const SentenceModules& modules);
   /// For one thread; borrows this.

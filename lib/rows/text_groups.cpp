@@ -3,6 +3,34 @@
 #include <fmt/format.h>
 
 namespace bert {
+namespace {
+
+GroupRow row_of(const VectorGroups& groups, size_t row) {
+  return {groups.first[row] + 1, groups.score[row]};
+}
+
+/// A row with its number: the record, if there is one, and its group; without a group the record's
+/// line alone.
+void write_framed(uint64_t number, const Record* record, const GroupRow* group,
+                  const TaskOptions& options, Rows& rows) {
+  const bool json = options.json;
+  if (json) {
+    JsonRow(rows.raw()).object().count("record", number);
+    if (record) JsonRow(rows.raw()).text("text", record->text);
+  } else if (options.number) {
+    rows.field(number);
+  }
+  Cells cells(rows, json);
+  if (group) group->cells(cells);
+  if (json) {
+    JsonRow(rows.raw()).end_object();
+  } else if (record && (options.keep_line || !group)) {
+    rows.field(record->line);
+  }
+  rows.end();
+}
+
+}  // namespace
 
 VectorGroups group_texts(const TextVectors& vectors, double threshold, int threads) {
   VectorGroups groups = group(vectors.source(), threshold, threads);
@@ -23,43 +51,18 @@ void GroupWorker::run(std::span<const Record> records, Rows& rows) {
       record.fail(Error::Kind::data,
                   fmt::format("has no vector, of which there are {}", groups_.first.size()));
     }
-    const GroupRow group{groups_.first[row] + 1, groups_.score[row]};
+    const GroupRow group = row_of(groups_, row);
     if (!only_first_) {
-      write(record, &group, rows);
+      write_framed(record.number, &record, &group, options_, rows);
     } else if (groups_.first[row] == row) {
-      write(record, nullptr, rows);
+      write_framed(record.number, &record, nullptr, options_, rows);
     }
   }
 }
 
-/// The record with its group, or alone.
-void GroupWorker::write(const Record& record, const GroupRow* group, Rows& rows) const {
-  const bool json = options_.json;
-  if (json) {
-    JsonRow(rows.raw()).object().count("record", record.number).text("text", record.text);
-  } else if (options_.number) {
-    rows.field(record.number);
-  }
-  Cells cells(rows, json);
-  if (group) group->cells(cells);
-  if (json) {
-    JsonRow(rows.raw()).end_object();
-  } else if (options_.keep_line || !group) {
-    rows.field(record.line);
-  }
-  rows.end();
-}
-
 void write_group(const VectorGroups& groups, size_t row, const TaskOptions& options, Rows& rows) {
-  if (options.json) {
-    JsonRow(rows.raw()).object().count("record", row + 1);
-  } else if (options.number) {
-    rows.field(row + 1);
-  }
-  Cells cells(rows, options.json);
-  GroupRow{groups.first[row] + 1, groups.score[row]}.cells(cells);
-  if (options.json) JsonRow(rows.raw()).end_object();
-  rows.end();
+  const GroupRow group = row_of(groups, row);
+  write_framed(row + 1, nullptr, &group, options, rows);
 }
 
 }  // namespace bert

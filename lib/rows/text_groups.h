@@ -46,8 +46,6 @@ class BERT_API GroupWorker : public Worker {
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:
-  void write(const Record& record, const GroupRow* group, Rows& rows) const;
-
   const VectorGroups& groups_;
   const bool only_first_;
   const TaskOptions options_;
