@@ -102,6 +102,8 @@ constexpr TokenizerClass kClasses[] = {
     {.name = "ErnieTokenizer", .own_tokens = false},
 };
 
+/// Types of models, each spelt as a class of its tokenizer would be; transformers has no such
+/// classes.
 constexpr std::string_view kWrittenTypes[] = {"ModernBertTokenizer", "UMT5Tokenizer"};
 
 std::string plain(std::string_view name) {
@@ -110,6 +112,11 @@ std::string plain(std::string_view name) {
     if (c != '-') plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
   }
   return plain;
+}
+
+/// The plain name of the class that is named as a model type is.
+std::string plain_of_type(std::string_view model_type) {
+  return plain(std::string(model_type) + "tokenizer");
 }
 
 }  // namespace
@@ -125,7 +132,7 @@ const TokenizerClass* find_class(std::string_view name) {
 }
 
 const TokenizerClass* class_of_type(std::string_view model_type) {
-  const std::string name = plain(std::string(model_type) + "tokenizer");
+  const std::string name = plain_of_type(model_type);
   for (const TokenizerClass& row : kClasses) {
     if (plain(row.name) == name) return &row;
   }
@@ -133,7 +140,7 @@ const TokenizerClass* class_of_type(std::string_view model_type) {
 }
 
 bool is_written_type(std::string_view model_type) {
-  const std::string name = plain(std::string(model_type) + "tokenizer");
+  const std::string name = plain_of_type(model_type);
   return std::ranges::any_of(kWrittenTypes, [&](std::string_view t) { return plain(t) == name; });
 }
 
