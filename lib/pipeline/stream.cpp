@@ -76,6 +76,7 @@ class Streamer {
   }
 
   Counts run() {
+    if (options_.begin) options_.begin();
     try {
       read();
     } catch (...) {
