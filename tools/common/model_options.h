@@ -13,10 +13,10 @@ void add_model(Command& app, std::string& name,
                const std::string& description =
                    "model directory or name (else $BERT_MODEL, else the default)");
 
-/// The common options of all tools that read a model: -m --model, --head, --max-seq-length,
-/// --overflow, --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap, and of those
-/// that run its layers --ablate; of those that only tokenize texts of any length, -m --model,
-/// --strict, --literal
+/// The common options of all tools that read a model: -m --model, --max-seq-length, --overflow,
+/// --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap, and of those that run its
+/// layers --head, --ablate; of those that only tokenize texts of any length, -m --model, --strict,
+/// --literal
 class ModelOptions {
  public:
   enum class Use { whole_texts, tokenizer, layers };
@@ -43,6 +43,7 @@ class ModelOptions {
 
   std::string model_;
   std::string ablate_;
+  const Command* limited_ = nullptr;  ///< the command, if only the user limits texts
   const CLI::Option *ablate_option_ = nullptr, *overflow_option_ = nullptr;
   mutable TaskRequest request_;
 };
