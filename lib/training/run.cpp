@@ -49,7 +49,7 @@ std::string hash_of_start(Learner& learner, const ModelFiles& files) {
 }
 
 constexpr std::string_view kStart = "starting model";
-constexpr const char* kCurve = "/loss.svg";  // the last file that a run writes
+constexpr const char* kKept = "/checkpoints/.kept";  // the run that wanted them is done
 
 /// A message about the entries of `identity` that differ from the notes of `what`, a checkpoint or
 /// a run that is done; empty if none differ. A different seed also gives different starting
@@ -142,10 +142,10 @@ void Run::resume() {
       other = difference(options_.identity, read_state(directory, steps.back()).notes);
       if (other.empty()) {
         state_ = load_checkpoint(learner_, directory, steps.back());
-        // A run that is done and was told to keep its checkpoints.
-        if (state_.step < options_.total_steps || !file_exists(options_.directory + kCurve)) return;
-        tell_done();
-        options_.leave = true;
+        if (state_.step == options_.total_steps && file_exists(options_.directory + kKept)) {
+          tell_done();
+          options_.leave = true;
+        }
         return;
       }
     } catch (const Error& error) {
@@ -271,13 +271,17 @@ void Run::export_model() {
 void Run::finish() {
   begin_curve();  // a finished run's checkpoints may come without it
   const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");
-  write_whole_file(options_.directory + kCurve, loss_svg(curve.text()));
+  write_whole_file(options_.directory + "/loss.svg", loss_svg(curve.text()));
   if (save_failure_ && options_.leave) {
     throw Error(save_failure_->kind(), "",
                 fmt::format("{}; the model in {} is whole, but no checkpoint is of its end",
                             save_failure_->what(), options_.directory));
   }
-  if (options_.leave) return;
+  if (options_.leave) {
+    const bool kept = !saved_steps(options_.directory + "/checkpoints").empty();
+    if (kept) write_whole_file(options_.directory + kKept, "");
+    return;
+  }
   write_finished(state_, options_.directory);
   remove_directory(options_.directory + "/checkpoints");
 }

@@ -33,11 +33,12 @@ printf '%s\t%s\n' 'the cat' 'the cat sat on the mat' mat "$long" >"$work/questio
 
 # The numbers of a task, as the tool writes them: the same lines, or floats, as those of the API.
 tool_numbers() { # TASK ARGUMENTS.. <LINES
-  local task=$1
+  local task=$1 all=--all
   shift
+  case $* in *regression*) all=-o ;; esac # values have no labels
   case $task in
     '') tool embed --format f32 "$@" ;;
-    text-classification) tool classify -o --all "$@" | awk -F '\t' -v OFS='\t' '{ for (i = 1; i <= NF; ++i) $i = sprintf("%.6g", $i); print }' ;;
+    text-classification) tool classify -o $all "$@" | awk -F '\t' -v OFS='\t' '{ for (i = 1; i <= NF; ++i) $i = sprintf("%.6g", $i); print }' ;;
     token-classification)
       tool ner --json --scores --aggregation none "$@" | grep -o '"scores":\[[^]]*\]' | grep -o '"score":[^,}]*' | cut -d : -f 2 |
         "$numbers" floats
