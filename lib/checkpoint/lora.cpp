@@ -66,7 +66,7 @@ class Reader {
         return tensor && tensor->shape.size() == 2 && is_float(tensor->dtype);
       };
       if (is_matrix(change.a) && is_matrix(change.b) && change.a->shape[0] == change.b->shape[1] &&
-          change.a->shape[0] > 0) {
+          change.a->shape[0] > 0 && (!change.bias || is_float(change.bias->dtype))) {
         continue;
       }
       throw Error(Error::Kind::data, out_.files.path,

@@ -202,7 +202,8 @@ std::string base_of(const std::string& adapter) {
     directory = find_model(name);
     refuse_no_model(directory);
   } catch (const Error& error) {
-    throw Error(error.kind(), adapter, fmt::format("an adapter of {}", error.what()));
+    throw Error(error.kind(), adapter,
+                fmt::format("an adapter of {}; `adapter` gives it to another", error.what()));
   }
   if (Adapter::stands_in(directory)) refuse_second(directory);
   return directory;

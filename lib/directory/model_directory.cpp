@@ -30,6 +30,17 @@ struct ReadFile {
   std::optional<Error> fault;
 };
 
+/// A file as the route and the adapter have it.
+JsonDocument open_document(const ModelDirectory& directory, std::string_view name,
+                           const std::string& route) {
+  if (directory.router() && name == file_names::kModules) {
+    return JsonDocument::parse(directory.router()->modules_json(route), directory.file(name));
+  }
+  JsonDocument document = JsonDocument::open(directory.file(name));
+  if (!directory.adapter() || name != file_names::kConfig) return document;
+  return directory.adapter()->change(document);
+}
+
 using LargeFiles = std::map<std::string, std::shared_ptr<const JsonDocument>, std::less<>>;
 
 }  // namespace
@@ -55,11 +66,16 @@ ModelDirectory::ModelDirectory(std::string path) : state_(std::make_shared<State
 ModelDirectory ModelDirectory::open(const std::string& name, const std::string& adapter) {
   const ResolvedModel resolved = resolve_model(name, adapter);
   ModelDirectory directory(resolved.directory);
+  directory.state_->router = Router::find(resolved.directory);
   if (!resolved.adapter.empty()) {
+    if (directory.router() || ModelDirectory(resolved.directory).static_files()) {
+      throw Error(Error::Kind::unsupported, resolved.directory,
+                  directory.router() ? "a model of several routes (Router); an adapter wants one"
+                                     : "static vectors, which no adapter changes");
+    }
     directory.state_->adapter.emplace(resolved.adapter);
     return directory;
   }
-  directory.state_->router = Router::find(resolved.directory);
   directory.state_->root = resolved.directory;
   return directory.route("");
 }
@@ -107,13 +123,7 @@ const JsonDocument& ModelDirectory::document(std::string_view name) const {
   ReadFile& read = state_->files[std::string(name)];
   if (!read.document && !read.fault) {
     try {
-      read.document = JsonDocument::open(file(name));
-      if (router() && name == file_names::kModules) {
-        read.document = JsonDocument::parse(router()->modules_json(state_->route), file(name));
-      }
-      if (adapter() && name == file_names::kConfig) {
-        read.document = adapter()->change(*read.document);
-      }
+      read.document = open_document(*this, name, state_->route);
     } catch (const Error& error) {
       if (error.kind() != Error::Kind::data) throw;  // the next try may find it
       read.fault = error;

@@ -42,6 +42,7 @@ CrossEncoder::CrossEncoder(const OpenedModel& model, ScoreKind kind) : model_(mo
   } else {
     head_ = Classifier::open(model.model());
     check_labels();
+    reading_ = model.reading();
   }
 }
 
@@ -62,8 +63,9 @@ void CrossEncoder::open_modules(SentenceModules modules) {
   }
   modules.check_case(model_.tokenizer().lowercase());
   modules.check_length(model_.tokenizer().added_tokens_pair());
-  limit_ = ModuleLimit::of(modules);
-  modules.scores = false;  // which are vectors of one number to the plan
+  reading_ = model_.reading(ModuleLimit::of(modules));
+  reading_.prompt = modules.prompt();  // before the first text of a pair
+  modules.scores = false;              // which are vectors of one number to the plan
   const VectorPlan plan = VectorPlan::make(model_.model(), modules, "", "");
   modules_.emplace(model_.tokenizer(), model_.model(), plan);
   for (const auto* layers : {&plan.token_layers, &plan.dense}) {
@@ -91,14 +93,14 @@ void CrossEncoder::add_logits(const Sequences& sequences, size_t first, ConstMat
 
 void CrossEncoder::run_modules(const Sequences& sequences, Batcher& batcher,
                                std::vector<double>& scores) const {
-  VectorScratch scratch(*modules_, {}, batcher);
+  VectorScratch scratch(*modules_, reading_, batcher);
   Buffer pooled;
   const VectorPlan& plan = modules_->plan();
   modules_->for_each_batch(
       sequences, scratch, [&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
         const Matrix texts = pooled.matrix(batch.sequences(), plan.pooled_width());
         for (size_t s = 0; s < texts.rows; ++s) {
-          plan.pool_sequence(states.slice(batch.begin(s), batch.length(s)), 0,
+          plan.pool_sequence(states.slice(batch.begin(s), batch.length(s)), scratch.prompt_tokens(),
                              model_.tokenizer().frame(), {texts.row(s), texts.cols});
         }
         add_logits(sequences, first, modules_->finish(texts, scratch), scores);

@@ -32,7 +32,7 @@ class BERT_API CrossEncoder {
   CrossEncoder(const OpenedModel& model, ScoreKind kind);
 
   /// How pairs are read.
-  ReadOptions reading() const { return model_.reading(limit_); }
+  const ReadOptions& reading() const { return reading_; }
   /// Sets scores [texts].
   void predict(const Sequences& sequences, size_t texts, Batcher& batcher,
                std::vector<double>& scores) const;
@@ -47,7 +47,7 @@ class BERT_API CrossEncoder {
   const OpenedModel& model_;
   std::optional<Classifier> head_;          ///< or ...
   std::optional<VectorPredictor> modules_;  ///< vectors of one number
-  ModuleLimit limit_;
+  ReadOptions reading_;
   bool sigmoid_ = false;
 };
 

@@ -220,6 +220,13 @@ def kinds():
         expect(f"adapter {name}: files", sorted(os.listdir(cache.snapshot(f"org/adapter-{name}"))),
                sorted(["adapter_config.json", "adapter_model.safetensors", *files]))
         expect(f"adapter {name}: told", "an adapter of org/whole, which the tools want, too" in result[2], name == "alone")
+    hub.add_folder("org/routes", GOLDEN + "/modules-sparse")
+    expect("routes: status", cache.pull("org/routes")[0], 0)
+
+    def files_in(folder):
+        return sorted(os.path.relpath(os.path.join(place, f), folder) for place, _, names in os.walk(folder) for f in names)
+
+    expect("routes: files", files_in(cache.snapshot("org/routes")), files_in(GOLDEN + "/modules-sparse"))
     hub.add("org/gap", {"config.json": b"{}", "model.safetensors.index.json": b'{"weight_map":{"a":"model-1.safetensors"}}'})
     refused("a missing shard", cache.pull("org/gap"), 65, "names model-1.safetensors, which the model does not have")
     expect("a missing shard: no model", os.path.exists(cache.snapshot("org/gap")), False)

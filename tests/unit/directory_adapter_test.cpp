@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "directory/adapter.h"
-#include "directory/router.h"
 
 using namespace bert;
 
@@ -19,15 +18,15 @@ TEST_CASE("AdapterConfig: the scale of a module is of the first pattern that its
   CHECK(read(R"("lora_alpha": 16)").scale("a.query", 4) == 4);
   CHECK(read(R"("lora_alpha": 16, "use_rslora": true)").scale("a.query", 4) == 8);
   const AdapterConfig config = read(
-      R"("lora_alpha": 8, "alpha_pattern": {"layer.0.*.key": 2, "key": 4, "layers?\\.\\d+\\.(?:x|y)": 6
-})");
+      R"x("lora_alpha": 8,
+          "alpha_pattern": {"layer.0.*.key": 2, "key": 4, "layers?\\.\\d+\\.(?:x|y)": 6})x");
   CHECK(config.scale("bert.layer.0.self.key", 2) == 1);
-CHECK(config.scale("bert.layer.1.self.key", 2) == 2);
-CHECK(config.scale("bert.layer.1.self.monkey", 2) == 4);  // a name ends behind a dot
-CHECK(config.scale("key.dense", 2) == 4);
-CHECK(config.scale("layer.10.y", 2) == 3);
-CHECK(config.scale("layers.3.x", 2) == 3);
-CHECK(config.scale("layers.3.z", 2) == 4);
+  CHECK(config.scale("bert.layer.1.self.key", 2) == 2);
+  CHECK(config.scale("bert.layer.1.self.monkey", 2) == 4);  // a name ends behind a dot
+  CHECK(config.scale("key.dense", 2) == 4);
+  CHECK(config.scale("layer.10.y", 2) == 3);
+  CHECK(config.scale("layers.3.x", 2) == 3);
+  CHECK(config.scale("layers.3.z", 2) == 4);
 }
 
 TEST_CASE("AdapterConfig: other kinds, and settings that change the sum, are refused by name") {
