@@ -62,6 +62,21 @@ void refuse_variants(const Json& root) {
   }
 }
 
+/// Ways to begin that change the base, too: what the adapter's matrices are added to is then none
+/// of the base's weights.
+void refuse_beginnings(const Json& root) {
+  const auto way = find(root, "init_lora_weights");
+  if (!way || !way->is_string()) return;
+  for (const std::string_view name : {"pissa", "olora", "corda", "loftq", "lora_ga", "mica"}) {
+    if (!way->as_string().starts_with(name)) continue;
+    throw Error(Error::Kind::unsupported, way->where(),
+                fmt::format("found {}, which changes the weights of the base, too; wants plain "
+                            "LoRA, to which save_pretrained() of PEFT converts it with "
+                            "path_initial_model_for_weight_conversion",
+                            way->describe()));
+  }
+}
+
 void refuse_kinds(const Json& root, const std::string& base) {
   const auto kind = find(root, "peft_type");
   if (kind && kind->is_string() && kind->as_string() == "LORA") return;
@@ -128,6 +143,7 @@ AdapterConfig AdapterConfig::read(const Json& root) {
   }
   refuse_kinds(root, config.base);
   refuse_variants(root);
+  refuse_beginnings(root);
   config.head = head_of(root);
   if (const auto alpha = find(root, "lora_alpha")) config.alpha = alpha->as_double();
   if (const auto flag = find(root, "use_rslora")) config.rank_root = flag->as_bool();

@@ -475,7 +475,7 @@ def module_cases():
     bad("L46-router-none", ["config.json", "types"], files=routed)
     for label, says, structure, parameters in [
             ("empty", "names no routes", {}, {}), ("without", "without modules", {"a": []}, {}),
-            ("unknown", "types: b", {"a": ["b"]}, {}), ("outside", "../x", {"a": ["../x"]}, {}),
+            ("unknown", "types: no key", {"a": ["b"]}, {}), ("outside", "../x", {"a": ["../x"]}, {}),
             ("usual", "has no route c", {"a": ["t"]}, {"default_route": "c"}),
             ("mapping", "has no route c", {"a": ["t"]}, {"route_mappings": {"(None, None)": "c"}})]:
         bad(f"L46-router-{label}", ["router_config.json", says], files=routed | {"router_config.json": {
@@ -567,6 +567,9 @@ def adapter_cases():
                       ("target_parameters", "LoRA of parameters"), ("trainable_token_indices", "vectors of single tokens")]:
         bad(f"L47-{key}", [key, f"{name} is not supported"], 78, files=whole | {
             "adapter_config.json": base["adapter_config.json"] | {key: True if key.startswith("use") else [1]}})
+    for way in ["pissa", "olora", "corda", "loftq", "lora_ga", "mica"]:
+        bad(f"L47-{way}", ["init_lora_weights", f'"{way}"'], 78, files=whole | {
+            "adapter_config.json": base["adapter_config.json"] | {"init_lora_weights": way}})
     bad("L47-no-name", "an adapter of a model that it does not name", 66,
         files={"adapter_config.json": {"peft_type": "LORA", "base_model_name_or_path": None}})
     bad("L47-adapters", "an adapter of org/old", 78, files=model_files() | {"adapter_config.json": {"model_name": "org/old"}})

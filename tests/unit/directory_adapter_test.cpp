@@ -41,6 +41,9 @@ TEST_CASE("AdapterConfig: other kinds, and settings that change the sum, are ref
   };
   CHECK(message(R"("use_dora": true)").starts_with("f: use_dora: DoRA is not supported"));
   CHECK(message(R"("layer_replication": [[0, 1]])").find("stand twice") != std::string::npos);
+  CHECK(message(R"("init_lora_weights": "pissa_niter_4")").find("the base, too") !=
+        std::string::npos);
+  CHECK(message(R"("init_lora_weights": "gaussian")") == "");
   CHECK(message(R"("use_dora": false, "layer_replication": [], "eva_config": null)") == "");
   CHECK(message(R"("alpha_pattern": {"(?<=a)b": 1})").find("is not supported") !=
         std::string::npos);
