@@ -62,6 +62,21 @@ void add_rows(tools::Command& app, Options& o) {
   app.add({"--rows", "number of rows, for npy written to a pipe", tools::positive()}, o.rows);
 }
 
+/// Refuses options that change nothing beside the others.
+void refuse_unread(const tools::Command& app, const Options& o) {
+  const bool learns = !o.pool.learn.empty();
+  if (!learns)
+    tools::refuse_given(app, {"--fit", "--hidden", "--start", "--seed", "--steps"},
+                        "wants --learn");
+  if (learns || !o.pool.given.empty())
+    tools::refuse_given(app, {"--keep"}, "these rows have no input line");
+  if (o.format != VectorFormat::npy) tools::refuse_given(app, {"--rows"}, "wants --format npy");
+  if (!o.pool.given.empty() && !learns)
+    tools::refuse_given(app,
+                        {"FILE", "--score", "--width", "--heads", "--causal", "--leave-one-out"},
+                        "not with --given, which is all weights");
+}
+
 int write(const PoolTask& task, const Options& o, tools::RowOptions& rows) {
   const size_t width = task.pool().sizes().output;
   PoolRowOptions row;
@@ -79,9 +94,6 @@ int write(const PoolTask& task, const Options& o, tools::RowOptions& rows) {
   row.keep_line = shared.keep_line;
   row.json = shared.json;
   row.terminator = rows.terminator();
-  if (o.rows > 0 && o.format != VectorFormat::npy) {
-    throw Error(Error::Kind::usage, "--rows", "wants --format npy");
-  }
   std::optional<tools::NpyOutput> npy;
   if (o.format == VectorFormat::npy) {
     npy.emplace(o.rows > 0 ? o.rows : task.rows(), width, std::string(npy_type(o.format)));
@@ -109,6 +121,7 @@ int main(int argc, char** argv) {
   add_rows(app, options);
 
   return tools::run(app, argc, argv, [&] {
+    refuse_unread(app, options);
     PoolOptions& pool = options.pool;
     pool.queries = rows.stream().files;
     pool.lines = {rows.stream().header, rows.stream().jobs};

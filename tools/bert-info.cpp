@@ -1,4 +1,7 @@
 // bert-info - show what a model directory holds. See man/bert-info.1.
+#include <algorithm>
+#include <optional>
+
 #include "common/model_options.h"
 #include "common/run.h"
 #include "common/terminal.h"
@@ -40,7 +43,7 @@ struct Options {
   std::string name;
   bool parameters = false, shapes = false, tree = false, cpu = false, models = false;
   std::vector<std::string> patients;
-  size_t tokens = 128;
+  std::optional<size_t> tokens;
 };
 
 void add(tools::Command& app, Options& o) {
@@ -55,7 +58,9 @@ void add(tools::Command& app, Options& o) {
   app.add({"--check", "check model directories; status 1 if there are errors", tools::model()},
           o.patients, what);
   what->require_option(0, 1);
-  app.add({"--seq", "tokens of the text for --shapes (default: 128)", tools::whole()}, o.tokens)
+  app.add({"--seq", "tokens of the text for --shapes (default: 128, or the model's positions)",
+           tools::whole()},
+          o.tokens)
       .of("tokens")
       ->needs(shapes);
   CLI::Option* place = app.add({"DIR", "the same as -m", tools::text("TEXT")}, o.name);
@@ -81,7 +86,8 @@ void write_model(const ModelDirectory& directory, const Options& o, Rows& rows) 
   }
   const ModelFiles model = ModelFiles::open(directory);
   if (o.parameters) return write_parameters(model, rows);
-  if (o.shapes) return write_shapes(model.config, o.tokens, rows);
+  const size_t usual = std::min<size_t>(128, model.config.max_tokens());
+  if (o.shapes) return write_shapes(model.config, o.tokens.value_or(usual), rows);
   if (o.tree) return write_tree(model, rows);
   write_summary(model, rows);
 }

@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
       ->excludes(dry_run);
   app.add({"-q,--quiet", "write only errors to stderr"}, [] { tools::set_quiet(true); });
   app.add({"NAME", "models, as NAME[@REVISION]", tools::text("NAME[@REVISION] ...")}, options.names)
+      .may_be_empty()  // NAME's own rule says it better
       ->required();
 
   return tools::run(app, argc, argv, [&] {

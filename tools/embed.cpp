@@ -24,7 +24,7 @@ int learn(Embedder& embedder, VectorPlan plan, const tools::EmbedOptions& o,
   plan.dims = 0;
   plan.normalize_cut = false;
   OutputFile file(o.learn);
-  TaskOptions task = task_options(embedder.model(), embedder.reading(o.prompt));
+  TaskOptions task = task_options(embedder.model(), embedder.reading(*o.prompt));
   rows.fill(task, {tools::RowShape::Per::none});
   WhiteningSum sum(plan.width());
   OrderedVectors vectors;
@@ -43,7 +43,7 @@ int learn(Embedder& embedder, VectorPlan plan, const tools::EmbedOptions& o,
 int write(Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions& o,
           tools::RowOptions& rows) {
   const VectorFormat format = o.shape.format;
-  TaskOptions task = task_options(embedder.model(), embedder.reading(o.prompt));
+  TaskOptions task = task_options(embedder.model(), embedder.reading(*o.prompt));
   tools::RowShape shape;
   if (plan.per_token || o.shape.of == EmbedRows::Of::spans)
     shape.record = tools::RowShape::Per::several;
@@ -86,7 +86,7 @@ int write_sparse(const tools::ModelOptions& models, const tools::EmbedOptions& o
   SparsePlan plan;
   plan.top_k = o.top_k;
   plan.ids = o.ids;
-  plan.prompt = !o.prompt.empty() ? o.prompt : modules.prompt(o.prompt_name);
+  plan.prompt = o.prompt ? *o.prompt : modules.prompt(o.prompt_name);
   if (modules.sparse_folder) return write_table(request, plan, rows);
   const OpenedModel opened(request);
   modules.check_case(opened.tokenizer().lowercase());

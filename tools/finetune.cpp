@@ -98,6 +98,27 @@ void add_net(tools::Command& app, Options& o) {
           f.train.stride);
 }
 
+/// Refuses options that the task, or another option, does not read.
+void refuse_unread(const tools::Command& app, const Options& o) {
+  const HeadKind task = o.finetune.task;
+  if (task != HeadKind::classify)
+    tools::refuse_given(
+        app, {"--field", "--label", "--pair", "--header", "--multi-label", "--regression"},
+        "is for --task classify");
+  if (task != HeadKind::spans) tools::refuse_given(app, {"--find-answers"}, "is for --task qa");
+  if (task == HeadKind::spans) tools::refuse_given(app, {"--labels"}, "not with --task qa");
+  if (task == HeadKind::classify)
+    tools::refuse_given(app, {"--stride"}, "is for --task ner or qa, which read windows");
+  if (o.regression)
+    tools::refuse_given(app, {"--labels", "--multi-label"}, "not with --regression");
+  if (o.finetune.dev.empty()) tools::refuse_given(app, {"--patience"}, "wants --dev");
+  if (o.bilstm)
+    tools::refuse_given(app, {"--freeze-layers", "--freeze-embeddings", "--layer-decay"},
+                        "not with --net bilstm, under which the model is frozen");
+  else
+    tools::refuse_given(app, {"--layers", "--lstm-size", "--lstm-layers"}, "wants --net bilstm");
+}
+
 void settle(Options& o) {
   FinetuneOptions& f = o.finetune;
   f.model = ModelDirectory::open(o.model);
@@ -124,8 +145,7 @@ int main(int argc, char** argv) {
                                   {.batch = "32, or 16 or 8 for few examples",
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
   return tools::run(app, argc, argv, [&] {
-    if (!options.bilstm)
-      tools::refuse_given(app, {"--layers", "--lstm-size", "--lstm-layers"}, "wants --net bilstm");
+    refuse_unread(app, options);
     settle(options);
     return training.train(options.finetune, finetune);
   });

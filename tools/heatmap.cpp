@@ -30,7 +30,8 @@ struct Options {
 
 void add(tools::Command& app, Options& o) {
   app.add({"FILE", "rows of attend or the like; '-' or none: standard input", tools::text("")},
-          o.files);
+          o.files)
+      .may_be_empty();
   app.add<HeatRows>(
       {"--rows", "what a row holds (default: one pair)"}, o.rows,
       {{"pairs", HeatRows::pairs}, {"queries", HeatRows::queries}, {"heads", HeatRows::heads}});
@@ -40,7 +41,7 @@ void add(tools::Command& app, Options& o) {
   auto html = app.add({"--html", "write one HTML page that needs nothing else"}, o.html);
   html->excludes(svg);
   app.add({"--max", "the weight with the strongest shade (default: the largest of each head)",
-           tools::non_negative("W")},
+           tools::real(1e-30, 1e30, "W")},
           o.largest);
   auto color = app.add<std::optional<TerminalColors>>(
       {"--color", "what the terminal shows (default: what it can)"}, o.colors,

@@ -29,7 +29,8 @@ void add(tools::Command& app, Options& o) {
   app.add({"CACHE", "the file that keeps rows; made if it is missing", tools::text("")}, o.cache)
       ->required();
   app.add({"FILE", "files of records, before -- TOOL; '-' or none: stdin", tools::text("")},
-          o.memo.files);
+          o.memo.files)
+      .may_be_empty();
   app.add({"--stats", "write what the cache holds"}, o.stats);
   app.add({"--prune", "remove rows not used in the last N days", tools::whole("N")}, o.prune);
   app.add({"--progress", "show progress on stderr, also if it is not a terminal"}, o.progress);

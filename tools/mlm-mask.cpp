@@ -56,6 +56,8 @@ void finish(tools::Command& app, Options& o) {
   if (match) o.mask.choice = MaskChoice::match;
   if (!o.spans.empty()) o.mask.choice = MaskChoice::spans;
   o.mask.keyed = !o.key.empty();
+  if (app.count("--max-seq-length") > 0)
+    tools::refuse_given(app, {"--stride"}, "a text has no windows here");
   if (o.mask.choice != MaskChoice::random) {
     tools::refuse_given(app,
                         {"--key", "--seed", "--mlm-probability", "--mask-replace-prob",

@@ -22,7 +22,6 @@ void add_modes(tools::Command& app, Options& o) {
   o.text = app.add({"-q,--query-text", "write the records nearest to this text, best first",
                     tools::text("TEXT")},
                    o.nearest.text);
-  o.text->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
   o.queries =
       app.add({"--query", "write the records nearest to each record of FILE Q", tools::text("Q")},
               o.nearest.queries);
@@ -57,11 +56,13 @@ void add_values(tools::Command& app, Options& o) {
   app.add<std::optional<Similarity>>(
       {"--similarity", "how queries and records are compared (default: the model's, else cosine)"},
       n.similarity, {{"cosine", Similarity::cosine}, {"dot", Similarity::dot}});
-  app.add(
-      {"--query-prompt", "text put before each query (default: the model's)", tools::text("TEXT")},
-      n.query_prompt);
+  app.add({"--query-prompt", "text put before each query (default: the model's)",
+           tools::text("TEXT")},
+          n.query_prompt)
+      .may_be_empty();
   app.add({"--prompt", "text put before each record (default: the model's)", tools::text("TEXT")},
-          n.prompt);
+          n.prompt)
+      .may_be_empty();
 }
 
 [[noreturn]] void refuse(const char* option, const char* what) {
@@ -87,14 +88,18 @@ void choose_mode(tools::Command& app, Options& o) {
     tools::refuse_given(app, {"--top-k", "--similarity", "--query-prompt", "--index"},
                         "wants -q or --query");
   const bool queries_are_vectors = !n.query_vectors.empty();
+  if (n.vectors.empty() && !queries_are_vectors)
+    tools::refuse_given(app, {"--format", "--width"}, "wants --vectors or --query-vectors");
   if (queries_are_vectors) tools::refuse_given(app, {"--query-prompt"}, "not with --query-vectors");
   if (!n.vectors.empty()) tools::refuse_given(app, {"--prompt"}, "not with --vectors");
   if (!n.vectors.empty() && (!searches || queries_are_vectors)) {
     tools::refuse_given(app,
                         {"--strict", "--literal", "--head", "--ablate", "--max-seq-length",
-                         "--overflow", "--truncation-side", "--stride", "--dtype"},
+                         "--overflow", "--truncation-side", "--stride", "--dtype", "--model"},
                         "no text goes through a model here");
   }
+  if (!n.vectors.empty() && app.count("FILE") == 0)
+    tools::refuse_given(app, {"--fields"}, "wants FILE, whose lines are written");
   if (o.pairs && !n.threshold) refuse("--pairs", "wants --threshold");
   if ((o.groups || o.unique) && n.threshold) refuse("--threshold", "not with --groups or --unique");
   if (!searches) n.threshold = o.groups ? o.groups : o.unique ? o.unique : n.threshold;

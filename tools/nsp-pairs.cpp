@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
   Wanted wanted = Wanted::text;
   app.add({"FILE", "sentences, one per line, with an empty line between documents",
            tools::text("TEXT")},
-          files);
+          files)
+      .may_be_empty();
   app.add({"--seed", "seed of the random choices (default: 1)", tools::whole()}, seed);
   tools::add_as_text(app, wanted);
   app.add({"-q,--quiet", "show no notices"}, [] { tools::set_quiet(true); }).same_rows();

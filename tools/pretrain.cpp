@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   tools::TrainingOptions training(app);
 
   return tools::run(app, argc, argv, [&] {
+    if (options.dev.empty()) tools::refuse_given(app, {"--dev-sequences"}, "wants --dev");
     if (!start.empty()) options.model = ModelDirectory::open(start);
     for (const std::string& head : heads) {
       (head == "mlm" ? options.add_mlm : options.add_nsp) = true;

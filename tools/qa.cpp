@@ -28,7 +28,6 @@ void add(tools::Command& app, Options& o) {
   o.question = app.add(
       {"-q,--question", "ask every record this question and rank the answers", tools::text("TEXT")},
       o.qa.question);
-  o.question->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
   o.top_k = app.add({"-k,--top-k",
                      "the K best answers of each record, after its number (default: 1); with -q, "
                      "of all records (default: 10)",

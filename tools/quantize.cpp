@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
+    if (options.compare.files.empty()) tools::refuse_given(app, {"--jobs"}, "wants --check");
     options.quantize.model = ModelDirectory::open(options.model, options.adapter);
     check_files(options);
     quantize(options.quantize);

@@ -22,7 +22,6 @@ void add(tools::Command& app, Options& o) {
   o.query = app.add(
       {"-q,--query", "score every record for this query and rank them", tools::text("TEXT")},
       o.rank.query);
-  o.query->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
   app.add(
          {"-k,--top-k", "with -q: the K best records (default: 10)", tools::whole(1, 1 << 20, "K")},
          o.top_k)

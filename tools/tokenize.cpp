@@ -29,7 +29,8 @@ void add(tools::Command& app, Options& o) {
   app.add({"--stats", "write totals of all records: words, tokens, unknown tokens"}, o.stats);
   app.add({"--specials", "list the special tokens and their ids, and read no input"}, o.specials);
   app.add({"--special", "add [CLS] and [SEP]"}, o.special);
-  app.add({"--pair", "read a pair of texts from two fields, and add [CLS] and [SEP]"}, o.pair);
+  app.add({"--pair", "read a pair of texts from two fields, and add [CLS] and [SEP]"}, o.pair)
+      ->excludes(app.get_option("--special"));
   const tools::Declared words =
       app.add({"--words", "split into words, the longest of this dictionary", tools::text("DICT")},
               o.words);
@@ -40,8 +41,20 @@ void add(tools::Command& app, Options& o) {
                        {"only_second", Truncation::only_second}})
       ->needs(app.get_option("--pair"))
       ->needs(app.get_option("--max-seq-length"));
-  for (const char* other : {"--model", "--head", "--decode", "--special", "--specials", "--pair"})
+  for (const char* other : {"--model", "--decode", "--special", "--specials", "--pair"})
     words->excludes(app.get_option(other));
+}
+
+/// Refuses what --specials does not read.
+void refuse_unread(const tools::Command& app) {
+  tools::refuse_given(app, {"--meta"}, "not with --specials, which reads no input");
+  for (const CLI::Option* option : app.get_options()) {
+    const tools::Declaration* declaration = app.declaration(option);
+    if (!declaration || !declaration->changes_rows || option->count() == 0) continue;
+    if (declaration->names == "--specials") continue;
+    throw Error(Error::Kind::usage, tools::long_name(*declaration),
+                "not with --specials, which reads no input");
+  }
 }
 
 TokenizeOutput output_of(const tools::Command& app, const Options& o) {
@@ -53,6 +66,7 @@ TokenizeOutput output_of(const tools::Command& app, const Options& o) {
   if (o.decode) tools::refuse_given(app, of_texts, "not with --decode, which reads ids");
   if (o.stats && app.count("--max-seq-length") == 0)
     tools::refuse_given(app, {"--special"}, "the totals of --stats leave special tokens out");
+  if (o.specials) refuse_unread(app);
   return o.ids       ? TokenizeOutput::ids
          : o.offsets ? TokenizeOutput::offsets
          : o.count   ? TokenizeOutput::count

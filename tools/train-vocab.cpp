@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
   app.footer("train-vocab --size 300 corpus.txt >vocab.txt");
   TrainVocabOptions options;
   app.add({"FILE", "text to learn from (default: standard input)", tools::text("TEXT")},
-          options.files);
+          options.files)
+      .may_be_empty();
   app.add({"--size", "number of tokens with the five special ones (default: 30522)",
            tools::whole(5, 1 << 24)},
           options.vocab_size)

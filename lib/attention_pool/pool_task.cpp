@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/parse.h"
 #include "io/output_file.h"
@@ -122,15 +124,8 @@ void PoolTask::check() const {
   if (options_.width && form_.score != nn::Score::gauss) {
     throw Error::of_field("width", "wants the score 'gauss'");
   }
-  if (!options_.learn.empty()) {
-    if (options_.given.empty()) return;
+  if (!options_.learn.empty() && !options_.given.empty()) {
     throw Error::of_field("given", "not with `learn`: weights that are given are not learned");
-  }
-  const std::pair<bool, const char*> of_learning[] = {{!options_.fit.empty(), "fit"},
-                                                      {options_.hidden > 0, "hidden"},
-                                                      {!options_.start.empty(), "start"}};
-  for (const auto& [found, field] : of_learning) {
-    if (found) throw Error::of_field(field, "wants `learn`");
   }
 }
 
@@ -209,12 +204,21 @@ size_t PoolTask::rows() const {
   return rows;
 }
 
+/// The numbers of the longest row of a stage: most often the weighted values of a head.
+size_t PoolTask::most_numbers_of_stage() const {
+  if (!options_.lines.header) return 0;  // nobody reads their names
+  const PoolSizes& sizes = pool_->sizes();
+  return std::max(pool_->keys() * (sizes.mixed / form_.heads), sizes.output);
+}
+
 std::vector<std::string> PoolTask::columns(PoolRows rows) const {
   std::vector<std::string> names;
-  if (rows == PoolRows::stages) return names;
-  const bool weights = rows == PoolRows::weights;
-  if (weights && form_.heads > 1) names.push_back("head");
-  const size_t count = weights ? pool_->keys() : pool_->sizes().output;
+  const bool weights = rows == PoolRows::weights, stages = rows == PoolRows::stages;
+  if ((weights || stages) && form_.heads > 1) names.push_back("head");
+  if (stages) names.push_back("stage");
+  const size_t count = weights  ? pool_->keys()
+                       : stages ? most_numbers_of_stage()
+                                : pool_->sizes().output;
   for (size_t i = 1; i <= count; ++i) names.push_back((weights ? "w" : "v") + std::to_string(i));
   return names;
 }

@@ -48,7 +48,7 @@ class PoolTask {
   const std::vector<std::string>& files() const { return options_.queries; }
   /// Rows, if they are in memory; else 0.
   size_t rows() const;
-  /// Names of the columns of rows of this kind, without the record; none if rows differ.
+  /// Names of the columns of rows of this kind, without the record: those of the longest.
   std::vector<std::string> columns(PoolRows rows) const;
   /// Writes the rows of what is in memory.
   Counts write(const PoolRowOptions& rows, const std::function<void(std::string_view)>& out) const;
@@ -57,6 +57,7 @@ class PoolTask {
   PoolParameters open_parameters(const std::string& path);
   void check() const;
   void find_queries();
+  size_t most_numbers_of_stage() const;
   PoolParameters learn(PoolParameters start);
   std::vector<float> read_given() const;
   const MatrixFile& values() const { return values_ ? *values_ : keys_; }

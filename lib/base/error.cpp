@@ -97,7 +97,7 @@ Error Error::from_errno(std::string_view where, std::string_view action, int err
   std::string what(action);
   if (!what.empty()) what += ": ";
   what += std::generic_category().message(error_number);
-  return {kind_of(error_number), where, what};
+  return {kind_of(error_number), where.empty() ? "''" : where, what};
 }
 
 }  // namespace bert

@@ -42,7 +42,7 @@ class BERT_API Error : public std::exception {
   static Error of_field(std::string_view field, std::string_view what, Kind kind = Kind::usage);
 
   /// The error for an `errno`, after opening or reading `where` failed. Its text ends with
-  /// strerror.
+  /// strerror. An empty `where` is told as ''.
   static Error from_errno(std::string_view where, std::string_view action, int error_number);
 
   Kind kind() const { return kind_; }

@@ -10,17 +10,20 @@
 namespace bert {
 namespace {
 
+/// Rounds that a member came too late for, after which it spins no more.
+constexpr int kMostLate = 3;
+
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 
-/// Waits up to about 0.1 ms for `value` to differ from `old`, and returns whether it does. The
-/// first 20 microseconds, longer than the gap between two products, only spin; after them each look
-/// yields the CPU to other threads.
+/// Spins up to about 0.1 ms until `value` differs from `old`, and returns whether it does. It does
+/// not yield the CPU: Linux puts a thread that yields behind all others for a whole time slice, so
+/// that a computation beside another process took a hundred times as long.
 template <typename T>
 bool changes_soon(const std::atomic<T>& value, T old) {
   constexpr int kSpins = 1000;
@@ -30,7 +33,7 @@ bool changes_soon(const std::atomic<T>& value, T old) {
     if (changed()) return true;
   }
   const auto end = std::chrono::steady_clock::now() + kMoment;
-  for (; std::chrono::steady_clock::now() < end; std::this_thread::yield()) {
+  for (; std::chrono::steady_clock::now() < end; relax()) {
     if (changed()) return true;
   }
   return changed();
@@ -39,14 +42,14 @@ bool changes_soon(const std::atomic<T>& value, T old) {
 /// Moves threads that this thread has just started or woken to other CPUs, and then allows them all
 /// CPUs again. Otherwise the kernel may queue them behind this thread, which is about to compute,
 /// and separate them only after milliseconds, above all on virtual CPUs: the first forward pass of
-/// a process took twice as long.
+/// a process took twice as long. With more threads than CPUs it does nothing.
 void part_from_here(std::span<std::thread> threads) {
   const int here = sched_getcpu();
   cpu_set_t allowed;
   if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   cpu_set_t others = allowed;
   CPU_CLR(static_cast<size_t>(here), &others);
-  if (CPU_COUNT(&others) == 0) return;
+  if (static_cast<size_t>(CPU_COUNT(&others)) < threads.size()) return;
   for (std::thread& thread : threads) {
     const pthread_t handle = thread.native_handle();
     if (pthread_setaffinity_np(handle, sizeof others, &others) == 0)
@@ -57,7 +60,9 @@ void part_from_here(std::span<std::thread> threads) {
 }  // namespace
 
 Team::Team(int threads) {
-  members_.reserve(threads > 1 ? static_cast<size_t>(threads - 1) : 0);
+  const size_t others = threads > 1 ? static_cast<size_t>(threads - 1) : 0;
+  members_.reserve(others);
+  begun_ = std::make_unique<Begun[]>(others + 1);
   try {
     for (int part = 1; part < threads; ++part) members_.emplace_back([this, part] { serve(part); });
   } catch (const std::system_error&) {
@@ -73,30 +78,46 @@ Team::~Team() {
   for (std::thread& member : members_) member.join();
 }
 
+bool Team::begin(int part, unsigned round) {
+  unsigned before = round - 1;
+  return begun_[static_cast<size_t>(part)].round.compare_exchange_strong(
+      before, round, std::memory_order_acq_rel, std::memory_order_relaxed);
+}
+
 void Team::run_all(Call call, void* function) {
   if (members_.empty()) return call(function, 0, 1);
   call_ = call;
   function_ = function;
   busy_.store(parts_ - 1, std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
+  const unsigned round = round_.fetch_add(1, std::memory_order_release) + 1;
   round_.notify_all();
   if (asleep_.load(std::memory_order_relaxed) != 0) part_from_here(members_);
   call(function, 0, parts_);
+  for (int part = 1; part < parts_ && busy_.load(std::memory_order_acquire) != 0; ++part) {
+    if (!begin(part, round)) continue;
+    call(function, part, parts_);
+    busy_.fetch_sub(1, std::memory_order_acq_rel);
+  }
   for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;) {
     if (!changes_soon(busy_, left)) busy_.wait(left, std::memory_order_acquire);
   }
 }
 
 void Team::serve(int part) {
+  int late = 0;
   for (unsigned seen = 0;;) {
-    if (!changes_soon(round_, seen)) {
+    if (late > kMostLate || !changes_soon(round_, seen)) {
       asleep_.fetch_add(1, std::memory_order_relaxed);
       round_.wait(seen, std::memory_order_acquire);
       asleep_.fetch_sub(1, std::memory_order_relaxed);
     }
-    // The owner waits for all members, so at most one round has begun.
-    ++seen;
+    seen = round_.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_relaxed)) return;
+    if (!begin(part, seen)) {
+      ++late;
+      continue;
+    }
+    late = 0;
     call_(function_, part, parts_);
     if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -11,7 +12,8 @@ namespace bert {
 
 /// A few threads that share one computation: the caller is part 0, the members wait for the next
 /// computation. A member that waits spins for a tenth of a millisecond and then sleeps in the
-/// kernel, so an idle team costs nothing.
+/// kernel, so an idle team costs nothing. The caller also computes the parts that their members
+/// have not begun when it is ready, so that it never waits for a member that gets no CPU.
 ///
 /// Thread rule: one owner calls run(); the function must not throw and must not call run() again.
 class BERT_API Team {
@@ -24,8 +26,9 @@ class BERT_API Team {
 
   int size() const { return static_cast<int>(members_.size()) + 1; }
 
-  /// Calls fn(part, parts) for each part of [0, size()) in parallel, and returns when all calls
-  /// have returned.
+  /// Calls fn(part, parts) for each part of [0, size()), and returns when all calls have returned.
+  /// Some calls are made at the same time, others one after the other: a part must not wait for
+  /// another.
   template <typename Function>
   void run(Function&& fn) {
     using Callee = std::remove_reference_t<Function>;
@@ -37,6 +40,12 @@ class BERT_API Team {
   using Call = void (*)(void*, int, int);
   void run_all(Call call, void* function);
   void serve(int part);
+  /// Whether the calling thread is the one that computes the part in this round.
+  bool begin(int part, unsigned round);
+
+  struct alignas(64) Begun {
+    std::atomic<unsigned> round{0};  ///< the last round in which a thread took this part
+  };
 
   Call call_ = nullptr;
   void* function_ = nullptr;
@@ -44,6 +53,7 @@ class BERT_API Team {
   alignas(64) std::atomic<unsigned> round_{0};  ///< counts the computations begun
   alignas(64) std::atomic<int> busy_{0};        ///< members still in the computation
   std::atomic<int> asleep_{0};                  ///< members that wait in the kernel
+  std::unique_ptr<Begun[]> begun_;              ///< [parts]
   std::vector<std::thread> members_;
   int parts_ = 1;
 };

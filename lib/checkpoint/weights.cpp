@@ -21,6 +21,9 @@ namespace bert {
 struct Weights::State {
   TensorFiles source;
   NameRules rules;
+  size_t heads = 1;
+  std::list<std::vector<std::byte>> gathered;  // what parts of tensors that join heads point to
+  size_t query_groups = 1;  // heads of queries for each of keys and values, A / K
   std::unordered_map<std::string, const TensorView*> by_name;  // canonical
   std::string head;                                            // "heads.NAME." or empty
   std::list<TensorView> parts;                                 // of tensors that join several
@@ -39,6 +42,7 @@ struct Weights::State {
   void index_names();
   void add_name(std::string name, const TensorView& tensor);
   void add_parts(const std::string& name, const TensorView& tensor);
+  const std::byte* gather_heads(const TensorView& tensor, size_t which);
   void settle_ties(bool tied);
 };
 
@@ -117,23 +121,41 @@ void Weights::State::add_name(std::string name, const TensorView& tensor) {
 void Weights::State::add_parts(const std::string& name, const TensorView& tensor) {
   const std::vector<std::string> names = joined_parts(name), own = joined_parts(tensor.name);
   if (names.empty() || !tensor.is_weight()) return;
-  const size_t rows = tensor.shape.empty() ? 0 : tensor.shape[0] / names.size();
-  if (rows == 0 || tensor.shape[0] != names.size() * rows) {
+  // Heads of queries that share keys and values make the queries' part larger.
+  const size_t first_share = names.size() == std::size(kQueryKeyValue) ? query_groups : 1;
+  const size_t shares = first_share + names.size() - 1;
+  const size_t share = tensor.shape.empty() ? 0 : tensor.shape[0] / shares;
+  const bool by_heads = is_joined_by_heads(name);
+  if (share == 0 || tensor.shape[0] != shares * share || (by_heads && share % heads != 0)) {
     throw Error(Error::Kind::data, source.path,
                 fmt::format("tensor {} is {}, wants a multiple of {} rows", printable(tensor.name),
-                            shape_text(tensor.shape), names.size()));
+                            shape_text(tensor.shape), shares));
   }
+  size_t first = 0;
   for (size_t i = 0; i < names.size(); ++i) {
     TensorView& view = parts.emplace_back(tensor);
     view.name = own.empty() ? names[i] : own[i];
-    view.shape[0] = rows;
-    if (tensor.blocked) {
-      view.first_row = i * rows;
+    view.shape[0] = i == 0 ? first_share * share : share;
+    if (by_heads) {
+      view.data = gather_heads(tensor, i);
+    } else if (tensor.blocked) {
+      view.first_row = first;
     } else {
-      view.data = tensor.data + i * (tensor.bytes().size() / names.size());
+      view.data = tensor.data + first * (tensor.bytes().size() / tensor.shape[0]);
     }
+    first += view.shape[0];
     add_name(names[i], view);
   }
+}
+
+/// Copies the rows of queries (0), keys (1) or values (2) of a tensor that has them head by head.
+const std::byte* Weights::State::gather_heads(const TensorView& tensor, size_t which) {
+  const size_t bytes = tensor.bytes().size() / (3 * heads);  // of one head's part
+  std::vector<std::byte>& rows = gathered.emplace_back(heads * bytes);
+  for (size_t head = 0; head < heads; ++head) {
+    std::memcpy(rows.data() + head * bytes, tensor.data + (3 * head + which) * bytes, bytes);
+  }
+  return rows.data();
 }
 
 /// What transformers 5 does with the decoder and the word embeddings, which should be one matrix:
@@ -164,6 +186,10 @@ Weights::Weights(TensorFiles source, const Config& config) : state_(std::make_un
   state_->source = std::move(source);
   state_->rules.family = config.family;
   state_->rules.group_layers = config.inner_group_num;
+  state_->heads = config.num_attention_heads;
+  if (config.num_key_value_heads > 0) {
+    state_->query_groups = config.num_attention_heads / config.num_key_value_heads;
+  }
   if (!config.architectures.empty()) state_->rules.class_name = config.architectures[0];
   state_->index_names();
   state_->settle_ties(config.tie_word_embeddings);
@@ -232,35 +258,42 @@ WeightRef Weights::matrix(std::string_view name, size_t out, size_t in) const {
   return {reinterpret_cast<const std::byte*>(values.data()), DType::f32, out, in};
 }
 
-Linear Weights::linear(std::span<const std::string> names, size_t out, size_t in,
-                       std::vector<float> bias, Precision precision) const {
+Linear Weights::linear(std::span<const TensorSpec> specs, std::vector<float> bias,
+                       Precision precision) const {
   // As the file has it, where it has just these, side by side.
-  const TensorView& first = require(names[0], {out, in});
+  const TensorView& first = require(specs[0]);
   bool as_is = first.blocked == precision;
-  for (size_t i = 0; i < names.size() && as_is; ++i) {
-    const TensorView& tensor = require(names[i], {out, in});
-    as_is = tensor.data == first.data && tensor.first_row == i * out && tensor.blocked == precision;
+  size_t rows = 0;
+  for (const TensorSpec& spec : specs) {
+    const TensorView& tensor = as_is ? require(spec) : first;
+    as_is = as_is && tensor.data == first.data && tensor.first_row == rows &&
+            tensor.blocked == precision;
+    rows += spec.shape[0];
   }
-  if (as_is && first.all_rows == names.size() * out) {
-    return Linear(first.blocked_ref(), std::move(bias));
-  }
+  if (as_is && first.all_rows == rows) return Linear(first.blocked_ref(), std::move(bias));
   std::vector<WeightRef> matrices;
-  for (const std::string& name : names) matrices.push_back(matrix(name, out, in));
-  return Linear(matrices, std::move(bias), precision, factors_of(names[0]));
+  for (const TensorSpec& spec : specs) {
+    matrices.push_back(matrix(spec.name, spec.shape[0], spec.shape[1]));
+  }
+  return Linear(matrices, std::move(bias), precision, factors_of(specs[0].name));
 }
 
 Linear Weights::linear(const Config& config, std::span<const Role> roles, Precision precision,
                        size_t layer) const {
-  std::vector<std::string> names;
+  std::vector<TensorSpec> specs;
   std::vector<float> bias;
+  size_t rows = 0;
   for (const Role role : roles) {
-    names.push_back(tensor_name(role, Part::weight, layer));
-    if (!has_part(config, role, Part::bias)) continue;  // so it is of all roles
-    const std::vector<float> own = floats(tensor_spec(config, role, Part::bias, layer));
-    bias.insert(bias.end(), own.begin(), own.end());
+    specs.push_back(tensor_spec(config, role, Part::weight, layer));
+    if (has_part(config, role, Part::bias)) {
+      const std::vector<float> own = floats(tensor_spec(config, role, Part::bias, layer));
+      bias.resize(rows);  // of roles before it that have none
+      bias.insert(bias.end(), own.begin(), own.end());
+    }
+    rows += specs.back().shape[0];
   }
-  const std::vector<size_t> shape = tensor_spec(config, roles[0], Part::weight, layer).shape;
-  return linear(names, shape[0], shape[1], std::move(bias), precision);
+  if (!bias.empty()) bias.resize(rows);
+  return linear(specs, std::move(bias), precision);
 }
 
 Precision Weights::precision() const {

@@ -82,9 +82,9 @@ class BERT_API Weights {
   std::vector<float> floats(const TensorSpec& spec) const { return require(spec).floats(); }
   /// A matrix [out, in] row by row, for Linear. A blocked one is made floats on first need.
   WeightRef matrix(std::string_view canonical_name, size_t out, size_t in) const;
-  /// Weights [out, in] each, side by side as one layer. What the file holds in the order of the
-  /// kernels for this precision is used as it is.
-  Linear linear(std::span<const std::string> names, size_t out, size_t in, std::vector<float> bias,
+  /// Matrices [out, in], side by side as one layer. What the file holds in the order of the kernels
+  /// for this precision is used as it is.
+  Linear linear(std::span<const TensorSpec> specs, std::vector<float> bias,
                 Precision precision) const;
   /// A module of a model of this config; several roles: side by side as one layer.
   Linear linear(const Config& config, std::span<const Role> roles, Precision precision,

@@ -65,7 +65,7 @@ const NamedHead* usual_head(const Config& config, const Weights& weights, HeadKi
 }  // namespace
 
 bool has_plain_head(const Config& config, const Weights& weights, HeadKind kind) {
-  return has_head(kind, config.architectures,
+  return has_head(kind, config,
                   [&](std::string_view name) { return weights.find(name) != nullptr; });
 }
 

@@ -12,8 +12,15 @@ AttentionWeights AttentionWeights::load(const Config& config, const Weights& wei
   const Disentangled& d = config.disentangled;
   const size_t parts = 1 + d.content_to_position + d.position_to_content;
   w.qkv = weights.linear(config, kQueryKeyValue, precision, layer);
+  w.head_size = config.head_size();
+  if (has_module(config, Role::query_norm)) {
+    w.query_norm = Norm::load(config, weights, Role::query_norm, layer);
+    w.key_norm = Norm::load(config, weights, Role::key_norm, layer);
+  }
   w.form.heads = config.num_attention_heads;
-  w.form.scale = 1.0f / std::sqrt(static_cast<float>(config.head_size() * parts));
+  w.form.key_value_heads = config.num_key_value_heads;
+  const size_t scaled = config.query_scalar > 0 ? config.query_scalar : w.head_size;
+  w.form.scale = 1.0f / std::sqrt(static_cast<float>(scaled * parts));
   w.form.narrow = precision == Precision::bf16 || precision == Precision::int8;
   w.form.bias = bias;
   if (positions) {
@@ -26,14 +33,15 @@ AttentionWeights AttentionWeights::load(const Config& config, const Weights& wei
 
 namespace {
 
-/// The projections [T, 3H] of `hidden`, of each kind of row once. `rows` [T, H] is scratch.
-void project_kinds(const Linear& qkv, const AlikeTokens& alike, ConstMatrix hidden, Matrix rows,
-                   Matrix out, AttentionScratch& scratch, LinearScratch& linear_scratch) {
-  const Matrix kinds = scratch.kinds.matrix(alike.first.size(), out.cols);  // [U, 3H]
+/// The projections [T, (A + 2K) D] of `hidden`, of each kind of row once.
+void project_kinds(const Linear& qkv, const AlikeTokens& alike, ConstMatrix hidden, Matrix out,
+                   AttentionScratch& scratch, LinearScratch& linear_scratch) {
+  const Matrix kinds = scratch.kinds.matrix(alike.first.size(), out.cols);  // [U, (A + 2K) D]
+  const Matrix rows = scratch.kind_rows.matrix(kinds.rows, hidden.cols);    // [U, H]
   for (size_t u = 0; u < kinds.rows; ++u) {
     std::copy_n(hidden.row(alike.first[u]), hidden.cols, rows.row(u));
   }
-  qkv(rows.slice(0, kinds.rows), kinds, Activation::none, linear_scratch);
+  qkv(rows, kinds, Activation::none, linear_scratch);
   for (size_t t = 0; t < out.rows; ++t) {
     std::copy_n(kinds.row(alike.kind[t]), out.cols, out.row(t));
   }
@@ -42,11 +50,21 @@ void project_kinds(const Linear& qkv, const AlikeTokens& alike, ConstMatrix hidd
 constexpr TraceMask kOfHeads = Traced::query | Traced::key | Traced::value | Traced::scores |
                                Traced::probabilities | Traced::context;
 
-/// Shows what is wanted of each head: qkv [T, 3H], context [T, H].
+/// Norms queries and keys head by head: qkv [T, (A + 2K) D], in place.
+void norm_heads(const AttentionWeights& weights, Matrix qkv) {
+  const size_t size = weights.head_size, keys = weights.form.shared_heads();
+  for (size_t t = 0; t < qkv.rows; ++t) {
+    const Matrix q(qkv.row(t), weights.form.heads, size, size);                       // [A, D]
+    const Matrix k(qkv.row(t) + weights.form.key_column(0, size), keys, size, size);  // [K, D]
+    weights.query_norm(q, q);
+    weights.key_norm(k, k);
+  }
+}
+
+/// Shows what is wanted of each head: qkv [T, (A + 2K) D], context [T, A D].
 void show_heads(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix qkv,
                 ConstMatrix context, AttentionScratch& scratch, const LayerTrace& trace) {
-  const size_t heads = weights.form.heads;                       // A
-  const size_t width = context.cols, head_size = width / heads;  // H, D
+  const size_t heads = weights.form.heads, head_size = weights.head_size;  // A, D
   for (size_t s = 0; s < batch.sequences(); ++s) {
     const size_t begin = batch.begin(s), n = batch.length(s);
     for (size_t head = 0; head < heads; ++head) {
@@ -54,15 +72,15 @@ void show_heads(const AttentionWeights& weights, const PackedBatch& batch, Const
       const auto show = [&](Traced what, ConstMatrix values) {
         trace.show({what, 0, values, s, head});
       };
-      // The head's columns [n, D] of the part of qkv or context that begins at `column`.
+      // The columns [n, D] of qkv or context from `column` on.
       const auto part = [&](ConstMatrix matrix, size_t column) {
-        return ConstMatrix(matrix.row(begin) + column + head * head_size, n, head_size,
-                           matrix.stride);
+        return ConstMatrix(matrix.row(begin) + column, n, head_size, matrix.stride);
       };
-      const ConstMatrix q = part(qkv, 0), k = part(qkv, width);
+      const ConstMatrix q = part(qkv, weights.form.query_column(head, head_size));
+      const ConstMatrix k = part(qkv, weights.form.key_column(head, head_size));
       show(Traced::query, q);
       show(Traced::key, k);
-      show(Traced::value, part(qkv, 2 * width));
+      show(Traced::value, part(qkv, weights.form.value_column(head, head_size)));
       if (trace.wants(Traced::scores | Traced::probabilities)) {
         Matrix scores, probabilities;  // [n, n]
         if (trace.wants(Traced::scores)) scores = scratch.scores.matrix(n, n);
@@ -71,12 +89,12 @@ void show_heads(const AttentionWeights& weights, const PackedBatch& batch, Const
         show(Traced::scores, scores);
         show(Traced::probabilities, probabilities);
       }
-      show(Traced::context, part(context, 0));
+      show(Traced::context, part(context, head * head_size));
     }
   }
 }
 
-/// context [T, H] without what the heads `off` put there.
+/// context [T, A D] without what the heads `off` put there.
 void clear_heads(std::span<const size_t> off, size_t head_size, Matrix context) {
   for (const size_t head : off) {
     for (size_t t = 0; t < context.rows; ++t) {
@@ -132,22 +150,25 @@ void attend_to_first(const AttentionForm& form, const PackedBatch& batch, ConstM
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
                     const LayerPass& pass) {
-  const size_t width = hidden.cols;                                  // H
-  const Matrix qkv = scratch.qkv.matrix(batch.tokens(), 3 * width);  // [T, 3H]
+  const AttentionForm& form = weights.form;
+  const Matrix qkv =
+      scratch.qkv.matrix(batch.tokens(), form.columns(weights.head_size));  // [T, (A + 2K) D]
   if (pass.alike) {
-    project_kinds(weights.qkv, *pass.alike, hidden, context, qkv, scratch, linear_scratch);
+    project_kinds(weights.qkv, *pass.alike, hidden, qkv, scratch, linear_scratch);
   } else {
     weights.qkv(hidden, qkv, Activation::none, linear_scratch);
   }
+  if (weights.query_norm) norm_heads(weights, qkv);
   if (weights.rotary.theta > 0) {
-    rotate(weights.rotary, weights.form.heads, batch, qkv, scratch.turns, linear_scratch.team);
+    const HeadColumns turned{form.heads + form.shared_heads(), weights.head_size};
+    rotate(weights.rotary, turned, batch, qkv, scratch.turns, linear_scratch.team);
   }
   if (batch.attended.empty()) {
-    attention(weights.form, qkv, batch.cu_seq_lens, context, scratch.heads, linear_scratch.team);
+    attention(form, qkv, batch.cu_seq_lens, context, scratch.heads, linear_scratch.team);
   } else {
-    attend_to_first(weights.form, batch, qkv, context, scratch, linear_scratch.team);
+    attend_to_first(form, batch, qkv, context, scratch, linear_scratch.team);
   }
-  clear_heads(pass.off, width / weights.form.heads, context);
+  clear_heads(pass.off, weights.head_size, context);
   if (pass.trace.wants(kOfHeads)) show_heads(weights, batch, qkv, context, scratch, pass.trace);
 }
 

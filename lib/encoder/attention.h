@@ -7,6 +7,7 @@
 #include "checkpoint/weights.h"
 #include "encoder/alike.h"
 #include "encoder/disentangled.h"
+#include "encoder/norm.h"
 #include "encoder/packed_batch.h"
 #include "encoder/rotary.h"
 #include "encoder/trace.h"
@@ -19,8 +20,8 @@ namespace bert {
 
 /// Buffers of one thread for self_attention.
 struct AttentionScratch {
-  Buffer qkv;                    ///< [T, 3H]: query, key and value of every token side by side
-  Buffer kinds;                  ///< [U, 3H]: those of each kind of token
+  Buffer qkv;                    ///< [T, (A + 2K) D]: query, key and value of every token
+  Buffer kinds, kind_rows;       ///< [U, (A + 2K) D], [U, H]: each kind of token, and its input
   AttentionBuffers heads;        ///< scratch of the attention kernels
   RotaryTables turns;            ///< sines and cosines of rotary positions
   Buffer scores, probabilities;  ///< [n, n] of one head, for a trace
@@ -34,14 +35,18 @@ struct LayerPass {
   std::span<const size_t> off = {};    ///< heads, 0 .. A - 1, whose output is zero
 };
 
-/// Query, key and value projections of one layer, as one product: rows [0, H) of the stacked matrix
-/// are the query's, then the key's, then the value's. Stored [out, in]; q = W x + b, so a row
-/// vector x is multiplied by W transposed.
+/// Query, key and value projections of one layer, as one product: rows [0, A D) of the stacked
+/// matrix are the query's, then the key's [K D], then the value's. In most models A = K and A D =
+/// H. Stored [out, in]; q = W x + b, so a row vector x is multiplied by W transposed.
 struct AttentionWeights {
-  Linear qkv;          ///< [3H, H]
-  AttentionForm form;  ///< heads, scale, window, and the bias, which is borrowed
-  Rotary rotary;       ///< how queries and keys turn, if they do
-  std::unique_ptr<const DisentangledBias> disentangled;  ///< DeBERTa's bias, or nullptr
+  Linear qkv;                 ///< [(A + 2K) D, H]
+  size_t head_size = 0;       ///< D
+  Norm query_norm, key_norm;  ///< over each head [D], before it turns, or none
+  AttentionForm form;         ///< heads, scale, window, and the bias, which is borrowed
+  Rotary rotary;              ///< how queries and keys turn, if they do
+
+  size_t width() const { return form.heads * head_size; }  ///< A D
+  std::unique_ptr<const DisentangledBias> disentangled;    ///< DeBERTa's bias, or nullptr
 
   /// Of layer `layer` of the file. `bias` and `positions` are those of the model, or nullptr; they
   /// must outlive it. Throws Error(data) naming a tensor of this layer.
@@ -54,12 +59,12 @@ struct AttentionWeights {
 /// (Vaswani et al. 2017, 3.2).
 ///
 ///   hidden  [T, H]  in: the layer's input        T tokens of S sequences, H = config.hidden_size
-///   context [T, H]  out: the heads' outputs side by side, before the output projection
+///   context [T, A D]  out: the heads' outputs side by side, before the output projection
 ///
 /// A token attends to its own sequence only (batch.cu_seq_lens), so there is no padding, and no
 /// mask but batch.attended. Scores are scaled by 1 / sqrt(D), in DeBERTa by 1 / sqrt(D (1 + parts
-/// of the bias)); softmax in float. Nothing is thrown. One `scratch` per thread. Heads that are off
-/// leave zeros.
+/// of the bias)), in Gemma by a number of its own; softmax in float. Nothing is thrown. One
+/// `scratch` per thread. Heads that are off leave zeros.
 void self_attention(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix hidden,
                     Matrix context, AttentionScratch& scratch, LinearScratch& linear_scratch,
                     const LayerPass& pass = {});

@@ -20,6 +20,7 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
   layer.attention_ =
       AttentionWeights::load(config, weights, stored, precision, context.bias, context.positions);
   layer.attention_.form.window = config.window(index);
+  layer.attention_.form.ahead = config.bidirectional ? config.window(index) : 0;
   const bool local = layer.attention_.form.window != SIZE_MAX;
   layer.attention_.rotary = local ? config.local_rotary : config.rotary;
   layer.attention_output_ = weights.linear(config, Role::attention_output, precision, stored);
@@ -31,8 +32,12 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
   layer.intermediate_ = weights.linear(config, roles, precision, stored);
   layer.output_ = weights.linear(config, Role::output, precision, stored);
   layer.output_norm_ = Norm::load(config, weights, Role::output_norm, stored);
+  if (has_module(config, Role::attention_exit_norm)) {
+    layer.attention_exit_norm_ = Norm::load(config, weights, Role::attention_exit_norm, stored);
+    layer.output_exit_norm_ = Norm::load(config, weights, Role::output_exit_norm, stored);
+  }
   layer.hidden_act_ = config.hidden_act;
-  layer.norms_before_ = config.family->norms == NormPlace::before;
+  layer.norms_before_ = config.family->norms != NormPlace::after;
   return layer;
 }
 
@@ -45,7 +50,7 @@ Matrix Layer::attend(const PackedBatch& batch, ConstMatrix hidden, Workspace& wo
     input = normed;
   }
   pass.trace.show(Traced::attention_input, input);
-  const Matrix context = workspace.context.matrix(hidden.rows, hidden.cols);  // [T, H]
+  const Matrix context = workspace.context.matrix(hidden.rows, attention_.width());  // [T, A D]
   self_attention(attention_, batch, input, context, workspace.attention, workspace.linear, pass);
   return context;
 }
@@ -67,7 +72,13 @@ void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
                    const LayerTrace& trace) const {
   const size_t tokens = hidden.rows;
   const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
-  attention_output_(context, attended, Activation::none, workspace.linear, hidden);
+  if (attention_exit_norm_) {
+    attention_output_(context, attended, Activation::none, workspace.linear);
+    attention_exit_norm_(attended, attended);
+    add(hidden, attended);
+  } else {
+    attention_output_(context, attended, Activation::none, workspace.linear, hidden);
+  }
   if (!norms_before_) attention_norm_(attended, attended);
   trace.show(Traced::attended, attended);
 
@@ -81,7 +92,12 @@ void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
       output_norm_(residual, output);
       input = output;
     }
-    feed_forward(input, residual, output, begin, workspace, trace);
+    const bool adds = !output_exit_norm_;
+    feed_forward(input, adds ? residual : ConstMatrix(), output, begin, workspace, trace);
+    if (!adds) {
+      output_exit_norm_(output, output);
+      add(residual, output);
+    }
     if (!norms_before_) output_norm_(output, output);
   }
 }

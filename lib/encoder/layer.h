@@ -21,6 +21,7 @@ struct LayerContext {
 ///
 ///   after    y = LN(x + attention(x));       z = LN(y + net(y))
 ///   before   y = x + attention(LN(x));       z = y + net(LN(y))       (Xiong et al. 2020)
+///   around   y = x + LN(attention(LN(x)));   z = y + LN(net(LN(y)))   (Gemma)
 ///
 /// The net is W2 act(W1 x), or gated, W2 (act(Wg x) * Wu x) (Shazeer 2020).
 class Layer {
@@ -39,23 +40,24 @@ class Layer {
                       Workspace& workspace, const LayerPass& pass = {}) const;
 
  private:
-  /// Attention of all tokens: hidden [T, H] -> context [T, H].
+  /// Attention of all tokens: hidden [T, H] -> context [T, A D].
   Matrix attend(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace,
                 const LayerPass& pass) const;
-  /// What follows attention, row by row: context [T, H], hidden [T, H] in place.
+  /// What follows attention, row by row: context [T, A D], hidden [T, H] in place.
   void finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
               const LayerTrace& trace) const;
-  /// The feed-forward net of B rows: input [B, H] -> output [B, H], with a residual [B, H]. `first`
-  /// is the first row's number in the batch.
+  /// The feed-forward net of B rows: input [B, H] -> output [B, H], with a residual [B, H] or none.
+  /// `first` is the first row's number in the batch.
   void feed_forward(ConstMatrix input, ConstMatrix residual, Matrix output, size_t first,
                     Workspace& workspace, const LayerTrace& trace) const;
 
   AttentionWeights attention_;
-  Linear attention_output_;  ///< [H, H]
+  Linear attention_output_;  ///< [H, A D]
   Norm attention_norm_;      ///< none before the first layer where norms stand before
   Linear intermediate_;      ///< [I, H], then hidden_act; of a gated net [2I, H]
   Linear output_;            ///< [H, I]
   Norm output_norm_;
+  Norm attention_exit_norm_, output_exit_norm_;  ///< where norms stand around
   Activation hidden_act_ = Activation::gelu;
   bool gated_ = false;
   bool norms_before_ = false;

@@ -8,9 +8,11 @@
 
 namespace bert {
 
-/// Layer norm (Ba et al. 2016) with its weights; without a bias in some families.
+/// Layer norm (Ba et al. 2016) with its weights; without a bias in some families. Or RMS norm
+/// (Zhang and Sennrich 2019), which has none.
 struct Norm {
-  std::vector<float> weight, bias;  ///< [H]; zeros where the model has no bias
+  std::vector<float> weight;  ///< [H]
+  std::vector<float> bias;    ///< [H], zeros where a model's layer norm has none; RMS norm: empty
   float eps = 0;
 
   /// Throws Error(data) naming the tensor.

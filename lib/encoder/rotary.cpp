@@ -71,15 +71,15 @@ ConstMatrix RotaryTables::of(const Rotary& rotary, size_t head_size, size_t plac
   return {turns.data(), places, head_size};
 }
 
-void rotate(const Rotary& rotary, size_t heads, const PackedBatch& batch, Matrix qkv,
+void rotate(const Rotary& rotary, HeadColumns heads, const PackedBatch& batch, Matrix qkv,
             RotaryTables& tables, Team* team) {
-  const size_t head_size = qkv.cols / 3 / heads, half = head_size / 2;
+  const size_t head_size = heads.size, half = head_size / 2;
   const auto last = std::max_element(batch.position_ids.begin(), batch.position_ids.end());
   const ConstMatrix turns = tables.of(rotary, head_size, static_cast<size_t>(*last) + 1);
   const auto run = [&](size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t) {
       const float* own = turns.row(static_cast<size_t>(batch.position_ids[t]));
-      for (size_t head = 0; head < 2 * heads; ++head) {
+      for (size_t head = 0; head < heads.count; ++head) {
         float* x = qkv.row(t) + head * head_size;
         rotary.neighbours ? turn(own, half, 2, x, x + 1) : turn(own, half, 1, x, x + half);
       }

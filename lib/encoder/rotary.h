@@ -29,10 +29,15 @@ class RotaryTables {
 /// the steps of the reference.
 std::vector<float> rotary_frequencies(const Rotary& rotary, size_t head_size);
 
-/// Turns queries and keys of all heads by their places (Su et al. 2021, RoFormer, eq. 34).
+/// Heads side by side, from the first column on.
+struct HeadColumns {
+  size_t count = 0, size = 0;
+};
+
+/// Turns queries and keys by their places (Su et al. 2021, RoFormer, eq. 34).
 ///
-///   qkv [T, 3H], H = heads * D; its first 2H columns change, in place
-void rotate(const Rotary& rotary, size_t heads, const PackedBatch& batch, Matrix qkv,
+///   qkv [T, ..]; the columns of `heads`, which are those of queries and keys, change in place
+void rotate(const Rotary& rotary, HeadColumns heads, const PackedBatch& batch, Matrix qkv,
             RotaryTables& tables, Team* team);
 
 }  // namespace bert

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "heads/pooling.h"
 #include "model/names.h"
@@ -61,8 +63,10 @@ Classifier Classifier::open(const Model& model) {
                 "weights have");
   }
   c.transform_ = HeadTransform::load(config, weights);
-  c.mean_ = config.mean_of_texts;
-  if (weights.find(Role::classifier_output)) {
+  c.input_ = config.text_input;
+  if (weights.find(Role::score)) {
+    c.output_ = weights.linear(config, Role::score, Precision::f32);
+  } else if (weights.find(Role::classifier_output)) {
     c.dense_ = weights.linear(config, Role::classifier_dense, Precision::f32);
     c.dense_act_ = config.text_head_act();
     c.output_ = weights.linear(config, Role::classifier_output, Precision::f32);
@@ -84,6 +88,31 @@ Classifier Classifier::open_next_sentence(const Model& model) {
   return c;
 }
 
+/// The place of the last token of sequence s that is no padding; the first if all are.
+static size_t last_token(const PackedBatch& batch, size_t s, int32_t padding) {
+  for (size_t t = batch.cu_seq_lens[s + 1]; t > batch.begin(s); --t) {
+    if (batch.input_ids[t - 1] != padding) return t - 1;
+  }
+  return batch.begin(s);
+}
+
+Matrix Classifier::gather(const PackedBatch& batch, ConstMatrix hidden,
+                          Workspace& workspace) const {
+  if (input_ == TextInput::first) return gather_first_tokens(batch, hidden, workspace.rows);
+  const Matrix read = workspace.rows.matrix(batch.sequences(), hidden.cols);  // [S, H]
+  for (size_t s = 0; s < read.rows; ++s) {
+    if (input_ == TextInput::last) {
+      const size_t last = last_token(batch, s, model_->config().pad_token_id);
+      std::copy_n(hidden.row(last), hidden.cols, read.row(s));
+      continue;
+    }
+    const ConstMatrix tokens(hidden.row(batch.begin(s)), batch.length(s), hidden.cols,
+                             hidden.stride);
+    pool(Pooling::mean, tokens, {read.row(s), read.cols});
+  }
+  return read;
+}
+
 ConstMatrix Classifier::features(const PackedBatch& batch, ConstMatrix hidden,
                                  Workspace& workspace) const {
   if (pooling_) {
@@ -93,25 +122,28 @@ ConstMatrix Classifier::features(const PackedBatch& batch, ConstMatrix hidden,
     return pooled;
   }
   if (pooler_) return model_->pooled_output(batch, hidden, workspace);
-  if (mean_) {
-    const Matrix means = workspace.rows.matrix(batch.sequences(), hidden.cols);  // [S, H]
-    for (size_t s = 0; s < means.rows; ++s) {
-      const ConstMatrix tokens(hidden.row(batch.begin(s)), batch.length(s), hidden.cols,
-                               hidden.stride);
-      pool(Pooling::mean, tokens, {means.row(s), means.cols});
-    }
-    return transform_(means, workspace.rows2, workspace.linear);
-  }
-  const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);  // [S, H]
-  if (transform_) return transform_(first, workspace.rows2, workspace.linear);
-  const Matrix features = workspace.rows2.matrix(first.rows, first.cols);
-  dense_(first, features, dense_act_, workspace.linear);
+  const Matrix read = gather(batch, hidden, workspace);  // [S, H]
+  if (transform_) return transform_(read, workspace.rows2, workspace.linear);
+  if (!dense_) return read;
+  const Matrix features = workspace.rows2.matrix(read.rows, read.cols);
+  dense_(read, features, dense_act_, workspace.linear);
   return features;
 }
 
 Matrix Classifier::logits(const PackedBatch& batch, ConstMatrix hidden,
                           Workspace& workspace) const {
   const Matrix logits = workspace.logits.matrix(batch.sequences(), output_.out_features());
+  if (input_ == TextInput::mean_logits) {
+    const Matrix features = workspace.rows2.matrix(hidden.rows, hidden.cols);  // [T, H]
+    const Matrix of_tokens = workspace.rows.matrix(hidden.rows, logits.cols);  // [T, labels]
+    dense_(hidden, features, dense_act_, workspace.linear);
+    output_(features, of_tokens, Activation::none, workspace.linear);
+    for (size_t s = 0; s < logits.rows; ++s) {
+      pool(Pooling::mean, of_tokens.slice(batch.begin(s), batch.length(s)),
+           {logits.row(s), logits.cols});
+    }
+    return logits;
+  }
   output_(features(batch, hidden, workspace), logits, Activation::none, workspace.linear);
   return logits;
 }

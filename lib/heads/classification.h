@@ -16,8 +16,8 @@ namespace bert {
 enum class Normalization { softmax, sigmoid, none };
 
 /// A head over the whole sequence (Devlin et al. 2019, figure 4 a, b): a classifier on the pooled
-/// output (BERT), or on the first hidden state after a dense layer (ELECTRA, DistilBERT), or on all
-/// hops of attentive pooling. Next sentence prediction is the same head with two classes.
+/// output (BERT), or on one hidden state, often after a dense layer (ELECTRA, DistilBERT), or on
+/// all hops of attentive pooling. Next sentence prediction is the same head with two classes.
 ///
 /// Thread rule: const after open(); one workspace per thread.
 class BERT_API Classifier {
@@ -40,14 +40,16 @@ class BERT_API Classifier {
   void normalize(Matrix logits) const;
 
  private:
+  /// The hidden states that are read, one for each text: [S, H].
+  Matrix gather(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
   /// What the last layer reads: [S, H], or [S, hops H].
   ConstMatrix features(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
 
   const Model* model_ = nullptr;
   AttentivePooling pooling_;
   HeadTransform transform_;
-  bool mean_ = false;  ///< the transform reads the mean, not the first hidden state
-  Linear dense_;       ///< [H, H], the first layer of ELECTRA and DistilBERT
+  TextInput input_ = TextInput::first;
+  Linear dense_;  ///< [H, H], the first layer of ELECTRA and DistilBERT
   Activation dense_act_ = Activation::none;
   Linear output_;  ///< [labels, H]
   bool pooler_ = false;

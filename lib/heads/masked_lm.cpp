@@ -18,8 +18,7 @@ MaskedLM MaskedLM::open(const Model& model) {
   if (has_part(config, Role::mlm_bias, Part::bias)) {
     bias = weights.floats(tensor_spec(config, Role::mlm_bias, Part::bias));
   }
-  mlm.decoder_ = weights.linear({&decoder.name, 1}, decoder.shape[0], decoder.shape[1],
-                                std::move(bias), model.precision());
+  mlm.decoder_ = weights.linear({&decoder, 1}, std::move(bias), model.precision());
   return mlm;
 }
 
@@ -29,9 +28,7 @@ Matrix MaskedLM::logits(ConstMatrix hidden, std::span<const size_t> positions,
   for (size_t i = 0; i < positions.size(); ++i) {
     std::copy_n(hidden.row(positions[i]), hidden.cols, rows.row(i));
   }
-  const Matrix transformed =
-      workspace.rows2.matrix(positions.size(), transform_.out_features());  // [M, E]
-  transform_(rows, transformed, workspace.linear);
+  const ConstMatrix transformed = transform_(rows, workspace.rows2, workspace.linear);  // [M, E]
   const Matrix logits =
       workspace.logits.matrix(positions.size(), decoder_.out_features());  // [M, V]
   decoder_(transformed, logits, Activation::none, workspace.linear);

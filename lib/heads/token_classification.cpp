@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/head_tensors.h"
+
 namespace bert {
 
 TokenClassifier TokenClassifier::open(const Model& model) {

@@ -14,6 +14,7 @@ HeadTransform HeadTransform::load(const Config& config, const Weights& weights) 
 HeadTransform HeadTransform::load_mlm(const Config& config, const Weights& weights,
                                       Precision precision) {
   HeadTransform transform;
+  if (!has_module(config, Role::mlm_dense)) return transform;
   transform.dense_ = weights.linear(config, Role::mlm_dense, precision);
   transform.act_ = config.mlm_act();
   transform.norm_ = Norm::load(config, weights, Role::mlm_norm);

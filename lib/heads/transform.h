@@ -15,7 +15,7 @@ class HeadTransform {
   /// The transform of classifiers and of answers, in families that have one (TextHead::transform);
   /// else one that does nothing. Throws Error(data) naming the tensor.
   static HeadTransform load(const Config& config, const Weights& weights);
-  /// That of the masked LM head.
+  /// That of the masked LM head; one that does nothing in families without it.
   static HeadTransform load_mlm(const Config& config, const Weights& weights, Precision precision);
 
   explicit operator bool() const { return static_cast<bool>(dense_); }

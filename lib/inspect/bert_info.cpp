@@ -112,6 +112,9 @@ void write_sizes(const Config& config, Rows& rows) {
   row(rows, "num_hidden_layers", config.num_hidden_layers);
   row(rows, "hidden_size", config.hidden_size);
   row(rows, "num_attention_heads", config.num_attention_heads);
+  if (config.num_key_value_heads < config.num_attention_heads) {
+    row(rows, "num_key_value_heads", config.num_key_value_heads);
+  }
   row(rows, "head_size", config.head_size());
   row(rows, "intermediate_size", config.intermediate_size);
   if (config.embedding_size != config.hidden_size)

@@ -162,11 +162,10 @@ class Quantizer {
         throw Error(Error::Kind::data, weights().path(),
                     fmt::format("tensor {} is missing or no matrix", part));
       }
-      matrices.push_back(weights().matrix(part, tensor->shape[0], tensor->shape[1]));
-      if (tensor->shape != weights().find(parts[0])->shape) {
-        throw Error(Error::Kind::data, weights().path(),
-                    fmt::format("tensor {} is of another shape than its neighbours", part));
+      if (parts.size() > 1) {  // of a layer
+        weights().require(part, tensor_spec(config(), *role_of(without_head(part))).shape);
       }
+      matrices.push_back(weights().matrix(part, tensor->shape[0], tensor->shape[1]));
     }
     writer_.add_blocked(name, matrices, options_.precision,
                         weights().factors_of(without_head(parts[0])));

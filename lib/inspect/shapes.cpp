@@ -50,14 +50,19 @@ class ShapeRows {
     constexpr char kLetters[] = {'Q', 'K', 'V'};
     for (size_t i = 0; i < std::size(kLetters); ++i) {
       const Role role = kQueryKeyValue[i];
-      step(fmt::format("{} {}", module_word(role), kLetters[i]), {n, H}, count(role));
+      step(fmt::format("{} {}", module_word(role), kLetters[i]), {n, (i == 0 ? A : K) * D},
+           count(role));
     }
-    if (config_.rotary.theta > 0) step("Q and K turned by their places", {n, 2 * H}, 0);
+    if (has(Role::query_norm)) module("", Role::query_norm, {n, A * D});
+    if (has(Role::key_norm)) module("", Role::key_norm, {n, K * D});
+    if (config_.rotary.theta > 0) step("Q and K turned by their places", {n, (A + K) * D}, 0);
     const Disentangled& d = config_.disentangled;
     const size_t parts = 1 + d.content_to_position + d.position_to_content;
     step(fmt::format("Q split into {} heads", A), {A, n, D}, 0);
-    step(fmt::format("Q K^T / {:g}, softmax", std::sqrt(static_cast<double>(D * parts))), {A, n, n},
-         0);
+    if (K < A) step(fmt::format("K and V, {} heads for {} of Q", K, A), {K, n, D}, 0);
+    const size_t scaled = config_.query_scalar > 0 ? config_.query_scalar : D;
+    step(fmt::format("Q K^T / {:g}, softmax", std::sqrt(static_cast<double>(scaled * parts))),
+         {A, n, n}, 0);
     if (has(Role::relative_attention_bias)) module("+ ", Role::relative_attention_bias, {A, n, n});
     const auto part = [&](const char* name, Role role) {
       step(name, {A, n, n}, has(role) ? count(role) : 0);
@@ -65,9 +70,9 @@ class ShapeRows {
     if (d.content_to_position) part("+ content to position", Role::position_key);
     if (d.position_to_content) part("+ position to content", Role::position_query);
     step("probabilities V", {A, n, D}, 0);
-    step("heads side by side", {n, H}, 0);
+    step("heads side by side", {n, A * D}, 0);
     step("attention output", {n, H}, count(Role::attention_output));
-    add_norm(Role::attention_norm);
+    add_norm(Role::attention_norm, Role::attention_exit_norm);
   }
 
   void feed_forward() {
@@ -76,13 +81,13 @@ class ShapeRows {
          count(Role::intermediate));
     if (has(Role::up)) step("times up", {n, I}, count(Role::up));
     step("output", {n, H}, count(Role::output));
-    add_norm(Role::output_norm);
+    add_norm(Role::output_norm, Role::output_exit_norm);
   }
 
   void layers() {
     uint64_t layer = 0, all = 0;
-    for (auto i = static_cast<size_t>(Role::query); i <= static_cast<size_t>(Role::output_norm);
-         ++i) {
+    const auto last = static_cast<size_t>(Role::output_exit_norm);
+    for (auto i = static_cast<size_t>(Role::query); i <= last; ++i) {
       const auto role = static_cast<Role>(i);
       if (!has_module(config_, role, 1)) continue;
       layer += count(role);
@@ -102,11 +107,12 @@ class ShapeRows {
     }
   }
 
-  bool norms_before() const { return config_.family->norms == NormPlace::before; }
+  bool norms_before() const { return config_.family->norms != NormPlace::after; }
   bool has(Role role) const { return has_module(config_, role); }
   uint64_t count(Role role) const { return count_parameters(module_tensors(config_, role)); }
 
-  void add_norm(Role norm) {
+  void add_norm(Role norm, Role exit_norm) {
+    if (has(exit_norm)) module("", exit_norm, {n, H});
     if (norms_before()) return step("add", {n, H}, 0);
     module("add, ", norm, {n, H});
   }
@@ -124,7 +130,8 @@ class ShapeRows {
   Rows& rows_;
   const size_t n;
   const size_t H = config_.hidden_size, E = config_.embedding_size;
-  const size_t A = config_.num_attention_heads, D = config_.head_size();
+  const size_t A = config_.num_attention_heads, K = config_.num_key_value_heads;
+  const size_t D = config_.head_size();
   const size_t I = config_.intermediate_size;
 };
 

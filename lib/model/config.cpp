@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <string_view>
@@ -122,11 +123,19 @@ void refuse_variants(const Json& root, const Family& family) {
   }
 }
 
+void require_multiple(const Config& config, size_t Config::*size, size_t Config::*factor) {
+  if (config.*size % config.*factor == 0) return;
+  config.require_sizes();
+  throw Error(Error::Kind::unsupported, config.path,
+              fmt::format("{} {}, wants a multiple of {} {}", config.family->key_of(size),
+                          config.*size, config.family->key_of(factor), config.*factor));
+}
+
 void read_sizes(const Json& root, Config& config) {
   for (const SizeKey& size : config.family->sizes) {
     std::optional<Json> value;
     for (const std::string_view name : size.names) {
-      if (!value && !name.empty()) value = root.find(name);
+      if (!value && !name.empty()) value = size.may_be_null ? find(root, {name}) : root.find(name);
     }
     if (!value && size.decides) config.missing_sizes.emplace_back(size.names[0]);
     config.*size.field = value ? size_of(*value, size.least, size.most) : size.absent;
@@ -136,14 +145,13 @@ void read_sizes(const Json& root, Config& config) {
   }
   if (config.embedding_size == 0) config.embedding_size = config.hidden_size;
   if (config.output_embedding_size == 0) config.output_embedding_size = config.embedding_size;
-  if (config.hidden_size % config.num_attention_heads != 0) {
-    config.require_sizes();
-    throw Error(
-        Error::Kind::unsupported, config.path,
-        fmt::format("{} {}, wants a multiple of {} {}", config.family->key_of(&Config::hidden_size),
-                    config.hidden_size, config.family->key_of(&Config::num_attention_heads),
-                    config.num_attention_heads));
+  if (config.num_key_value_heads == 0) config.num_key_value_heads = config.num_attention_heads;
+  if (config.family->scales_embeddings) {
+    config.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(config.hidden_size)));
   }
+  if (config.head_width == 0)
+    require_multiple(config, &Config::hidden_size, &Config::num_attention_heads);
+  require_multiple(config, &Config::num_attention_heads, &Config::num_key_value_heads);
 }
 
 void read_activations(const Json& root, Config& config) {
@@ -156,13 +164,29 @@ void read_activations(const Json& root, Config& config) {
   };
   if (!family.pooler_act_key.empty()) config.pooler_act = read(family.pooler_act_key, "gelu");
   if (config.conv_kernel_size > 0) config.conv_act = read("conv_act", "tanh");
-  if (family.text_head != TextHead::transform) return;
-  config.head_act = read("classifier_activation", "gelu");
-  const std::string pooling = text_at(root, {"classifier_pooling"}, "cls");
-  config.mean_of_texts = pooling == "mean";
-  if (pooling != "mean" && pooling != "cls") {
-    refuse(root.at("classifier_pooling"), "cls or mean");
+  if (family.text_head == TextHead::transform)
+    config.head_act = read("classifier_activation", "gelu");
+}
+
+/// What a classifier of texts reads.
+void read_text_input(const Json& root, Config& config) {
+  const Family& family = *config.family;
+  if (family.text_head == TextHead::score) config.text_input = TextInput::last;
+  if (family.classifier_pooling.empty()) return;
+  constexpr std::pair<std::string_view, TextInput> kInputs[] = {{"cls", TextInput::first},
+                                                                {"bos", TextInput::first},
+                                                                {"mean", TextInput::mean},
+                                                                {"late", TextInput::mean_logits}};
+  const std::string_view first = family.classifier_pooling == "late" ? "bos" : "cls";
+  const std::string pooling =
+      text_at(root, {"classifier_pooling"}, std::string(family.classifier_pooling));
+  for (const auto& [name, input] : kInputs) {
+    const bool known = name == first || name == "mean" || name == family.classifier_pooling;
+    if (!known || name != pooling) continue;
+    config.text_input = input;
+    return;
   }
+  refuse(root.at("classifier_pooling"), first == "cls" ? "cls or mean" : "bos, mean or late");
 }
 
 void read_padding(const Json& root, Config& config) {
@@ -249,6 +273,7 @@ Config Config::read(const Json& root, const std::string& path, const Family& fam
   config.layer_norm_eps = epsilon_at(root, family);
   read_training(root, config);
   read_activations(root, config);
+  read_text_input(root, config);
   config.tie_word_embeddings = flag_at(root, "tie_word_embeddings", family.ties_words);
   read_padding(root, config);
   read_mask(root, config);

@@ -51,6 +51,14 @@ struct NamedHead : HeadConfig {
   bool preferred = false;  ///< `default`: taken before a head without a name
 };
 
+/// What a classifier of texts reads.
+enum class TextInput {
+  first,        ///< the first hidden state
+  mean,         ///< the mean of all
+  mean_logits,  ///< each of them: the logits' mean is the text's
+  last,         ///< the last one that is no padding's
+};
+
 /// Rotary positions (Su et al. 2021): value i of a query or key of D values is turned, together
 /// with value D / 2 + i, by place * theta ^ (-2 i / D).
 struct Rotary {
@@ -83,7 +91,10 @@ struct BERT_API Config : HeadConfig {
   size_t embedding_size = 0;                  ///< ELECTRA's; H otherwise
   size_t output_embedding_size = 0;           ///< width of the masked LM's decoder; E otherwise
   size_t num_hidden_layers = 0;               ///< L
-  size_t num_attention_heads = 0;             ///< A; D = H / A
+  size_t num_attention_heads = 0;             ///< A
+  size_t num_key_value_heads = 0;             ///< K, of A a divisor; A where nothing else is said
+  size_t head_width = 0;                      ///< D; 0: H / A
+  size_t query_scalar = 0;                    ///< Gemma's: scores are scaled by 1 / sqrt(it); 0: D
   size_t intermediate_size = 0;               ///< I
   size_t max_position_embeddings = 0;         ///< P, rows of the position table; see max_tokens()
   size_t type_vocab_size = 0;                 ///< 0: no token type table (DistilBERT)
@@ -91,10 +102,11 @@ struct BERT_API Config : HeadConfig {
   size_t relative_attention_num_buckets = 0;  ///< 0: no bias by relative position (MPNet has)
   size_t num_hidden_groups = 0;  ///< ALBERT's: layers of a group are one; 0: each is its own
   size_t inner_group_num = 1;    ///< layers in a group; num_hidden_layers counts each of their runs
-  size_t max_window = 0;         ///< ModernBERT's local_attention: keys that a local layer sees
+  size_t max_window = 0;         ///< keys that a local layer sees: half of them before a token
   size_t conv_kernel_size = 0;   ///< width of DeBERTa's convolution behind the first layer; 0: none
   size_t conv_groups = 1;
   bool position_table = true;
+  bool bidirectional = true;   ///< else a token sees none behind it
   bool task_types = false;     ///< ERNIE's: there is a vector for the task
   bool embedding_norm = true;  ///< where the family has one
   /// Vectors of masks are zero, and the others of their text are scaled by the share that is left
@@ -115,7 +127,7 @@ struct BERT_API Config : HeadConfig {
   Activation pooler_act = Activation::tanh;
   Activation conv_act = Activation::tanh;
   Activation head_act = Activation::gelu;  ///< activation of TextHead::transform
-  bool mean_of_texts = false;              ///< TextHead::transform reads the mean
+  TextInput text_input = TextInput::first;
   bool tie_word_embeddings = true;
   // For training, which checks them; NaN: the file has no number there.
   double initializer_range = 0.02;
@@ -129,7 +141,9 @@ struct BERT_API Config : HeadConfig {
   std::vector<std::string> missing_sizes;  ///< keys that the file lacks; BERT base's stand there
   std::vector<NamedHead> heads;            ///< bertutils_heads, in the order of the file
 
-  size_t head_size() const { return hidden_size / num_attention_heads; }  ///< D
+  size_t head_size() const {  ///< D
+    return head_width > 0 ? head_width : hidden_size / num_attention_heads;
+  }
   /// The row of the position table that a text's first token has.
   size_t first_position() const {
     return family->first_behind_padding ? static_cast<size_t>(pad_token_id) + 1

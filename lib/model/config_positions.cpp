@@ -31,30 +31,33 @@ void read_scaling(const Json& scaling, Rotary& rotary) {
 
 /// Of layers of one kind. Since transformers 5, rope_parameters says all; before it, two keys do.
 Rotary read_rotary(const Json& root, const std::optional<Json>& parameters,
-                   std::span<const std::string_view> theta_keys, double theta) {
+                   std::span<const std::string_view> theta_keys, double theta, bool scaled) {
   Rotary rotary;
   rotary.theta = theta;
   for (const std::string_view key : theta_keys) {
     if (!key.empty()) rotary.theta = number_at(root, key, rotary.theta);
   }
-  if (const auto scaling = find(root, {"rope_scaling", "rotary_scaling_factor"})) {
-    read_scaling(*scaling, rotary);
-  }
+  const auto scaling = find(root, {"rope_scaling", "rotary_scaling_factor"});
+  if (scaling && scaled) read_scaling(*scaling, rotary);
   if (!parameters) return rotary;
   read_scaling(*parameters, rotary);
   rotary.theta = number_at(*parameters, "rope_theta", rotary.theta);
   return rotary;
 }
 
-/// Which layers see near tokens only: as `layer_types` says, in older files all but every third.
+/// Which layers see near tokens only: as `layer_types` says, in older files all but every n-th.
 void read_local_layers(const Json& root, Config& config) {
   const size_t layers = config.num_hidden_layers;
-  config.local_layers.resize(layers);
+  const Family& family = *config.family;
+  const bool may_be_local = config.max_window > 0 || family.local_rotary_theta > 0;
   const auto types = find(root, {"layer_types"});
+  if (!types && !may_be_local) return;
+  config.local_layers.resize(layers);
   if (!types) {
-    const auto every = find(root, {"global_attn_every_n_layers"});
-    const size_t n = every ? size_of(*every, 1, SIZE_MAX >> 1) : 3;
-    for (size_t i = 0; i < layers; ++i) config.local_layers[i] = i % n != 0;
+    const auto every = find(root, {family.global_every_key});
+    const size_t n = every ? size_of(*every, 1, SIZE_MAX >> 1) : family.global_every;
+    const size_t first = family.global_is_last ? n - 1 : 0;
+    for (size_t i = 0; i < layers; ++i) config.local_layers[i] = i % n != first;
     return;
   }
   if (!types->is_array() || types->size() != layers) {
@@ -63,8 +66,8 @@ void read_local_layers(const Json& root, Config& config) {
   size_t i = 0;
   types->for_each_element([&](Json type) {
     const std::string_view name = type.is_string() ? type.as_string() : "";
-    if (name != "full_attention" && name != "sliding_attention") {
-      refuse(type, "full_attention or sliding_attention");
+    if (name != "full_attention" && !(may_be_local && name == "sliding_attention")) {
+      refuse(type, may_be_local ? "full_attention or sliding_attention" : "full_attention");
     }
     config.local_layers[i++] = name == "sliding_attention";
   });
@@ -83,13 +86,14 @@ void read_rotary_positions(const Json& root, Config& config) {
   const auto of_kind = [&](std::string_view kind) {
     return !local || !parameters ? parameters : find(*parameters, {kind});
   };
-  config.rotary =
-      read_rotary(root, of_kind("full_attention"), family.rotary_theta_keys, family.rotary_theta);
+  config.rotary = read_rotary(root, of_kind("full_attention"), family.rotary_theta_keys,
+                              family.rotary_theta, true);
   config.rotary.neighbours = family.turns_neighbours;
-  if (!local) return;
-  constexpr std::string_view kLocal[] = {"local_rope_theta"};
-  config.local_rotary =
-      read_rotary(root, of_kind("sliding_attention"), kLocal, family.local_rotary_theta);
+  if (family.local_rotary_theta > 0) {
+    config.local_rotary =
+        read_rotary(root, of_kind("sliding_attention"), {&family.local_rotary_theta_key, 1},
+                    family.local_rotary_theta, family.scales_local_angles);
+  }
   read_local_layers(root, config);
 }
 
@@ -217,7 +221,8 @@ size_t Config::stored_layer(size_t layer) const {
 }
 
 size_t Config::window(size_t layer) const {
-  return layer < local_layers.size() && local_layers[layer] ? max_window / 2 : SIZE_MAX;
+  if (layer >= local_layers.size() || !local_layers[layer]) return SIZE_MAX;
+  return bidirectional ? max_window / 2 : max_window - 1;
 }
 
 }  // namespace bert

@@ -2,6 +2,7 @@
 
 #include "model/family/bert.h"
 #include "model/family/deberta.h"
+#include "model/family/gated.h"
 #include "model/family/modern.h"
 #include "model/family/roberta.h"
 #include "model/family/seq2seq.h"
@@ -13,11 +14,12 @@ using namespace family_rows;
 
 /// A class's name tells the first whose prefix it begins with.
 constexpr Family kFamilies[] = {
-    kBert,     kDistilBert, kElectra,      kMPNet,      kRobertaPreLayerNorm,
-    kRoberta,  kCamembert,  kXlmRobertaXl, kXlmRoberta, kAlbert,
-    kDeberta,  kModernBert, kNomicBert,    kGte,        kNewGte,
-    kData2Vec, kErnie,      kMegatronBert, kRemBert,    kDpr,
-    kRoFormer, kEsm,        kJinaV3};
+    kBert,      kDistilBert, kElectra,      kMPNet,        kRobertaPreLayerNorm,
+    kRoberta,   kCamembert,  kXlmRobertaXl, kXlmRoberta,   kAlbert,
+    kDebertaV2, kDeberta,    kModernBert,   kNomicBert,    kGte,
+    kNewGte,    kData2Vec,   kErnie,        kMegatronBert, kRemBert,
+    kDpr,       kRoFormer,   kEsm,          kJinaV3,       kEuroBert,
+    kQwen3,     kGemma3Text};
 
 }  // namespace
 

@@ -19,10 +19,11 @@ struct SizeKey {
   size_t Config::*field;
   /// What the file may call it. The first name that the file has counts; messages use names[0].
   std::array<std::string_view, 2> names;
-  size_t absent;        ///< where the file has none of the names
-  size_t most;          ///< the largest value that is believed
-  size_t least = 1;     ///< the smallest one
-  bool decides = true;  ///< weights fit other values too: without it they are not read
+  size_t absent;             ///< where the file has none of the names
+  size_t most;               ///< the largest value that is believed
+  size_t least = 1;          ///< the smallest one
+  bool decides = true;       ///< weights fit other values too: without it they are not read
+  bool may_be_null = false;  ///< null is as if it were absent
 };
 
 /// Whether a part of the model is there, as config.json says.
@@ -62,6 +63,14 @@ enum class Positions {
 enum class NormPlace {
   after,   ///< behind each residual (Vaswani et al. 2017)
   before,  ///< at the entry of attention and of the feed-forward net, and behind the last layer
+  around,  ///< there, and at their exits before the residual
+};
+
+/// What a norm computes.
+enum class NormKind {
+  layer,           ///< (x - mean) / deviation * weight + bias (Ba et al. 2016)
+  rms,             ///< x / sqrt(mean(x^2)) * weight (Zhang and Sennrich 2019)
+  rms_around_one,  ///< the same with 1 + weight
 };
 
 /// What a classifier of texts reads.
@@ -70,6 +79,7 @@ enum class TextHead {
   two_layers,  ///< the first hidden state, through a dense layer of the head's own
   transform,   ///< the first hidden state or the mean, through a dense layer and a norm, which
                ///< heads of tokens have too
+  score,       ///< the last hidden state that is no padding's
 };
 
 /// What sets one family of models apart from the others: their encoder is the same but for what
@@ -118,22 +128,37 @@ struct Family {
   bool first_behind_padding = false;                ///< that row is the one behind pad_token_id
   double rotary_theta = 0, local_rotary_theta = 0;  ///< where the file has none
   std::array<std::string_view, 2> rotary_theta_keys = {"rope_theta"};
+  std::string_view local_rotary_theta_key = "local_rope_theta";
+  bool scales_local_angles = true;  ///< rope_scaling holds for local layers, too
+  /// Where the file does not list layers: every n-th sees all tokens, from the first layer on or
+  /// up to the n-th.
+  std::string_view global_every_key = "global_attn_every_n_layers";
+  size_t global_every = 3;
+  bool global_is_last = false;
   bool turns_neighbours = false;  ///< values 2i and 2i + 1 are turned together, not i and D / 2 + i
   NormPlace norms = NormPlace::after;
+  NormKind norm_kind = NormKind::layer;
+  bool norm_of_heads = false;       ///< queries and keys have norms of each head
   bool norm_of_embeddings = false;  ///< norms before: that of the embeddings is the first layer's
   bool gated = false;               ///< the feed-forward net is gated (Shazeer 2020)
   bool embedding_norm = true;       ///< the embeddings have one
+  bool scales_embeddings = false;   ///< word vectors are multiplied by sqrt(H)
   bool cross_attention = false;     ///< its layers are a decoder's: they look at a source, too
   bool projects_always = false;     ///< from E to H, even if both are the same
   bool projects_first = false;      ///< from E to H before the embeddings' norm, without a bias
+  bool key_bias = true;             ///< where queries and values have one, and positions' keys
   bool pooler = false;
   bool pooler_is_head = false;           ///< only models with a head for texts have it
   bool pooler_outside = false;           ///< its names do not begin with tensor_prefix
   bool vector_is_first = false;          ///< a text's vector is its first token's, unless files say
   std::string_view pooler_act_key = {};  ///< empty: tanh; gelu where the file has none
   TextHead text_head = TextHead::two_layers;
+  /// What config.json's classifier_pooling is where it is absent; empty: there is no such key.
+  std::string_view classifier_pooling = {};
   /// Behind the head's own dense layer; none: hidden_act.
   std::optional<Activation> text_head_act = Activation::none;
+  bool masked_lm = true;                   ///< transformers has a masked LM head for it
+  bool mlm_transform = true;               ///< the masked LM head has a dense layer and a norm
   std::optional<Activation> mlm_act = {};  ///< activation of the masked LM head; none: hidden_act
 
   // What is trained, and how.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/config.h"
 #include "model/schema.h"
 
 namespace bert {
@@ -56,10 +57,10 @@ bool is_known_class(std::string_view name) {
          });
 }
 
-bool has_head(HeadKind kind, std::span<const std::string> architectures,
+bool has_head(HeadKind kind, const Config& config,
               const std::function<bool(std::string_view)>& has_tensor) {
   const auto is = [&](std::string_view ending) {
-    return std::any_of(architectures.begin(), architectures.end(),
+    return std::any_of(config.architectures.begin(), config.architectures.end(),
                        [&](const std::string& name) { return name.ends_with(ending); });
   };
   const auto has = [&](Role role) { return has_tensor(tensor_name(role)); };
@@ -71,11 +72,13 @@ bool has_head(HeadKind kind, std::span<const std::string> architectures,
   switch (kind) {
     case HeadKind::masked_lm:
     case HeadKind::pretrain:
-      return has(Role::mlm_dense);
+      if (config.family->mlm_transform) return has(Role::mlm_dense);
+      return config.family->masked_lm &&
+             (has(Role::mlm_decoder) || is(head_spec(HeadKind::masked_lm).class_suffix));
     case HeadKind::next_sentence:
       return has(Role::next_sentence) && has(Role::pooler);
     case HeadKind::classify:
-      return has(Role::classifier_output) || has(Role::pooling_classifier) ||
+      return has(Role::classifier_output) || has(Role::score) || has(Role::pooling_classifier) ||
              (has(Role::classifier) && of_text && !for_tokens && !for_choices);
     case HeadKind::tokens:
       return has(Role::bilstm_classifier) ||

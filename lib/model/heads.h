@@ -44,8 +44,9 @@ BERT_API std::string class_name(HeadKind kind, const Family& family);
 bool is_known_class(std::string_view name);
 
 /// Whether a model has a head (without a name): its tensors tell, and where those of two heads are
-/// called alike, its `architectures`. `has_tensor` is asked for canonical names.
-bool has_head(HeadKind kind, std::span<const std::string> architectures,
+/// called alike or a head has none of its own, its architectures. `has_tensor` is asked for
+/// canonical names.
+bool has_head(HeadKind kind, const Config& config,
               const std::function<bool(std::string_view)>& has_tensor);
 
 /// How the names of all heads' own tensors begin, without that of the pooler.

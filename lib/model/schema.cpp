@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "io/safetensors.h"
-#include "model/layers.h"
 #include "model/modules.h"
-#include "model/recurrent_config.h"
 
 namespace bert {
 namespace {
@@ -38,6 +36,12 @@ size_t size_of(const Config& config, Size size) {
       return 1;
     case Size::two:
       return 2;
+    case Size::D:
+      return config.head_size();
+    case Size::AD:
+      return config.num_attention_heads * config.head_size();
+    case Size::KD:
+      return config.num_key_value_heads * config.head_size();
     case Size::span:
       return 2 * config.disentangled.span();
     case Size::norm:
@@ -55,6 +59,9 @@ size_t size_of(const Config& config, Size size) {
   }
 }
 
+/// Queries, keys and values of a head, then those of the next one. Files alone have it.
+constexpr std::string_view kByHeads = "attention.self.heads_query_key_value.";
+
 /// Tensors that are several modules', in the order of their rows.
 struct Joined {
   std::string_view whole;
@@ -63,6 +70,7 @@ struct Joined {
 constexpr Joined kJoined[] = {
     {"attention.self.query_key_value.",
      {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
+    {kByHeads, {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
     {"intermediate.gate_up.", {"intermediate.dense.", "intermediate.up."}},
     {"intermediate.up_gate.", {"intermediate.up.", "intermediate.dense."}}};
 constexpr std::string_view kEndings[] = {"weight", "bias"};
@@ -91,8 +99,10 @@ std::string tensor_name(Role role, Part part, size_t layer) {
   return fmt::format("{}{}.{}{}", kLayer, layer, module.name, ending);
 }
 
+std::string_view module_name(Role role) { return module_of(role).name; }
+
 std::string_view module_word(Role role) {
-  const std::string_view name = module_of(role).name;
+  const std::string_view name = module_name(role);
   return name.substr(name.rfind('.') + 1);
 }
 
@@ -117,57 +127,73 @@ static bool has_relative(const Disentangled& d, Role role) {
   return relative && (role == Role::relative_embeddings || d.norm);
 }
 
+/// The modules that not every model has.
+struct Conditional {
+  Role role;
+  bool (*there)(const Config&);
+};
+constexpr Conditional kConditional[] = {
+    {Role::position_embeddings, [](const Config& c) { return c.position_table; }},
+    {Role::token_type_embeddings, [](const Config& c) { return c.type_vocab_size > 0; }},
+    {Role::task_type_embeddings, [](const Config& c) { return c.task_types; }},
+    {Role::embedding_norm,
+     [](const Config& c) { return c.family->embedding_norm && c.embedding_norm; }},
+    {Role::embedding_projection,
+     [](const Config& c) {
+       return c.family->projects_always || c.embedding_size != c.hidden_size;
+     }},
+    {Role::relative_attention_bias,
+     [](const Config& c) { return c.relative_attention_num_buckets > 0; }},
+    {Role::convolution, [](const Config& c) { return c.conv_kernel_size > 0; }},
+    {Role::convolution_norm, [](const Config& c) { return c.conv_kernel_size > 0; }},
+    {Role::query_norm, [](const Config& c) { return c.family->norm_of_heads; }},
+    {Role::key_norm, [](const Config& c) { return c.family->norm_of_heads; }},
+    {Role::attention_exit_norm,
+     [](const Config& c) { return c.family->norms == NormPlace::around; }},
+    {Role::output_exit_norm, [](const Config& c) { return c.family->norms == NormPlace::around; }},
+    {Role::up, [](const Config& c) { return c.family->gated; }},
+    {Role::final_norm, [](const Config& c) { return c.family->norms != NormPlace::after; }},
+    {Role::pooler, [](const Config& c) { return c.family->pooler; }},
+    {Role::mlm_dense, [](const Config& c) { return c.family->mlm_transform; }},
+    {Role::mlm_norm, [](const Config& c) { return c.family->mlm_transform; }}};
+
 bool has_module(const Config& config, Role role, size_t layer) {
   switch (role) {
-    case Role::position_embeddings:
-      return config.position_table;
-    case Role::token_type_embeddings:
-      return config.type_vocab_size > 0;
-    case Role::task_type_embeddings:
-      return config.task_types;
-    case Role::embedding_norm:
-      return config.family->embedding_norm && config.embedding_norm;
+    case Role::attention_norm:  // the embeddings' own stands before the first layer
+      return !config.family->norm_of_embeddings || layer > 0;
     case Role::cross_query:
     case Role::cross_key:
     case Role::cross_value:
     case Role::cross_output:
     case Role::cross_norm:
       return config.family->cross_attention;
-    case Role::embedding_projection:
-      return config.family->projects_always || config.embedding_size != config.hidden_size;
-    case Role::relative_attention_bias:
-      return config.relative_attention_num_buckets > 0;
     case Role::relative_embeddings:
     case Role::relative_norm:
     case Role::position_key:
     case Role::position_query:
       return has_relative(config.disentangled, role);
-    case Role::convolution:
-    case Role::convolution_norm:
-      return config.conv_kernel_size > 0;
-    case Role::attention_norm:  // the embeddings' own stands before the first layer
-      return !config.family->norm_of_embeddings || layer > 0;
-    case Role::up:
-      return config.family->gated;
-    case Role::final_norm:
-      return config.family->norms == NormPlace::before;
-    case Role::pooler:
-      return config.family->pooler;
     default:
-      return true;
+      break;
   }
+  for (const Conditional& module : kConditional) {
+    if (module.role == role) return module.there(config);
+  }
+  return true;
 }
 
 bool has_part(const Config& config, Role role, Part part) {
   const Form form = module_of(role).form;
   if (part == Part::weight) return form != Form::bias;
   if (form == Form::table) return false;
-  if (form == Form::norm) return config.norm_bias;
+  if (form == Form::norm) return config.norm_bias && config.family->norm_kind == NormKind::layer;
   switch (role) {
     case Role::embedding_projection:
       return !config.family->projects_first;
-    case Role::query:
     case Role::key:
+      return config.attention_bias && config.family->key_bias;
+    case Role::position_key:
+      return config.family->key_bias;
+    case Role::query:
     case Role::value:
     case Role::attention_output:
       return config.attention_bias;
@@ -239,79 +265,14 @@ std::vector<TensorSpec> encoder_tensors(const Config& config) {
   return list;
 }
 
-std::vector<TensorSpec> bilstm_tensors(const Config& config) {
-  const BilstmConfig& net = config.bilstm;
-  const size_t width = LayerExpression::parse(net.layers, config.num_hidden_layers).width(config);
-  std::vector<TensorSpec> list;
-  for (size_t layer = 0; layer < net.num_layers; ++layer) {
-    for (const bool reverse : {false, true}) {
-      add_cell_tensors(CellNames::of(module_of(Role::bilstm).name, layer, reverse), Cell::lstm,
-                       layer == 0 ? width : 2 * net.hidden_size, net.hidden_size,
-                       static_cast<int32_t>(config.stored_layers()) + 1, list);
-    }
-  }
-  for (TensorSpec& spec : list) spec.role = Role::bilstm;
-  return list;
-}
-
-std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind) {
-  const bool pooled = config.family->text_head == TextHead::pooled;
-  const bool masked = kind == HeadKind::pretrain || kind == HeadKind::masked_lm;
-  const bool next_sentence = kind == HeadKind::next_sentence ||
-                             (kind == HeadKind::pretrain && config.family->next_sentence);
-  std::vector<TensorSpec> list;
-  const bool transform = config.family->text_head == TextHead::transform;
-  const auto want = [&](Role role, bool required = true) {
-    for (TensorSpec& spec : module_tensors(config, role)) {
-      list.push_back(std::move(spec));
-      list.back().required = required;
-    }
-  };
-  if (kind == HeadKind::classify && config.pooling.hops > 0) {
-    want(Role::pooling_hidden);
-    want(Role::pooling_hops);
-    want(Role::pooling_classifier);
-    return list;
-  }
-  if (next_sentence || (pooled && kind == HeadKind::classify)) want(Role::pooler);
-  if (masked) {
-    want(Role::mlm_dense);
-    want(Role::mlm_norm);
-    want(Role::mlm_decoder, !config.tie_word_embeddings);
-    want(Role::mlm_bias);
-  }
-  if (next_sentence) want(Role::next_sentence);
-  const bool labels =
-      kind == HeadKind::classify || kind == HeadKind::tokens || kind == HeadKind::spans;
-  const bool bilstm = kind == HeadKind::tokens && config.bilstm;
-  if (transform && labels && !bilstm) {
-    want(Role::head_dense);
-    want(Role::head_norm);
-  }
-  if (kind == HeadKind::classify && (pooled || transform)) {
-    want(Role::classifier);
-  } else if (kind == HeadKind::classify) {
-    want(Role::classifier_dense);
-    want(Role::classifier_output);
-  }
-  if (bilstm) {
-    list = bilstm_tensors(config);
-    want(Role::bilstm_classifier);
-  } else if (kind == HeadKind::tokens) {
-    want(Role::classifier);
-  }
-  if (kind == HeadKind::spans) want(Role::qa_outputs);
-  if (kind == HeadKind::discriminator) {
-    want(Role::discriminator_dense);
-    want(Role::discriminator);
-  }
-  return list;
-}
-
 uint64_t count_parameters(std::span<const TensorSpec> tensors) {
   uint64_t sum = 0;
   for (const TensorSpec& tensor : tensors) sum += tensor.count();
   return sum;
+}
+
+bool is_joined_by_heads(std::string_view name) {
+  return name.find(kByHeads) != std::string_view::npos;
 }
 
 std::vector<std::string> joined_parts(std::string_view name) {
@@ -330,6 +291,7 @@ std::vector<std::string> joined_parts(std::string_view name) {
 std::vector<std::string> joined_wholes(std::string_view name) {
   std::vector<std::string> wholes;
   for (const Joined& joined : kJoined) {
+    if (joined.whole == kByHeads) continue;
     for (const std::string_view ending : kEndings) {
       for (const std::string_view part : joined.parts) {
         std::string whole = part.empty() ? "" : with_ending(name, part, ending, joined.whole);

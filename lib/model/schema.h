@@ -29,11 +29,14 @@ enum class Role : uint8_t {
   query,
   key,
   value,
+  query_norm,  ///< over each head of queries, one for all heads
+  key_norm,
   position_key,    ///< from vectors of distances to keys
   position_query,  ///< and to queries
   attention_output,
-  attention_norm,  ///< behind attention and its residual, or before it
-  cross_query,     ///< attention of a decoder to its source
+  attention_norm,       ///< behind attention and its residual, or before it
+  attention_exit_norm,  ///< behind attention, before its residual, where norms stand around
+  cross_query,          ///< attention of a decoder to its source
   cross_key,
   cross_value,
   cross_output,
@@ -41,8 +44,9 @@ enum class Role : uint8_t {
   intermediate,  ///< the gate, in a gated feed-forward net
   up,            ///< the product's other factor, in a gated feed-forward net
   output,
-  output_norm,  ///< behind the feed-forward net and its residual, or before it
-  final_norm,   ///< behind the last layer, where norms stand before
+  output_norm,       ///< behind the feed-forward net and its residual, or before it
+  output_exit_norm,  ///< behind the feed-forward net, before its residual
+  final_norm,        ///< behind the last layer, where norms stand before
   pooler,
   mlm_dense,
   mlm_norm,
@@ -53,6 +57,7 @@ enum class Role : uint8_t {
   head_norm,
   classifier_dense,   ///< before classifier_output
   classifier_output,  ///< labels of a text, where the pooler is not what is read
+  score,              ///< labels of a text, where the last hidden state is what is read
   classifier,         ///< labels of a text, over the pooler, or labels of tokens
   bilstm,  ///< net before the labels of tokens; its tensors have torch's names (CellNames)
   bilstm_classifier,  ///< labels of tokens, over the net
@@ -99,6 +104,8 @@ inline constexpr Role kLayerRoles[] = {
 
 /// The canonical name; `layer` from 0, of what stands in layers.
 BERT_API std::string tensor_name(Role role, Part part = Part::weight, size_t layer = 0);
+/// The module's name, in layers that behind the layer's number.
+std::string_view module_name(Role role);
 /// The last word of a module's name: word_embeddings, LayerNorm.
 std::string_view module_word(Role role);
 /// The role of a tensor by its canonical name, without a head_prefix.
@@ -120,12 +127,6 @@ std::vector<TensorSpec> module_tensors(const Config& config, Role role, size_t l
 /// which is not required: what transformers' BertModel, DistilBertModel and ElectraModel have.
 /// 109,482,240 numbers for bert-base-uncased.
 BERT_API std::vector<TensorSpec> encoder_tensors(const Config& config);
-/// Those of the BiLSTM that config.bilstm names: of layer l forward at index 8 l, four tensors,
-/// then backward.
-std::vector<TensorSpec> bilstm_tensors(const Config& config);
-/// Those of a head, and of the pooler where it reads that. A decoder that may be the word table is
-/// not required.
-BERT_API std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind);
 /// The sum of their counts.
 BERT_API uint64_t count_parameters(std::span<const TensorSpec> tensors);
 
@@ -133,10 +134,12 @@ BERT_API uint64_t count_parameters(std::span<const TensorSpec> tensors);
 /// and value of a layer, or the two of a gated net. What the tensor of that name has, in the order
 /// of its rows; empty if it is none. Names may be the file's or canonical.
 std::vector<std::string> joined_parts(std::string_view name);
-/// The inverse: the name of the tensor that has the one of this name and its neighbours, as
-/// `quantize` joins them; else empty.
+/// Whether that tensor's rows are head by head: a head's query, key and value, then the next one's.
+bool is_joined_by_heads(std::string_view name);
+/// The inverse of joined_parts: the name of the tensor that has the one of this name and its
+/// neighbours, as `quantize` joins them; else empty.
 std::string joined_whole(std::string_view part_name, const Config& config);
-/// All tensors that may have it.
+/// All tensors that may have it, but for those that have it head by head.
 std::vector<std::string> joined_wholes(std::string_view part_name);
 /// Whether it is part of the encoder, by its canonical name: embeddings and layers.
 BERT_API bool is_encoder_tensor(std::string_view canonical_name);

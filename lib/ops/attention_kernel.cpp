@@ -21,6 +21,7 @@ AttentionTask task_of(const AttentionForm& form, size_t head, ConstMatrix q, Con
   task.d = q.cols;
   task.scale = form.scale;
   task.window = form.window;
+  task.ahead = form.ahead;
   if (form.bias) {
     const HeadBias bias = form.bias->of(head, q, k, scratch);
     task.bias = bias.first;
@@ -31,7 +32,8 @@ AttentionTask task_of(const AttentionForm& form, size_t head, ConstMatrix q, Con
 
 /// Whether the kernel of bf16, which knows no window, may compute a sequence of n tokens.
 bool is_narrow(const AttentionForm& form, size_t n) {
-  return form.narrow && kernels().attention_bf16 && n >= kNarrowFrom && n <= form.window;
+  return form.narrow && kernels().attention_bf16 && n >= kNarrowFrom && n <= form.window &&
+         n <= form.ahead;
 }
 
 size_t longest_of(std::span<const size_t> cu_seq_lens) {
@@ -50,8 +52,7 @@ HeadBias DistanceBias::of(size_t head, ConstMatrix, ConstMatrix, Buffer&) const 
 
 void attention(const AttentionForm& form, ConstMatrix qkv, std::span<const size_t> cu_seq_lens,
                Matrix out, AttentionBuffers& buffers, Team* team) {
-  const size_t width = out.cols;        // H
-  const size_t d = width / form.heads;  // D
+  const size_t d = out.cols / form.heads;  // D
   const size_t sequences = cu_seq_lens.size() - 1, longest = longest_of(cu_seq_lens);
   const size_t parts = team ? static_cast<size_t>(team->size()) : 1;
   const size_t part_floats =
@@ -62,10 +63,12 @@ void attention(const AttentionForm& form, ConstMatrix qkv, std::span<const size_
     for (size_t item = part; item < sequences * form.heads; item += parts) {
       const size_t begin = cu_seq_lens[item / form.heads], head = item % form.heads;
       const size_t n = cu_seq_lens[item / form.heads + 1] - begin;
-      const float* base = qkv.row(begin) + head * d;
-      AttentionTask task = task_of(form, head, ConstMatrix(base, n, d, qkv.stride),
-                                   ConstMatrix(base + width, n, d, qkv.stride), buffers.bias[part]);
-      task.v = base + 2 * width;
+      const auto part_at = [&](size_t column) {
+        return ConstMatrix(qkv.row(begin) + column, n, d, qkv.stride);
+      };
+      AttentionTask task = task_of(form, head, part_at(form.query_column(head, d)),
+                                   part_at(form.key_column(head, d)), buffers.bias[part]);
+      task.v = qkv.row(begin) + form.value_column(head, d);
       task.v_stride = qkv.stride;
       task.out = out.row(begin) + head * d;
       task.out_stride = out.stride;

@@ -46,11 +46,29 @@ class DistanceBias : public AttentionBias {
 struct AttentionForm {
   size_t heads = 1;
   float scale = 1;
-  /// A query sees keys at most this many tokens away (Beltagy et al. 2020).
+  /// Heads of keys and values, K: heads / K heads of queries share each (Ainslie et al. 2023).
+  /// 0: as many as there are of queries.
+  size_t key_value_heads = 0;
+  /// A query sees keys at most this many tokens before it (Beltagy et al. 2020), and behind it.
   size_t window = SIZE_MAX;
+  size_t ahead = SIZE_MAX;  ///< 0: none behind it
   /// Operands may be rounded to bf16, if the CPU multiplies bf16 faster.
   bool narrow = false;
   const AttentionBias* bias = nullptr;
+
+  /// K.
+  size_t shared_heads() const { return key_value_heads > 0 ? key_value_heads : heads; }
+  /// The first columns of head `head` of queries, and of its keys and values, where heads are
+  /// `size` wide and all of a token lie side by side.
+  size_t query_column(size_t head, size_t size) const { return head * size; }
+  size_t key_column(size_t head, size_t size) const {
+    return (heads + head / (heads / shared_heads())) * size;
+  }
+  size_t value_column(size_t head, size_t size) const {
+    return key_column(head, size) + shared_heads() * size;
+  }
+  /// How many columns that makes: queries, keys and values of a token.
+  size_t columns(size_t size) const { return (heads + 2 * shared_heads()) * size; }
 };
 
 /// Buffers of one thread, and of each thread of its team.
@@ -63,7 +81,7 @@ struct AttentionBuffers {
 /// shared between the threads of `team` (nullptr: this thread alone). It works in blocks of
 /// queries: only [32, n] scores exist at a time, which stay in cache.
 ///
-///   qkv [T, 3H], queries, keys and values of all heads side by side     out [T, H]
+///   qkv [T, (A + 2K) D], queries, keys and values of all heads side by side     out [T, A D]
 ///   sequence s is rows [cu_seq_lens[s], cu_seq_lens[s + 1])
 ///
 /// A row of `out` depends only on the rows of its sequence: its bits are the same whatever else is

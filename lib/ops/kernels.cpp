@@ -64,6 +64,13 @@ void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const fl
   }
 }
 
+void rms_norm(ConstMatrix x, std::span<const float> weight, float eps, Matrix out) {
+  const KernelTable& table = chosen();
+  for (size_t t = 0; t < x.rows; ++t) {
+    table.rms_norm(x.row(t), x.cols, weight.data(), eps, out.row(t));
+  }
+}
+
 void add(ConstMatrix y, Matrix x) {
   const KernelTable& table = chosen();
   for (size_t t = 0; t < x.rows; ++t) table.add(y.row(t), x.cols, x.row(t));

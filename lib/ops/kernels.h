@@ -18,6 +18,10 @@ namespace bert {
 void layer_norm(ConstMatrix x, std::span<const float> weight, std::span<const float> bias,
                 float eps, Matrix out);
 
+/// out = x / sqrt(mean(x^2) + eps) * weight, row by row (Zhang and Sennrich 2019).
+///   x, out [T, H] (may be the same)   weight [H]
+void rms_norm(ConstMatrix x, std::span<const float> weight, float eps, Matrix out);
+
 /// Adds rows, as a residual connection does: x += y.   x, y [T, H]
 BERT_API void add(ConstMatrix y, Matrix x);
 

@@ -58,7 +58,12 @@ void Columns::read_header(const Record& header) {
   for (size_t i = 0; i < wanted_.size(); ++i) {
     size_t found = names.size();
     for (size_t j = names.size(); j-- > 0;) {
-      if (names[j] == wanted_[i]) found = j;
+      if (names[j] != wanted_[i]) continue;
+      if (found < names.size()) {
+        header.fail(Error::Kind::data,
+                    fmt::format("found two columns '{}', wants one", printable(wanted_[i])));
+      }
+      found = j;
     }
     if (found < names.size()) {
       index_[i] = found;

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/cpu.h"
 #include "base/team.h"
 #include "pipeline/intake.h"
 
@@ -75,6 +76,7 @@ class Streamer {
   }
 
   Counts run() {
+    if (options_.begin) options_.begin();
     try {
       read();
     } catch (...) {
@@ -163,10 +165,11 @@ class Streamer {
     if (options_.write_job) job.bad.emplace_back(record.number, error.what());
   }
 
-  /// Runs the only chunk there is: one worker, with all threads as its team.
+  /// Runs the only chunk there is: one worker, with all threads as its team. More threads than CPUs
+  /// would take turns in every product.
   void run_alone(Job& job) {
     if (options_.jobs > 1 && !team_) {
-      team_ = std::make_unique<Team>(options_.jobs);
+      team_ = std::make_unique<Team>(std::min(options_.jobs, allowed_cpus()));
       workers_[0]->use_team(team_.get());
     }
     work(*workers_[0], job);

@@ -53,6 +53,8 @@ struct StreamOptions {
   std::function<void(std::string_view rows)> write;
   /// The same with the records of the rows: see intake.h.
   std::function<void(const Job& job)> write_job;
+  /// Called once all is checked that needs no record, before the first is read.
+  std::function<void()> begin;
   /// Called with each line, headers too, before its fields are chosen. It may cut the begin of the
   /// line and change the numbers and the file.
   std::function<void(Record& record)> place;

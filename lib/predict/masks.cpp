@@ -64,7 +64,9 @@ Fillable fillable_tokens(const Tokenizer& tokenizer) {
   Fillable fillable(tokenizer.vocab_size());
   for (size_t i = 0; i < fillable.size(); ++i) {
     const auto id = static_cast<int32_t>(i);
-    fillable[i] = !tokenizer.token(id).empty() && !tokenizer.is_special(id);
+    const std::string_view token = tokenizer.token(id);
+    const bool breaks_rows = token.find_first_of("\t\n") != token.npos;
+    fillable[i] = !token.empty() && !breaks_rows && !tokenizer.is_special(id);
   }
   return fillable;
 }

@@ -101,10 +101,14 @@ ReadOptions OpenedModel::static_reading() const {
            "static vectors are of the begin of a text");
   }
   TextLimits limits;
-  // A text of any length goes through in one piece, which is the window that covers all of it.
-  const size_t most = request_.overflow == Overflow::window ? 0 : fixed_->max_length;
-  if (most > 0) limits.own = most;
-  ReadOptions reading = limits.reading(request_);
+  TaskRequest request = request_;
+  if (request.overflow == Overflow::window) {
+    // A text of any length goes through in one piece, which is the window that covers all of it.
+    request.max_length = 0;
+  } else if (fixed_->max_length > 0) {
+    limits.own = fixed_->max_length;
+  }
+  ReadOptions reading = limits.reading(request);
   reading.fixed = &*fixed_;
   reading.encode.add_special_tokens = false;
   return reading;

@@ -18,6 +18,15 @@ void check_tail(size_t tail, size_t max_length, size_t added) {
                                  tail, max_length - added));
 }
 
+/// Whether the stride that is asked for is one of windows, and leaves them a step.
+void check_stride(const TaskRequest& request, size_t max_length, size_t added) {
+  if (!request.stride) return;
+  if (request.overflow != Overflow::window) refuse("stride", "wants `overflow` window");
+  if (max_length <= added || *request.stride + added < max_length) return;
+  refuse("stride", fmt::format("found {}, wants less than {}, the tokens of a window",
+                               *request.stride, max_length - added));
+}
+
 }  // namespace
 
 ReadOptions TextLimits::reading(const TaskRequest& request) const {
@@ -42,6 +51,7 @@ ReadOptions TextLimits::reading(const TaskRequest& request) const {
   reading.overflow = request.overflow;
   reading.stride = request.stride.value_or(request.task.stride_within(encode.max_length));
   check_tail(request.tail, encode.max_length, added);
+  check_stride(request, encode.max_length, added);
   if (!limited || encode.max_length > added) return reading;
   if (given > 0) {
     refuse("max_length",

@@ -91,6 +91,8 @@ LabelWorker::LabelWorker(const Tokenizer& tokenizer, const LabelPlan& plan,
   };
   if (plan.values && classify.rule.threshold) refuse("threshold");
   if (plan.values && classify.top_k > 0) refuse("top_k");
+  if (plan.values && classify.all) refuse("all");
+  if (plan.values && plan.logits) refuse("logits");
 }
 
 void LabelWorker::run(std::span<const Record> records, Rows& rows) {

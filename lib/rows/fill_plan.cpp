@@ -38,6 +38,16 @@ FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer
   return {text, encoding.input_ids, behind_blank.input_ids};
 }
 
+/// A target is a field of its rows.
+void check_new(const std::vector<FillPlan::Target>& targets, const std::string& text) {
+  if (text.find_first_of("\t\n") != std::string::npos) {
+    refuse("targets", fmt::format("found '{}', wants no tab and no line feed", printable(text)));
+  }
+  for (const FillPlan::Target& other : targets) {
+    if (other.text == text) refuse("targets", fmt::format("found '{}' twice", printable(text)));
+  }
+}
+
 void check(const MlmFillOptions& o) {
   const int ways = int{o.joint} + int{o.max_pieces > 1} + int{!o.targets.empty()} +
                    int{!o.verbalizers.empty()} + int{o.truth != FillTruth::none};
@@ -66,12 +76,19 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
   FillPlan plan;
   plan.options = options;
   for (const std::string& text : options.targets) {
+    check_new(plan.targets, text);
     plan.targets.push_back(make_target(text, tokenizer, max_length));
   }
   for (const Verbalizer& verbalizer : options.verbalizers) {
     if (verbalizer.label.find_first_of("\t\n") != std::string::npos) {
       refuse("verbalizers", fmt::format("found the label '{}', wants no tab and no line feed",
                                         printable(verbalizer.label)));
+    }
+    for (const Verbalizer& other : options.verbalizers) {
+      if (&other == &verbalizer) break;
+      if (other.label == verbalizer.label)
+        refuse("verbalizers",
+               fmt::format("found the label '{}' twice", printable(verbalizer.label)));
     }
     plan.label_targets.emplace_back();
     for (const std::string& word : verbalizer.words) {

@@ -10,6 +10,16 @@
 #include "tokenizer/words.h"
 
 namespace bert {
+namespace {
+
+/// NaN if a logit is NaN, else 0.
+double nan_among(std::span<const float> logits) {
+  const bool found = std::any_of(logits.begin(), logits.end(), [](float x) { return x != x; });
+  return found ? std::nan("") : 0;
+}
+
+}  // namespace
+
 MlmFillWorker::MlmFillWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
                              const FillPlan& plan, FillSummary* summary, const TaskOptions& options)
     : MlmWorker(tokenizer, options, plan.options.tokens),
@@ -153,7 +163,7 @@ void MlmFillWorker::fill_independently() {
   queries_.start([&](size_t g, std::span<const float> logits) {
     // Who wants the best piece only needs no probability.
     const bool scored = plan_.options.top_k > 0 || options_.json;
-    const double normalizer = scored ? log_sum_exp(logits) : 0;
+    const double normalizer = scored ? log_sum_exp(logits) : nan_among(logits);
     const std::span<const double> base = base_logprobs_;
     Gap& gap = gaps_[g];
     if (options_.json) gap.entropy = entropy_of(logits, normalizer);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -15,6 +16,9 @@ namespace {
 
 /// Steps of all matches in one record: some seconds.
 constexpr uint64_t kMostSteps = uint64_t{1} << 28;
+
+/// The place of a chosen token that the masked text has no more.
+constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
 
 /// A row of a chosen token.
 struct ShownRow {
@@ -185,7 +189,8 @@ size_t MlmMaskWorker::append_random(std::string& text, const MaskedToken& token,
 }
 
 /// Where the chosen tokens are among those of the masked text, as the next tool will read it: the
-/// last that begins no later, of those that are not cut off.
+/// last that begins no later. Those that are cut off are nowhere, and of several in one place only
+/// one is there.
 void MlmMaskWorker::find_indices(Masked& row) {
   if (tokens_) {
     for (const MaskedToken& token : chosen_) row.indices.push_back(token.position);
@@ -194,19 +199,36 @@ void MlmMaskWorker::find_indices(Masked& row) {
   const size_t added = text_.front + text_.back, limit = options_.encode.max_length;
   const size_t room = limit > 0 ? limit - added : SIZE_MAX;
   size_t seen = 0;
+  bool cut = false;
   const auto find = [&](std::span<const Piece> pieces) {
     for (const Piece& piece : pieces) {
-      if (seen == room) return false;
       while (row.indices.size() < row.starts.size() &&
              row.starts[row.indices.size()] < piece.offset.begin) {
         row.indices.push_back(text_.front + std::max<size_t>(seen, 1) - 1);
       }
+      cut = seen == room;
+      if (cut) return false;
       ++seen;
     }
     return row.indices.size() < row.starts.size();
   };
   tokenizer_.for_each_piece(row.text, false, scratch_, find);
-  row.indices.resize(row.starts.size(), text_.front + std::max<size_t>(seen, 1) - 1);
+  row.indices.resize(row.starts.size(),
+                     cut ? kNowhere : text_.front + std::max<size_t>(seen, 1) - 1);
+  keep_one_in_each_place(row.indices);
+}
+
+/// A blank that a mask takes away, or a random piece that joins its neighbour, leaves two chosen
+/// tokens in the place of one: that of the mask, or else the first.
+void MlmMaskWorker::keep_one_in_each_place(std::vector<size_t>& indices) const {
+  for (size_t i = 1, kept = 0; i < indices.size(); ++i) {
+    if (indices[i] == indices[kept] && indices[i] != kNowhere) {
+      const bool later = chosen_[i].kind == MaskKind::mask;
+      indices[later ? kept : i] = kNowhere;
+      if (!later) continue;
+    }
+    kept = i;
+  }
 }
 
 void MlmMaskWorker::write_masked(const Record& record, Rows& rows) {
@@ -224,8 +246,9 @@ void MlmMaskWorker::write_masked(const Record& record, Rows& rows) {
     find_indices(masked);
     std::string labels;
     for (size_t i = 0; i < chosen_.size(); ++i) {
-      fmt::format_to(std::back_inserter(labels), "{}{}:{}", i > 0 ? " " : "", masked.indices[i],
-                     tokenizer_.token(chosen_[i].original));
+      if (masked.indices[i] == kNowhere) continue;
+      fmt::format_to(std::back_inserter(labels), "{}{}:{}", labels.empty() ? "" : " ",
+                     masked.indices[i], tokenizer_.token(chosen_[i].original));
     }
     cells.text("labels", labels);
   }
@@ -246,6 +269,7 @@ void MlmMaskWorker::write_json(const Record& record, const Masked& masked, Rows&
   JsonRow json(rows.raw());
   json.list("labels");
   for (size_t i = 0; i < chosen_.size(); ++i) {
+    if (masked.indices[i] == kNowhere) continue;
     const MaskedToken& token = chosen_[i];
     const Offset& bytes = text_.encoding.offsets[token.position];
     json.object().count("index", masked.indices[i]);

@@ -43,7 +43,8 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   struct Masked {
     std::string_view text;        ///< masked
     std::vector<size_t> starts;   ///< [chosen]: where in text the token stands
-    std::vector<size_t> indices;  ///< [chosen]: which token of text it is, as Encoding::index
+    std::vector<size_t> indices;  ///< [chosen]: which token of text it is, as Encoding::index;
+                                  ///< the largest number: none
   };
 
   void choose(const Record& record);
@@ -58,6 +59,7 @@ class BERT_API MlmMaskWorker : public MlmWorker {
   Masked append_masked(const Record& record, std::string& out);
   size_t append_random(std::string& text, const MaskedToken& token, std::string_view rest) const;
   void find_indices(Masked& masked);
+  void keep_one_in_each_place(std::vector<size_t>& indices) const;
   Offset place_of(std::string_view text, size_t token) const;
 
   const Masking& masking_;

@@ -149,6 +149,12 @@ std::vector<std::pair<size_t, int32_t>> MlmWorker::parse_labels(const Record& re
     }
     items.emplace_back(*index, *id);
   }
+  std::sort(items.begin(), items.end());
+  for (size_t i = 1; i < items.size(); ++i) {
+    if (items[i].first == items[i - 1].first) {
+      record.fail(Error::Kind::data, fmt::format("found two labels of token {}", items[i].first));
+    }
+  }
   return items;
 }
 

@@ -48,7 +48,7 @@ std::vector<std::string> TokenizeOptions::columns() const {
     case TokenizeOutput::none:
       break;
   }
-  return {};
+  return {"name", "value"};  // of the totals
 }
 
 std::string TokenizeTotals::report() const {

@@ -65,7 +65,7 @@ constexpr TokenizerClass kClasses[] = {
     of_roberta("LongformerTokenizer"),
     of_roberta("BartTokenizer"),
     of_roberta("GPT2Tokenizer"),
-    of_roberta("DebertaTokenizer"),
+    {.name = "DebertaTokenizer", .source = ClassSource::byte_level, .frame = kRobertaFrame},
     {.name = "XLMRobertaTokenizer",
      .names = kRoberta,
      .frame = kFairseqFrame,

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "model/head_tensors.h"
 
 namespace bert::training {
 

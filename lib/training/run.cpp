@@ -49,6 +49,7 @@ std::string hash_of_start(Learner& learner, const ModelFiles& files) {
 }
 
 constexpr std::string_view kStart = "starting model";
+constexpr const char* kCurve = "/loss.svg";  // the last file that a run writes
 
 /// A message about the entries of `identity` that differ from the notes of `what`, a checkpoint or
 /// a run that is done; empty if none differ. A different seed also gives different starting
@@ -119,12 +120,16 @@ bool Run::resume_finished() {
                 "lacks the model of a run that is done, and its checkpoints are gone; `overwrite` "
                 "without `resume` begins anew");
   }
-  notice(fmt::format("the run in {} is done already; `overwrite` without `resume` begins anew",
-                     directory));
+  tell_done();
   remove_directory(directory + "/checkpoints");  // should the run have been killed before that
   state_ = std::move(*state);
   learner_.set_steps(state_.step);
   return finished_ = true;
+}
+
+void Run::tell_done() const {
+  notice(fmt::format("the run in {} is done already; `overwrite` without `resume` begins anew",
+                     options_.directory));
 }
 
 void Run::resume() {
@@ -137,6 +142,10 @@ void Run::resume() {
       other = difference(options_.identity, read_state(directory, steps.back()).notes);
       if (other.empty()) {
         state_ = load_checkpoint(learner_, directory, steps.back());
+        // A run that is done and was told to keep its checkpoints.
+        if (state_.step < options_.total_steps || !file_exists(options_.directory + kCurve)) return;
+        tell_done();
+        options_.leave = true;
         return;
       }
     } catch (const Error& error) {
@@ -262,7 +271,7 @@ void Run::export_model() {
 void Run::finish() {
   begin_curve();  // a finished run's checkpoints may come without it
   const MappedFile curve = MappedFile::open(options_.directory + "/loss.tsv");
-  write_whole_file(options_.directory + "/loss.svg", loss_svg(curve.text()));
+  write_whole_file(options_.directory + kCurve, loss_svg(curve.text()));
   if (save_failure_ && options_.leave) {
     throw Error(save_failure_->kind(), "",
                 fmt::format("{}; the model in {} is whole, but no checkpoint is of its end",

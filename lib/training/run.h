@@ -82,6 +82,7 @@ class Run {
  private:
   void resume();
   bool resume_finished();
+  void tell_done() const;
   void begin_curve();
   void open_curve();
   void append_row(const std::string& row);

@@ -137,6 +137,24 @@ def make_jina():
          lengths=SHORT)
 
 
+def make_deberta():
+    """DeBERTa, version 1: matrices that join heads, each part of the bias, both heads of a masked LM."""
+    size = dict(max_position_embeddings=64, relative_attention=True, position_biased_input=False, pad_token_id=0)
+    both = dict(**size, pos_att_type=["c2p", "p2c"])
+    make("deberta", t.DebertaForMaskedLM, small(t.DebertaConfig, **both), std=0.3, lengths=LONG, layers=3,
+         attention=True)
+    make("deberta-own-head", t.DebertaForMaskedLM, small(t.DebertaConfig, **both, legacy=False, type_vocab_size=2,
+         max_relative_positions=16), std=0.3, lengths=(1, 2, 7, 15), dtype=torch.float16)
+    for name, changes in (("c2p", dict(size, pos_att_type="c2p")), ("p2c", dict(size, pos_att_type="p2c")),
+                          ("absolute", dict(max_position_embeddings=64))):
+        make("deberta-" + name, t.DebertaModel, small(t.DebertaConfig, **changes), std=0.3, lengths=SHORT)
+    make("deberta-classifier", t.DebertaForSequenceClassification, small(t.DebertaConfig, **both, pooler_hidden_size=24,
+         **labels("a", "b", "c")), std=0.1, lengths=LONG)
+    make("deberta-ner", t.DebertaForTokenClassification, small(t.DebertaConfig, **both, **labels("O", "B-X")), std=0.3,
+         lengths=SHORT, dtype=torch.bfloat16)
+    make("deberta-qa", t.DebertaForQuestionAnswering, small(t.DebertaConfig, **both), std=0.3, lengths=SHORT)
+
+
 MAKERS = {name.removeprefix("make_"): value for name, value in list(globals().items())
           if name.startswith("make_") and callable(value)}
 

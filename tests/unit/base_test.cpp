@@ -1,10 +1,14 @@
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/parse.h"
+#include "base/team.h"
 #include "capture.h"
 
 using namespace bert;
@@ -51,4 +55,20 @@ TEST_CASE("split and to_number") {
   CHECK(rest == ":token");
   CHECK(take_number<size_t>(rest) == std::nullopt);
   CHECK(rest == ":token");
+}
+
+TEST_CASE("Team: every part once in each round, also of more threads than there are CPUs") {
+  for (const int threads : {1, 2, 16}) {
+    CAPTURE(threads);
+    Team team(threads);
+    std::vector<int> calls(static_cast<size_t>(team.size()), 0);
+    int wrong = 0;
+    for (int round = 1; round <= 2000; ++round) {
+      team.run([&](int part, int) { ++calls[static_cast<size_t>(part)]; });
+      for (const int count : calls) wrong += count != round;
+      // Members fall asleep.
+      if (round % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    CHECK(wrong == 0);
+  }
 }

@@ -17,6 +17,7 @@
 #include "directory/sentence_modules.h"
 #include "directory/weight_files.h"
 #include "model/config.h"
+#include "model/head_tensors.h"
 #include "model/names.h"
 #include "model/schema.h"
 #include "temporary.h"
@@ -119,11 +120,12 @@ TEST_CASE("Config: an old file without model_type") {
 }
 
 TEST_CASE("Config: what is refused names key, value and rule") {
-  CHECK(config_error(R"({"model_type":"t5"})") ==
-        "f: model_type: \"t5\" is not supported, wants bert, distilbert, electra, mpnet, "
-        "roberta-prelayernorm, roberta, camembert, xlm-roberta-xl, xlm-roberta, albert, "
-        "deberta-v2, modernbert, nomic_bert, gte, new, data2vec-text, ernie, megatron-bert, "
-        "rembert, dpr, roformer, esm or jina_embeddings_v3");
+  CHECK(
+      config_error(R"({"model_type":"t5"})") ==
+      "f: model_type: \"t5\" is not supported, wants bert, distilbert, electra, mpnet, "
+      "roberta-prelayernorm, roberta, camembert, xlm-roberta-xl, xlm-roberta, albert, "
+      "deberta-v2, deberta, modernbert, nomic_bert, gte, new, data2vec-text, ernie, megatron-bert, "
+      "rembert, dpr, roformer, esm, jina_embeddings_v3, eurobert, qwen3 or gemma3_text");
   CHECK(config_error(
             R"({"model_type":"bert","hidden_size":768,"num_attention_heads":5,"num_hidden_layers":1,
                 "intermediate_size":8,"vocab_size":9,"max_position_embeddings":9})") ==

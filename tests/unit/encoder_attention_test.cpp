@@ -36,6 +36,7 @@ struct Trial {
                            3 * width, width};
     AttentionWeights w;
     w.qkv = Linear(matrix, bias);
+    w.head_size = width / heads;
     w.form.heads = heads;
     w.form.scale = 1.0f / std::sqrt(static_cast<float>(width / heads));
     return w;

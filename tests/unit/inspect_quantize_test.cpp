@@ -124,7 +124,8 @@ TEST_CASE("a quantized directory computes what the precision computes of its val
   const Folder folder;
   for (const std::string name :
        {"tiny-bert", "odd", "untied", "electra-mlm", "distilbert-mlm", "tiny-multilabel", "float16",
-        "pickle", "head-size-33", "mpnet-mlm", "mpnet-classifier"}) {
+        "pickle", "head-size-33", "mpnet-mlm", "mpnet-classifier", "qwen3", "gemma3",
+        "eurobert-ner", "deberta"}) {
     for (const Precision precision : {Precision::int8, Precision::bf16}) {
       CAPTURE(name);
       CAPTURE(static_cast<int>(precision));

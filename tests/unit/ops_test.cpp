@@ -759,6 +759,29 @@ TEST_CASE("layer_norm equals its twin; constant rows and tiny eps are fine; rows
   }
 }
 
+TEST_CASE("rms_norm equals its twin, in place too") {
+  Random random;
+  for (const Target& target : targets()) {
+    CAPTURE(target.name);
+    for (size_t n : {1, 2, 15, 16, 17, 63, 64, 65, 128, 200, 384, 1024}) {
+      CAPTURE(n);
+      const Floats w = random.floats(n);
+      for (const float size : {1.f, 1e-4f, 300.f}) {
+        const Floats x = random.floats(n, size);
+        const float eps = 1e-6f;
+        double squares = 0;
+        for (float value : x) squares += static_cast<double>(value) * value;
+        const double root = std::sqrt(squares / static_cast<double>(n) + eps);
+        Floats y = x;
+        y.push_back(7.f);
+        target.table->rms_norm(y.data(), n, w.data(), eps, y.data());
+        CHECK(y[n] == 7.f);
+        for (size_t i = 0; i < n; ++i) CHECK(std::abs(y[i] - x[i] / root * w[i]) < 4e-6);
+      }
+    }
+  }
+}
+
 TEST_CASE("softmax equals its twin, masks and faults included") {
   Random random;
   constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -83,13 +83,15 @@ double error_of(const std::vector<float>& vectors, const std::string& name) {
 TEST_CASE("sentence-transformers directories give the reference's vectors") {
   const std::vector<std::string> sentences = lines_of("sentences.txt");
   REQUIRE(sentences.size() == 5);
-  for (const std::string name :
-       {"cls", "mean", "max", "mean-sqrt-len-tokens", "weightedmean", "lasttoken", "dense"}) {
+  for (const std::string name : {"cls", "mean", "max", "mean-sqrt-len-tokens", "weightedmean",
+                                 "lasttoken", "dense", "qwen3", "gemma3"}) {
     CAPTURE(name);
     const std::string directory = golden_model("st-" + name);
     std::vector<float> vectors = embed(directory, sentences, "");
-    if (name == "dense") {
-      const std::string prompt = SentenceModules::open(directory).prompts.at("query");
+    const auto prompts = SentenceModules::open(directory).prompts;
+    const auto query = prompts.find("query");
+    if (query != prompts.end() && !query->second.empty()) {
+      const std::string& prompt = query->second;
       const std::vector<float> prompted = embed(directory, sentences, prompt);
       vectors.insert(vectors.end(), prompted.begin(), prompted.end());
     }

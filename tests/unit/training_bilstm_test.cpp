@@ -7,6 +7,7 @@
 #include "directory/weight_files.h"
 #include "golden.h"
 #include "heads/token_classification.h"
+#include "model/head_tensors.h"
 #include "temporary.h"
 #include "training/bert_network.h"
 #include "training/evaluation.h"

@@ -34,6 +34,19 @@ bool in_range(const Value& value, std::optional<double> number) {
   return number && *number >= value.least && *number <= value.most;
 }
 
+/// Refuses an empty value, which may come from an unset variable. Numbers and choices are refused
+/// where they are read.
+std::string refuse_empty(const Declaration& declaration, const std::string& text) {
+  using Kind = Value::Kind;
+  const Kind kind = declaration.value.kind;
+  const bool words = kind == Kind::text || kind == Kind::column || kind == Kind::directory;
+  if (!text.empty() || declaration.may_be_empty || !(words || kind == Kind::model)) return "";
+  const std::string fault =
+      words ? "is empty" : "found an empty name, wants a directory or a model's name";
+  if (!declaration.shown.empty()) throw Error(Error::Kind::usage, declaration.shown, fault);
+  return fault;  // the parser writes the long name before it
+}
+
 /// 010 is ten, also in the line of --meta.
 std::string without_zeros(std::string text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
@@ -116,7 +129,9 @@ Declared Command::declared(CLI::Option* option, const Declaration& declaration) 
   if (kind == Kind::whole || kind == Kind::real || kind == Kind::column) {
     option->transform(without_zeros);
   }
-  return {option, declarations_[option] = declaration};
+  Declaration& kept = declarations_[option] = declaration;
+  option->check([&kept](const std::string& text) { return refuse_empty(kept, text); });
+  return {option, kept};
 }
 
 Declared Command::add(const Declaration& declaration, std::function<void()> action) {

@@ -45,9 +45,10 @@ struct Declaration {
   std::string names;    ///< "-k,--top-k"; a name without dashes takes what is no option
   std::string meaning;  ///< one line of --help
   Value value = {};
-  bool changes_rows = true;  ///< else --meta leaves it out
-  std::string field = {};    ///< what the library calls it; empty: its long name, with _ for -
-  std::string shown = {};    ///< what errors of the library call it; empty: its long name
+  bool changes_rows = true;   ///< else --meta leaves it out
+  std::string field = {};     ///< what the library calls it; empty: its long name, with _ for -
+  std::string shown = {};     ///< what errors of the library call it; empty: its long name
+  bool may_be_empty = false;  ///< "" is a value; else it is refused
 };
 
 /// An option that was declared, for what few options say more.
@@ -62,6 +63,8 @@ class Declared {
   Declared same_rows() const { return declaration_.changes_rows = false, *this; }
   Declared of(const char* field) const { return declaration_.field = field, *this; }
   Declared shown_as(const char* name) const { return declaration_.shown = name, *this; }
+  /// The value may be "".
+  Declared may_be_empty() const { return declaration_.may_be_empty = true, *this; }
 
  private:
   CLI::Option* option_;

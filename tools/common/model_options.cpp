@@ -8,20 +8,13 @@
 namespace bert::tools {
 
 void add_model(Command& app, std::string& name, const std::string& description) {
-  const auto named = [](const std::string& text) {
-    return text.empty() ? "found an empty name, wants a directory or a model's name" : "";
-  };
-  app.add({"-m,--model", description, model()}, name).same_rows()->check(named);
+  app.add({"-m,--model", description, model()}, name).same_rows();
 }
 
 void add_adapter(Command& app, std::string& name) {
-  const auto named = [](const std::string& text) {
-    return text.empty() ? "found an empty name, wants a directory or an adapter's name" : "";
-  };
   app.add({"--adapter", "directory or name of a LoRA adapter to merge into the model", model()},
           name)
-      .same_rows()
-      ->check(named);
+      .same_rows();
 }
 
 ModelOptions::ModelOptions(Command& app, const TaskSpec& task, Use use) {
@@ -30,6 +23,7 @@ ModelOptions::ModelOptions(Command& app, const TaskSpec& task, Use use) {
   request_.warn = notice;
   app.heading("Model");
   add_choice(app, use);
+  if (use == Use::tokenizer) limited_ = &app;
   if (use != Use::whole_texts) {
     add_texts(app);
     add_computing(app);
@@ -46,11 +40,10 @@ void ModelOptions::add_choice(Command& app, Use use) {
                            : "fail on a cut text, invalid UTF-8 or a value that is not a number"},
           request_.strict);
   app.add({"--literal", "read special tokens in the text as plain text"}, request_.literal);
-  if (use == Use::whole_texts) return;
+  if (use == Use::whole_texts || use == Use::tokenizer) return;
   app.add(
       {"--head", "which of the model's named heads (default: the first that fits)", text("NAME")},
       request_.head);
-  if (use != Use::layers) return;
   ablate_option_ = app.add(
       {"--ablate", "heads of attention to turn off: 3.7,4.* (layer and head)", text("LIST")},
       ablate_);
@@ -107,6 +100,9 @@ bool ModelOptions::read_head_tail(const std::string& text) {
 }
 
 const TaskRequest& ModelOptions::request_without_model() const {
+  if (limited_ && limited_->count("--max-seq-length") == 0)
+    refuse_given(*limited_, {"--overflow", "--truncation-side", "--stride"},
+                 "wants --max-seq-length, without which nothing is cut");
   if (ablate_option_ && ablate_option_->count() > 0) request_.ablate = ablate_;
   return request_;
 }

@@ -16,11 +16,10 @@ void add_model(Command& app, std::string& name,
 /// Adds --adapter, a LoRA adapter that is merged into the model.
 void add_adapter(Command& app, std::string& name);
 
-/// The common options of all tools that read a model: -m --model, --adapter, --head,
-/// --max-seq-length,
+/// The common options of all tools that read a model: -m --model, --adapter, --max-seq-length,
 /// --overflow, --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap, and of those
-/// that run its layers --ablate; of those that only tokenize texts of any length, -m --model,
-/// --adapter, --strict, --literal
+/// that run its layers --head, --ablate; of those that only tokenize texts of any length, -m
+/// --model, --adapter, --strict, --literal
 class ModelOptions {
  public:
   enum class Use { whole_texts, tokenizer, layers };
@@ -47,6 +46,7 @@ class ModelOptions {
 
   std::string model_, adapter_;
   std::string ablate_;
+  const Command* limited_ = nullptr;  ///< the command, if only the user limits texts
   const CLI::Option *ablate_option_ = nullptr, *overflow_option_ = nullptr;
   mutable TaskRequest request_;
 };

@@ -38,7 +38,6 @@ Declared ReportOption::add(Command& app, CLI::Option* gold) {
               text("FILE")},
              path_)
           .same_rows();
-  option->check([](const std::string& path) { return path.empty() ? "is empty" : ""; });
   if (gold) option->needs(gold);
   return option;
 }

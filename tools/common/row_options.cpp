@@ -24,7 +24,8 @@ RowOptions::RowOptions(Command& app, Kind kind, size_t texts, const char* quiet)
 }
 
 void RowOptions::add_row_options(Command& app, size_t texts) {
-  app.add({"FILE", "files of records; '-' or none: standard input", text("")}, stream_.files);
+  app.add({"FILE", "files of records; '-' or none: standard input", text("")}, stream_.files)
+      .may_be_empty();
   if (texts > 0) {
     fields_option_ =
         app.add({"-f,--fields",
@@ -86,7 +87,8 @@ void RowOptions::settle_shape(const RowShape& shape) {
     drop_line_ = true;
   }
   if (!rows) drop_line_ = !keep_line_;
-  if (!shape.number && number_) {
+  if (shape.is_line) drop_line_ = false;
+  if (number_ && !(shape.number && rows)) {
     throw Error(Error::Kind::usage, "--number", "these rows have no record's number");
   }
   const std::pair<bool, const char*> only_lines[] = {{meta_, "--meta"},

@@ -24,6 +24,7 @@ struct RowShape {
   Per record = Per::one;
   bool number = true, line = true;  ///< whether they may have the record's number, the input line
   bool own_line = false;            ///< rows of no record have an input line if --keep is given
+  bool is_line = false;             ///< a row is the input line, whatever the options say
   std::string bad_row = {};  ///< not empty: the rows are binary, and this one is a bad record's
 };
 

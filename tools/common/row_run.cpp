@@ -46,6 +46,7 @@ void refuse_output(const std::vector<std::string>& files) {
 /// Writes the row of a record that is left out: empty results, with the number and the line if rows
 /// have them.
 void RowOptions::write_place(const Record& record, const Error& error, Rows& rows) const {
+  if (shape_.record == RowShape::Per::optional) return;
   if (json_lines_) {
     write_json_error(record, app_.with_option_names(error.what()), number_given(), rows);
     return;
@@ -77,7 +78,7 @@ void RowOptions::report_left_out(int& status) const {
 }
 
 void RowOptions::name_columns() {
-  const bool named = !json_ && !stream_.output_names.empty();
+  const bool named = !json_ && (!stream_.output_names.empty() || shape_.is_line);
   if (number_ && named) stream_.output_names.insert(stream_.output_names.begin(), "record");
   if (json_) stream_.output_names.clear();
 }
@@ -126,9 +127,10 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
   if (within_memo()) {
     serve();
   } else if (meta_) {
-    print(fmt::format("# {}{}", meta(), stream_.terminator));
+    stream_.begin = [this] { print(fmt::format("# {}{}", meta(), stream_.terminator)); };
   }
   counts_ = bert::stream(stream_, [&] { return within_json_lines(make_worker()); });
+  stream_.begin = {};
   progress.finish();
   report(counts_, max_length_);
   if (!within_memo()) report_left_out(status);

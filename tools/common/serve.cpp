@@ -30,8 +30,8 @@ void RowOptions::refuse_within_memo() const {
   if (shape_.record == RowShape::Per::none) refuse("found rows of all records, wants rows of each");
   if (!shape_.number) refuse("found rows without the record's number");
   if (json_lines_ && shape_.record == RowShape::Per::several)
-    refuse("found several objects of a record");
-  if (json_lines_ && number_given()) refuse("found the record's number in objects of JSON lines");
+    refuse("found --jsonl with several objects of a record");
+  if (json_lines_ && number_given()) refuse("found --number with --jsonl");
   if (!shape_.bad_row.empty() && shape_.record != RowShape::Per::one) {
     refuse("found several vectors of a record in binary, wants one");
   }

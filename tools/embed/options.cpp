@@ -81,7 +81,7 @@ void add_embed_options(Command& app, EmbedOptions& o) {
   const Declared normalize = app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
   app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare)
       ->excludes(normalize);
-  app.add({"--prompt", "text put before every record", text("TEXT")}, o.prompt);
+  app.add({"--prompt", "text put before every record", text("TEXT")}, o.prompt).may_be_empty();
   app.add({"--prompt-name", "one of the model's own prompts", text("NAME")}, o.prompt_name)
       ->excludes(app.get_option("--prompt"));
   app.add<VectorFormat>({"--format", "output format"}, o.shape.format,
@@ -114,7 +114,7 @@ VectorPlan make_plan(Embedder& embedder, EmbedOptions& o) {
   if (!o.whiten.empty()) {
     plan.whitening = std::make_shared<const Whitening>(Whitening::open(o.whiten));
   }
-  if (o.prompt.empty()) {
+  if (!o.prompt) {
     o.prompt = o.prompt_name.empty() ? embedder.prompt() : embedder.modules().prompt(o.prompt_name);
   }
   check(plan, o, embedder);

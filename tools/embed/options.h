@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace bert::tools {
 /// The options of embed that say what its vectors are and how they are written.
 struct EmbedOptions {
   VectorChoice vector;
-  std::string prompt, prompt_name, spans, whiten, learn;
+  std::optional<std::string> prompt;  ///< none: as prompt_name says, or the model's own
+  std::string prompt_name, spans, whiten, learn;
   bool no_special = false, normalize = false, compare = false;
   bool sparse = false, ids = false;
   size_t rows = 0, top_k = 0;

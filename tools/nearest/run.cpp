@@ -199,7 +199,10 @@ int Run::pairs() {
 int Run::groups() {
   const bool unique = options_.mode == Mode::unique;
   RowShape shape;
-  if (unique) shape.record = Per::optional;
+  if (unique) {
+    shape.record = Per::optional;
+    shape.is_line = true;
+  }
   if (!unique) rows_.stream().output_names = names_of<GroupRow>();
   const TaskOptions task = fill(shape);
   if (!vectors_->file()) return group_texts(task);

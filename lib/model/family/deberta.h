@@ -28,17 +28,59 @@ inline constexpr Renaming kDebertaHead[] = {
     {"lm_predictions.lm_head.LayerNorm.", "cls.predictions.transform.LayerNorm."},
     {"lm_predictions.lm_head.bias", "cls.predictions.bias"}};
 
-inline constexpr Family kDeberta = {.model_type = "deberta-v2",
-                                    .class_prefix = "DebertaV2",
+inline constexpr Family kDebertaV2 = {.model_type = "deberta-v2",
+                                      .class_prefix = "DebertaV2",
+                                      .tensor_prefix = "deberta.",
+                                      .sizes = kDebertaSizes,
+                                      .layer_norm_eps = 1e-7,
+                                      .layer_names = kDebertaLayer,
+                                      .names = kDebertaNames,
+                                      .other_names = kDebertaHead,
+                                      .other_names_key = "legacy",
+                                      .positions = Positions::chosen,
+                                      .projects_first = true,
+                                      .pooler = true,
+                                      .pooler_is_head = true,
+                                      .pooler_outside = true,
+                                      .pooler_act_key = "pooler_hidden_act",
+                                      .text_head = TextHead::pooled,
+                                      .saves_decoder_bias = true};
+
+// ---- DeBERTa, version 1: queries, keys and values are one matrix head by head, keys have no bias
+
+inline constexpr auto kDebertaV1Sizes = with(
+    bert_sizes({.vocab = 50265,
+                .positions = 512,
+                .hidden = 768,
+                .layers = 12,
+                .heads = 12,
+                .inner = 3072}),
+    types_size(0, 0), SizeKey{&Config::embedding_size, {"embedding_size"}, 0, kMaxWidth, 1, false});
+inline constexpr FixedKey kDebertaV1Fixed[] = {{"talking_head", "false"},
+                                               {"position_buckets", "-1"},
+                                               {"conv_kernel_size", "0"},
+                                               {"norm_rel_ebd", "none"},
+                                               {"share_att_key", "false"}};
+inline constexpr Renaming kDebertaV1Layer[] = {
+    {"attention.self.in_proj.", "attention.self.heads_query_key_value."},
+    {"attention.self.q_bias", "attention.self.query.bias"},
+    {"attention.self.v_bias", "attention.self.value.bias"},
+    {"attention.self.pos_proj.", "attention.self.pos_key_proj."},
+    {"attention.self.pos_q_proj.", "attention.self.pos_query_proj."}};
+
+inline constexpr Family kDeberta = {.model_type = "deberta",
+                                    .class_prefix = "Deberta",
                                     .tensor_prefix = "deberta.",
-                                    .sizes = kDebertaSizes,
+                                    .sizes = kDebertaV1Sizes,
+                                    .fixed = kDebertaV1Fixed,
                                     .layer_norm_eps = 1e-7,
-                                    .layer_names = kDebertaLayer,
+                                    .layer_names = kDebertaV1Layer,
                                     .names = kDebertaNames,
                                     .other_names = kDebertaHead,
                                     .other_names_key = "legacy",
                                     .positions = Positions::chosen,
                                     .projects_first = true,
+                                    .key_bias = false,
                                     .pooler = true,
                                     .pooler_is_head = true,
                                     .pooler_outside = true,

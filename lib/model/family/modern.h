@@ -63,7 +63,8 @@ inline constexpr Family kModernBert = {.model_type = "modernbert",
                                        .norms = NormPlace::before,
                                        .norm_of_embeddings = true,
                                        .gated = true,
-                                       .text_head = TextHead::transform};
+                                       .text_head = TextHead::transform,
+                                       .classifier_pooling = "cls"};
 
 // ---- NomicBERT (Nussbaum et al. 2024) and GTE (Zhang et al. 2024): BERT with rotary positions and
 // gated nets. Both have a layout of their own on the hub and one of transformers.

@@ -71,7 +71,7 @@ inline void show_row(const float* scores, float factor, size_t key, size_t count
 inline float softmax_row(const AttentionTask& t, size_t i, size_t begin, size_t keys,
                          float* scores) {
   const size_t seen = (i > t.window ? i - t.window : 0) > begin ? i - t.window : begin;
-  const size_t end = t.window < t.n - 1 - i ? i + t.window + 1 : t.n;
+  const size_t end = t.ahead < t.n - 1 - i ? i + t.ahead + 1 : t.n;
   float* row = scores + (seen - begin);
   const float scale = add_bias(t, i, seen, end - seen, row);
   if (t.scores) {
@@ -115,7 +115,7 @@ void attention_impl(const AttentionTask& t) {
     // The keys that some query of the block sees: whole panels from key `begin` on.
     const size_t begin = first > t.window ? (first - t.window) / kPanel * kPanel : 0;
     const size_t last = first + rows;  // behind the last query
-    const size_t end = t.window < t.n - last ? last + t.window : t.n;
+    const size_t end = t.ahead < t.n - last ? last + t.ahead : t.n;
     const size_t seen = end - begin, panels = round_up(seen, kPanel) / kPanel;
     product(t.q + first * t.q_stride, t.q_stride, rows, keys + begin * t.d, t.d * kPanel, kPanel,
             panels, t.d, scores, n16);

@@ -64,8 +64,9 @@ struct AttentionTask {
   /// Or nullptr: bias[i * bias_step + j] is added to the scaled score of query i and key j.
   const float* bias = nullptr;
   ptrdiff_t bias_step = 0;
-  /// Query i sees key j where |i - j| <= window. attention_bf16 sees all.
+  /// Query i sees key j where i - j <= window and j - i <= ahead. attention_bf16 sees all.
   size_t window = SIZE_MAX;
+  size_t ahead = SIZE_MAX;
   float* scratch = nullptr;  ///< attention_scratch(n, d) floats, aligned to 64 bytes
   float* scores = nullptr;   ///< [n, n] scaled, before the softmax, or nullptr
   size_t scores_stride = 0;
@@ -116,6 +117,7 @@ struct KernelTable {
 
   void (*layer_norm)(const float* x, size_t n, const float* weight, const float* bias, float eps,
                      float* out);
+  void (*rms_norm)(const float* x, size_t n, const float* weight, float eps, float* out);
   void (*add)(const float* y, size_t n, float* x);
   void (*multiply)(const float* x, const float* y, size_t n, float* out);
   void (*activate)(int activation, float* x, size_t n);

@@ -182,6 +182,17 @@ void layer_norm_impl(const float* x, size_t n, const float* weight, const float*
   });
 }
 
+void rms_norm_impl(const float* x, size_t n, const float* weight, float eps, float* out) {
+  const float squares = row_sum(n, [x](size_t i, auto part, Vec sum) {
+    const Vec value = load_n(x + i, part);
+    return fma(value, value, sum);
+  });
+  const Vec r = set1(1.f / __builtin_sqrtf(squares / static_cast<float>(n) + eps));
+  each(n, [=](size_t i, auto part) {
+    store_n(out + i, mul(mul(load_n(x + i, part), r), load_n(weight + i, part)), part);
+  });
+}
+
 void add_impl(const float* y, size_t n, float* x) {
   each(n, [=](size_t i, auto part) {
     store_n(x + i, add(load_n(x + i, part), load_n(y + i, part)), part);
