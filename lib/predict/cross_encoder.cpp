@@ -41,7 +41,6 @@ CrossEncoder::CrossEncoder(const OpenedModel& model, ScoreKind kind) : model_(mo
     open_modules(std::move(modules));
   } else {
     head_ = Classifier::open(model.model());
-    check_labels();
     reading_ = model.reading();
   }
 }
@@ -73,8 +72,8 @@ void CrossEncoder::open_modules(SentenceModules modules) {
   }
 }
 
-void CrossEncoder::check_labels() const {
-  if (head_->labels().size() == 1) return;
+void CrossEncoder::check() const {
+  if (!head_ || head_->labels().size() == 1) return;
   throw Error(Error::Kind::unsupported, head_->config_path(),
               fmt::format("a classifier with {} labels, wants a cross-encoder, which has one "
                           "output; classify gives each label its score",

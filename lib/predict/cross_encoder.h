@@ -28,9 +28,11 @@ enum class ScoreKind {
 class BERT_API CrossEncoder {
  public:
   /// Opens the head of the model, which it borrows. Throws Error: data if there is none,
-  /// unsupported for one with several outputs or another activation.
+  /// unsupported for another activation.
   CrossEncoder(const OpenedModel& model, ScoreKind kind);
 
+  /// Throws Error(unsupported) for several outputs.
+  void check() const;
   /// How pairs are read.
   const ReadOptions& reading() const { return reading_; }
   /// Sets scores [texts].
@@ -39,7 +41,6 @@ class BERT_API CrossEncoder {
 
  private:
   void open_modules(SentenceModules modules);
-  void check_labels() const;
   void add_logits(const Sequences& sequences, size_t first, ConstMatrix logits,
                   std::vector<double>& scores) const;
   void run_modules(const Sequences& sequences, Batcher& batcher, std::vector<double>& scores) const;

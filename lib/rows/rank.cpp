@@ -29,7 +29,9 @@ void RankWorker::offer(const Record& record, double score) {
 CrossEncoderWorker::CrossEncoderWorker(const Tokenizer& tokenizer, const CrossEncoder& encoder,
                                        const RankOptions& rank, const TaskOptions& options,
                                        TextSink sink)
-    : RankWorker(tokenizer, rank, options, std::move(sink)), encoder_(encoder) {}
+    : RankWorker(tokenizer, rank, options, std::move(sink)), encoder_(encoder) {
+  encoder.check();
+}
 
 void CrossEncoderWorker::score(std::span<const Record> records) {
   for (size_t i = 0; i < records.size(); ++i) {

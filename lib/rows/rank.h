@@ -53,7 +53,7 @@ class BERT_API RankWorker : public TaskWorker {
 /// By a classifier that reads query and text as one pair.
 class BERT_API CrossEncoderWorker : public RankWorker {
  public:
-  /// Borrows tokenizer and encoder.
+  /// Borrows tokenizer and encoder. Throws Error as CrossEncoder::check.
   CrossEncoderWorker(const Tokenizer& tokenizer, const CrossEncoder& encoder,
                      const RankOptions& rank, const TaskOptions& options, TextSink sink);
 
