@@ -9,6 +9,7 @@
 #include "io/output_file.h"
 #include "pipeline/intake.h"
 #include "predict/sparse_model.h"
+#include "predict/sparse_table.h"
 #include "rows/sparse.h"
 #include "rows/text_vectors.h"
 
@@ -62,20 +63,35 @@ int write(Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions&
   return status;
 }
 
+/// --sparse of a table that has a weight for each token, without layers.
+int write_table(const TaskRequest& request, SparsePlan plan, tools::RowOptions& rows) {
+  const Tokenizer tokenizer = open_tokenizer(request);
+  const SparseTable table = SparseTable::open(request.directory, tokenizer);
+  TaskOptions task = task_options(request, SparseTable::reading(request, tokenizer));
+  rows.fill(task);
+  rows.stream().output_names = names_of<SparseRow>();
+  return rows.run([&] {
+    return std::make_unique<SparseWorker>(tokenizer, std::make_unique<SparseTablePredictor>(table),
+                                          plan, task);
+  });
+}
+
 /// --sparse: vectors of a masked LM head, or of a layer that weighs tokens (BGE-M3).
 int write_sparse(const tools::ModelOptions& models, const tools::EmbedOptions& o,
                  tools::RowOptions& rows) {
   TaskRequest request = models.request();
+  request.directory = request.directory.route(o.prompt_name);
   request.task.head = SparseModel::head_of(request.directory);
   const SentenceModules modules = SentenceModules::open(request.directory);
-  const OpenedModel opened(request);
-  modules.check_case(opened.tokenizer().lowercase());
-  modules.check_length(opened.tokenizer().added_tokens_single());
-  const auto vectors = SparseModel::open(opened, modules);
   SparsePlan plan;
   plan.top_k = o.top_k;
   plan.ids = o.ids;
   plan.prompt = o.prompt ? *o.prompt : modules.prompt(o.prompt_name);
+  if (modules.sparse_folder) return write_table(request, plan, rows);
+  const OpenedModel opened(request);
+  modules.check_case(opened.tokenizer().lowercase());
+  modules.check_length(opened.tokenizer().added_tokens_single());
+  const auto vectors = SparseModel::open(opened, modules);
   TaskOptions task = task_options(opened, opened.reading(ModuleLimit::of(modules)));
   rows.fill(task);
   rows.stream().output_names = names_of<SparseRow>();
@@ -103,8 +119,13 @@ int main(int argc, char** argv) {
       rows.stream().want_field("spans", options.spans);
     }
     if (!options.whiten.empty()) rows.decide_by(options.whiten);
-    const TaskRequest& request = models.request();
+    TaskRequest request = models.request();
+    request.directory = request.directory.route(options.prompt_name);
     SentenceModules modules = SentenceModules::open(request.directory);
+    if (modules.sparse_folder) {
+      throw Error(Error::Kind::unsupported, *modules.sparse_folder,
+                  "its vectors are sparse (SparseStaticEmbedding): `sparse` writes them");
+    }
     const OpenedModel opened(request, ModelsTaken::any);
     Embedder embedder(opened, std::move(modules));
     const VectorPlan plan = tools::make_plan(embedder, options);

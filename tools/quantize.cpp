@@ -35,7 +35,7 @@ void tell_named_heads(const QuantizeOptions& options) {
 }
 
 struct Options {
-  std::string model;
+  std::string model, adapter;
   QuantizeOptions quantize;
   CompareOptions compare;
 };
@@ -43,6 +43,7 @@ struct Options {
 void add(tools::Command& app, Options& o) {
   o.compare.threads = allowed_cpus();
   tools::add_model(app, o.model);
+  tools::add_adapter(app, o.adapter);
   app.add({"-o,--output", "directory to write", tools::directory()}, o.quantize.output)->required();
   app.add<Precision>(
          {"--dtype", "number type of the matrices (default: int8)"}, o.quantize.precision,
@@ -100,7 +101,7 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     if (options.compare.files.empty()) tools::refuse_given(app, {"--jobs"}, "wants --check");
-    options.quantize.model = ModelDirectory::open(options.model);
+    options.quantize.model = ModelDirectory::open(options.model, options.adapter);
     check_files(options);
     quantize(options.quantize);
     tell_named_heads(options.quantize);

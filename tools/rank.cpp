@@ -71,12 +71,14 @@ int main(int argc, char** argv) {
     if (maxsim) {
       plan.emplace(MaxSimPlan::open(opened));
     } else {
-      encoder.emplace(model, options.sigmoid || (saves_sigmoid(model) && !options.logits));
+      encoder.emplace(opened, options.sigmoid  ? ScoreKind::sigmoid
+                              : options.logits ? ScoreKind::logit
+                                               : ScoreKind::own);
     }
     TaskOptions task =
         maxsim ? task_options(opened,
                               opened.reading(request.task, plan->document.tokenizer, plan->limit))
-               : task_options(opened);
+               : task_options(opened, encoder->reading());
     rows.fill(task, {searching ? tools::RowShape::Per::none : tools::RowShape::Per::one});
 
     return run(options, rows, [&](const TextSink& sink) -> std::unique_ptr<Worker> {

@@ -218,6 +218,7 @@ TensorFiles open_tensor_files(const TensorPlace& place) {
     append_tensors(place.path, place.pickle, files);
   }
   files.path = place.path;
+  if (place.adapter) return files;
   std::vector<std::string_view> names;
   for (const TensorView& tensor : files.tensors) names.push_back(tensor.name);
   refuse_wrapped(place.path, names);

@@ -32,6 +32,7 @@ struct TensorPlace {
   std::string path;  ///< the file, or the index
   bool pickle = false;
   std::optional<Json> index = {};  ///< the root of the index; its shards lie beside it
+  bool adapter = false;            ///< whether these are changes of a model, not a model
 };
 
 /// Throws Error (no_input, data, permission, unsupported) naming file and tensor. A pickle is read

@@ -11,6 +11,7 @@ namespace file_names {
 inline constexpr std::string_view kConfig = "config.json";
 inline constexpr std::string_view kGeneration = "generation_config.json";
 inline constexpr std::string_view kModules = "modules.json";
+inline constexpr std::string_view kRouter = "router_config.json";
 inline constexpr std::string_view kSentenceTransformers = "config_sentence_transformers.json";
 inline constexpr std::string_view kColbert = "artifact.metadata";
 inline constexpr std::string_view kVocabTxt = "vocab.txt";
@@ -41,7 +42,7 @@ enum class FileRole : uint8_t {
   pieces,       ///< the tokenizer: a model of sentencepiece, the first that is there
   weights,      ///< the tensors: the first that is there
   layers,       ///< BGE-M3: what becomes of each token's state
-  adapter,      ///< nothing: its directory is refused
+  adapter,      ///< an adapter of PEFT, which changes a model
   about,        ///< people
 };
 
@@ -63,7 +64,7 @@ constexpr FileUse use_of(FileRole role) {
       {true, true, true},    // pieces
       {false, false, true},  // weights
       {true, true, true},    // layers
-      {false, false, true},  // adapter
+      {true, true, true},    // adapter
       {false, false, false}  // about
   };
   return kUses[static_cast<size_t>(role)];
@@ -80,6 +81,7 @@ inline constexpr ModelFile kModelFiles[] = {
     {file_names::kConfig, FileRole::config},
     {file_names::kGeneration, FileRole::generation},
     {file_names::kModules, FileRole::modules},
+    {file_names::kRouter, FileRole::modules},
     {"sentence_bert_config.json", FileRole::transformer},
     {"sentence_roberta_config.json", FileRole::transformer},
     {"sentence_distilbert_config.json", FileRole::transformer},
@@ -121,9 +123,19 @@ constexpr bool is_tokenizer_file(const ModelFile& file) {
   return file.role == FileRole::tokenizer || file.role == FileRole::pieces;
 }
 
+/// Whether a file, by its name or "FOLDER/NAME", is one of sentence-transformers' modules: what
+/// modules.json names is no name of the list.
+constexpr bool stands_beside_modules(std::string_view name) {
+  for (const ModelFile& file : kModelFiles) {
+    if (file.name == name) return file.role == FileRole::modules;
+  }
+  return true;
+}
+
 /// Whether a directory that has this file is taken for a model: by -m, --check and bert-pull.
 constexpr bool marks_model(std::string_view name) {
-  return name == file_names::kConfig || name == file_names::kModules;
+  return name == file_names::kConfig || name == file_names::kModules ||
+         name == file_names::kAdapter;
 }
 
 }  // namespace bert

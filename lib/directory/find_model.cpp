@@ -15,6 +15,7 @@
 #include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/foreign_files.h"
+#include "directory/weight_files.h"
 #include "io/hub_cache.h"
 
 namespace bert {
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 bool is_model(const std::string& directory) {
   std::error_code ignored;
   return std::any_of(std::begin(kModelFiles), std::end(kModelFiles), [&](const ModelFile& file) {
-    return (marks_model(file.name) || file.name == file_names::kAdapter) &&
+    return marks_model(file.name) &&
            fs::exists(fmt::format("{}/{}", directory, file.name), ignored);
   });
 }
@@ -178,14 +179,63 @@ std::string find_model(const std::string& name) {
   throw_unknown(name);
 }
 
+bool is_here(const std::string& directory, std::string_view name) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(fmt::format("{}/{}", directory, name), error));
+}
+
+[[noreturn]] void refuse_second(const std::string& directory) {
+  throw Error(Error::Kind::unsupported, directory,
+              "the base of an adapter is one itself; wants a whole model");
+}
+
+/// The directory of the model that an adapter changes.
+std::string base_of(const std::string& adapter) {
+  const Adapter opened(adapter);
+  const std::string& name = opened.config().base;
+  if (name.empty()) {
+    throw Error(Error::Kind::no_input, adapter,
+                "an adapter of a model that it does not name; `adapter` gives it to a model");
+  }
+  std::string directory;
+  try {
+    directory = find_model(name);
+    refuse_no_model(directory);
+  } catch (const Error& error) {
+    throw Error(error.kind(), adapter,
+                fmt::format("an adapter of {}; `adapter` gives it to another", error.what()));
+  }
+  if (Adapter::stands_in(directory)) refuse_second(directory);
+  return directory;
+}
+
 }  // namespace
 
 std::string resolve_model(const std::string& name) {
   const std::string wanted = name.empty() ? environment("BERT_MODEL").value_or("") : name;
   std::string directory = wanted.empty() ? default_model() : find_model(wanted);
-  refuse_adapter(directory);
   refuse_no_model(directory);
   return directory;
+}
+
+ResolvedModel resolve_model(const std::string& name, const std::string& adapter) {
+  ResolvedModel model{resolve_model(name), ""};
+  const bool changed = Adapter::stands_in(model.directory);
+  if (!adapter.empty()) {
+    model.adapter = find_model(adapter);
+    if (!Adapter::stands_in(model.adapter)) {
+      throw Error(Error::Kind::no_input, model.adapter,
+                  fmt::format("no adapter: wants a directory with {}", file_names::kAdapter));
+    }
+    if (changed) refuse_second(model.directory);
+  } else if (changed) {
+    model.adapter = model.directory;
+    // A whole model with an adapter beside it is its base, as transformers takes it.
+    const bool whole =
+        is_here(model.directory, file_names::kConfig) && weights_present(model.directory);
+    if (!whole) model.directory = base_of(model.adapter);
+  }
+  return model;
 }
 
 std::vector<InstalledModel> installed_models() {

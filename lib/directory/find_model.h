@@ -12,9 +12,17 @@ namespace bert {
 ///   $XDG_DATA_HOME/bert/models, the toolkit's own share/bert/models)   3. `org/name` or `name` in
 ///   the Hugging Face cache
 /// With an empty name: $BERT_MODEL, else the default model that comes with the toolkit.
-/// Throws Error(no_input) that says what to do, and Error(unsupported) for an adapter's directory.
-/// Never touches the network.
+/// Throws Error(no_input) that says what to do. Never touches the network.
 BERT_API std::string resolve_model(const std::string& name);
+
+struct ResolvedModel {
+  std::string directory;
+  std::string adapter;  ///< the folder of an adapter that changes the model; empty: none
+};
+/// The same, of an adapter's directory without a model of its own the one that the adapter names.
+/// `adapter`, a directory or a name too, is another that changes the model; empty: none. Throws
+/// Error(unsupported) for an adapter of an adapter.
+ResolvedModel resolve_model(const std::string& name, const std::string& adapter);
 
 /// A name that resolve_model finds, and where.
 struct InstalledModel {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/sentence_modules.h"
 #include "directory/weight_files.h"
@@ -26,6 +27,20 @@ SentenceModules modules_that_open(const ModelDirectory& directory) {
   }
 }
 
+/// The name of a file of the model or of its adapter, relative to its folder.
+std::string name_in(const ModelDirectory& directory, const std::string& path) {
+  const Adapter* adapter = directory.adapter();
+  std::string folder = directory.path();
+  if (directory.router()) {
+    const std::string modules = directory.file(file_names::kModules);
+    folder = modules.substr(0, modules.rfind('/'));  // of all routes
+  } else if (adapter && path.starts_with(adapter->folder() + "/") &&
+             (adapter->folder().size() > folder.size() || !path.starts_with(folder + "/"))) {
+    folder = adapter->folder();
+  }
+  return path.substr(folder.size() + 1);
+}
+
 }  // namespace
 
 FileHash hash_file(const std::string& path) {
@@ -35,7 +50,7 @@ FileHash hash_file(const std::string& path) {
 std::vector<FileHash> hash_model(const ModelDirectory& directory) {
   std::vector<FileHash> hashes;
   const auto add = [&](const MappedFile& file) {
-    const std::string name = file.path().substr(directory.path().size() + 1);
+    const std::string name = name_in(directory, file.path());
     const auto same = [&](const FileHash& hash) { return hash.name == name; };
     if (std::any_of(hashes.begin(), hashes.end(), same)) return;  // of several lists
     hashes.push_back({name, xxh64(file.text())});
@@ -49,8 +64,10 @@ std::vector<FileHash> hash_model(const ModelDirectory& directory) {
   }
   const SentenceModules modules = modules_that_open(directory);
   for (const std::string& path : modules.files) add(MappedFile::open(path));
-  for (const SentenceModules::Dense& dense : modules.dense) {
-    if (dense.directory.path() != directory.path()) add_weights(dense.directory);
+  for (const auto* layers : {&modules.token_layers, &modules.dense}) {
+    for (const SentenceModules::Dense& layer : *layers) {
+      if (layer.directory.path() != directory.path()) add_weights(layer.directory);
+    }
   }
   if (weights_present(directory)) add_weights(directory);
   if (modules.static_folder && *modules.static_folder != directory.path()) {

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/find_model.h"
+#include "directory/router.h"
 #include "directory/static_files.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
@@ -28,12 +30,27 @@ struct ReadFile {
   std::optional<Error> fault;
 };
 
+/// A file as the route and the adapter have it.
+JsonDocument open_document(const ModelDirectory& directory, std::string_view name,
+                           const std::string& route) {
+  if (directory.router() && name == file_names::kModules) {
+    return JsonDocument::parse(directory.router()->modules_json(route), directory.file(name));
+  }
+  JsonDocument document = JsonDocument::open(directory.file(name));
+  if (!directory.adapter() || name != file_names::kConfig) return document;
+  return directory.adapter()->change(document);
+}
+
 using LargeFiles = std::map<std::string, std::shared_ptr<const JsonDocument>, std::less<>>;
 
 }  // namespace
 
 struct ModelDirectory::State {
   std::string path;
+  std::optional<Adapter> adapter;
+  std::string root;  ///< where modules.json stands if not here, since that has routes
+  std::optional<Router> router;
+  std::string route;
   std::mutex mutex;  ///< lock of the next two
   std::map<std::string, ReadFile, std::less<>> files;
   std::weak_ptr<LargeFiles> large;
@@ -46,12 +63,57 @@ ModelDirectory::ModelDirectory(std::string path) : state_(std::make_shared<State
   state_->path = std::move(path);
 }
 
-ModelDirectory ModelDirectory::open(const std::string& name) { return {resolve_model(name)}; }
+ModelDirectory ModelDirectory::open(const std::string& name, const std::string& adapter) {
+  const ResolvedModel resolved = resolve_model(name, adapter);
+  ModelDirectory directory(resolved.directory);
+  directory.state_->router = Router::find(resolved.directory);
+  if (!resolved.adapter.empty()) {
+    if (directory.router() || ModelDirectory(resolved.directory).static_files()) {
+      throw Error(Error::Kind::unsupported, resolved.directory,
+                  directory.router() ? "a model of several routes (Router); an adapter wants one"
+                                     : "static vectors, which no adapter changes");
+    }
+    directory.state_->adapter.emplace(resolved.adapter);
+    return directory;
+  }
+  directory.state_->root = resolved.directory;
+  return directory.route("");
+}
+
+ModelDirectory ModelDirectory::route(const std::string& task) const {
+  if (!state_->router) return *this;
+  const std::string route = state_->router->route(task);
+  const std::string folder = state_->router->modules(route)[0].path;
+  ModelDirectory directory(folder.empty() ? state_->root : state_->root + "/" + folder);
+  directory.state_->router = state_->router;
+  directory.state_->root = state_->root;
+  directory.state_->route = route;
+  return directory;
+}
+
+const Router* ModelDirectory::router() const { return state_->router ? &*state_->router : nullptr; }
+
+void ModelDirectory::refuse_query_route() const {
+  if (!router() || router()->route("query") == router()->route("document")) return;
+  throw Error(Error::Kind::unsupported, state_->root,
+              "its queries take another route than its documents (Router): embed writes the "
+              "vectors of each, by the name of its prompt");
+}
+
+std::string ModelDirectory::place(std::string_view name) const {
+  if (adapter() && adapter()->brings(name)) return adapter()->folder();
+  return router() && stands_beside_modules(name) ? state_->root : path();
+}
 
 const std::string& ModelDirectory::path() const { return state_->path; }
 
+const Adapter* ModelDirectory::adapter() const {
+  return state_->adapter ? &*state_->adapter : nullptr;
+}
+
 std::string ModelDirectory::file(std::string_view name) const {
-  return name.empty() ? path() : fmt::format("{}/{}", path(), name);
+  if (name.empty()) return path();
+  return fmt::format("{}/{}", place(name), name);
 }
 
 bool ModelDirectory::has(std::string_view name) const { return file_exists(file(name)); }
@@ -61,7 +123,7 @@ const JsonDocument& ModelDirectory::document(std::string_view name) const {
   ReadFile& read = state_->files[std::string(name)];
   if (!read.document && !read.fault) {
     try {
-      read.document = JsonDocument::open(file(name));
+      read.document = open_document(*this, name, state_->route);
     } catch (const Error& error) {
       if (error.kind() != Error::Kind::data) throw;  // the next try may find it
       read.fault = error;

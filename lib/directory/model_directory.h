@@ -10,7 +10,9 @@
 
 namespace bert {
 
+class Adapter;
 class JsonDocument;
+class Router;
 struct Config;
 struct GenerationConfig;
 struct RecurrentConfig;
@@ -33,8 +35,9 @@ class BERT_API ModelDirectory {
     recurrent,
   };
 
-  /// The directory that a user means: -m's argument, or empty. See resolve_model (find_model.h).
-  static ModelDirectory open(const std::string& name);
+  /// The directory that a user means: -m's argument, or empty. See resolve_model (find_model.h). Of
+  /// an adapter's, that of its base with the adapter in it; `adapter` names one for any base.
+  static ModelDirectory open(const std::string& name, const std::string& adapter = "");
   /// The directory at this path, of which nothing is read yet. A path is taken wherever a directory
   /// is wanted. Empty: none.
   ModelDirectory(std::string path = "");
@@ -42,11 +45,22 @@ class BERT_API ModelDirectory {
 
   const std::string& path() const;
   bool empty() const { return path().empty(); }
-  /// The path of a file in it; of "" its own.
+  /// The model of a task, such as query or document, where the modules have a route for each
+  /// (Router); open() gives the usual one. Else itself.
+  ModelDirectory route(const std::string& task) const;
+  /// The routes; nullptr: there are none.
+  const Router* router() const;
+  /// Throws Error(unsupported) if queries have another model than documents: for those who read
+  /// both with one.
+  void refuse_query_route() const;
+  /// What changes the model and brings files of its own; nullptr: nothing.
+  const Adapter* adapter() const;
+  /// The path of a file in it, in its adapter, or of the modules beside it; of "" its own.
   std::string file(std::string_view name) const;
   /// Whether the file is there. Throws Error as file_exists.
   bool has(std::string_view name) const;
-  /// A JSON file, by its name or "FOLDER/NAME". Throws Error as JsonDocument::open does.
+  /// A JSON file, by its name or "FOLDER/NAME"; config.json as the adapter changes it. Throws Error
+  /// as JsonDocument::open does.
   const JsonDocument& document(std::string_view name) const;
   /// The same; nullptr if there is no such file.
   const JsonDocument* find(std::string_view name) const;
@@ -77,6 +91,9 @@ class BERT_API ModelDirectory {
   GenerationConfig generation_config(size_t positions, size_t vocab_size) const;
 
  private:
+  /// The folder of a file.
+  std::string place(std::string_view name) const;
+
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/error.h"
 #include "directory/file_names.h"
 #include "directory/sentence_modules.h"
 #include "io/json_writer.h"
@@ -111,6 +112,11 @@ NamedFiles model_files(const ModelDirectory& directory) {
   }
   const JsonDocument* modules = directory.find(file_names::kModules);
   if (!modules) return files;
+  if (directory.router()) {
+    throw Error(Error::Kind::unsupported, directory.file(file_names::kModules),
+                "a model of several routes (Router); wants the folder of one of them, such as " +
+                    directory.path());
+  }
   // Refuses folders that are not inside, and layers that do not fit.
   SentenceModules::open(directory).check_widths(directory.config().hidden_size);
   modules->root().for_each_element([&](Json module) {

@@ -9,21 +9,37 @@
 #include "base/error.h"
 
 namespace bert {
+namespace {
+
+struct Name {
+  std::string_view name, file;
+  Stage stage;
+  bool sparse = false;  ///< a module of SparseEncoder
+};
+constexpr Name kNames[] = {
+    {"Transformer", "transformer", Stage::transformer},
+    {"StaticEmbedding", "static_embedding", Stage::static_embedding},
+    {"WeightedLayerPooling", "weighted_layer_pooling", Stage::layers},
+    {"Pooling", "pooling", Stage::pooling},
+    {"Dense", "dense", Stage::dense},
+    {"LayerNorm", "layer_norm", Stage::norm},
+    {"Normalize", "normalize", Stage::normalize},
+    {"Dropout", "dropout", Stage::dropout},
+    {"MLMTransformer", "mlm_transformer", Stage::masked_lm, true},
+    {"SpladePooling", "splade_pooling", Stage::splade, true},
+    {"SparseStaticEmbedding", "sparse_static_embedding", Stage::sparse_static, true},
+    {"Router", "router", Stage::router},
+    {"Asym", "router", Stage::router}};
+
+}  // namespace
+
+std::string stage_names() {
+  std::string list;
+  for (const Name& name : kNames) list.append(name.name).append(", ");
+  return list + "MultiVectorMask";
+}
 
 std::optional<Stage> stage_of(std::string_view type) {
-  struct Name {
-    std::string_view name, file;
-    Stage stage;
-    bool sparse = false;  // a module of SparseEncoder
-  };
-  constexpr Name kNames[] = {{"Transformer", "transformer", Stage::transformer},
-                             {"Pooling", "pooling", Stage::pooling},
-                             {"Dense", "dense", Stage::dense},
-                             {"Normalize", "normalize", Stage::normalize},
-                             {"Dropout", "dropout", Stage::dropout},
-                             {"StaticEmbedding", "static_embedding", Stage::static_embedding},
-                             {"MLMTransformer", "mlm_transformer", Stage::masked_lm, true},
-                             {"SpladePooling", "splade_pooling", Stage::splade, true}};
   if (type == kPylateDense) return Stage::dense;
   if (type == "sentence_transformers.multi_vector_encoder.modules.MultiVectorMask" ||
       type ==

@@ -13,14 +13,18 @@ namespace bert {
 enum class Stage {
   start,
   transformer,
+  layers,
   pooling,
   dense,
+  norm,  ///< a layer norm, among the dense ones
   normalize,
   dropout,
   mask,
   static_embedding,
+  router,
   masked_lm,
-  splade
+  splade,
+  sparse_static
 };
 
 /// The type of PyLate's module, which scales vectors of tokens to length 1 too.
@@ -29,6 +33,9 @@ constexpr std::string_view kPylateDense = "pylate.models.Dense.Dense";
 /// The module that a type names as sentence-transformers 0.3 to 6 spell it, the whole of it: other
 /// packages have modules of the same last name that do something else.
 std::optional<Stage> stage_of(std::string_view type);
+
+/// The names of all but those of PyLate, for messages.
+std::string stage_names();
 
 /// The folder that a module's path names, relative to the model's directory; "": that itself.
 /// Throws Error(data) for a path that leads out of it.

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "directory/file_names.h"
 #include "directory/module_stages.h"
+#include "directory/router.h"
 #include "directory/weight_files.h"
 #include "io/json.h"
 #include "model/config.h"
@@ -18,14 +20,6 @@ namespace {
 [[noreturn]] void refuse(const Json& value, std::string_view wanted) {
   throw Error(Error::Kind::unsupported, value.where(),
               fmt::format("found {}, wants {}", value.describe(), wanted));
-}
-
-size_t size_at(const Json& root, std::string_view key) {
-  const Json value = root.at(key);
-  const auto number = value.try_int();
-  if (!number || *number < 1 || *number > 1 << 20)
-    refuse(value, "a whole number from 1 to 1048576");
-  return static_cast<size_t>(*number);
 }
 
 bool flag_at(const Json& root, std::string_view key, bool absent) {
@@ -77,17 +71,6 @@ void read_pooling(const Json& root, SentenceModules& modules) {
   modules.include_prompt = flag_at(root, "include_prompt", true);
 }
 
-/// Throws Error(data) for tensors that the config does not describe, as the reference does.
-void refuse_other_tensors(const SentenceModules::Dense& dense) {
-  for (const TensorView* tensor : dense.weights->tensors()) {
-    if (tensor->name == "linear.weight" || (dense.bias && tensor->name == "linear.bias")) continue;
-    throw Error(Error::Kind::data, dense.weights->path(),
-                fmt::format("has a tensor {}, wants {}: so says {}", printable(tensor->name),
-                            dense.bias ? "linear.weight and linear.bias" : "linear.weight alone",
-                            dense.directory.file(file_names::kConfig)));
-  }
-}
-
 std::shared_ptr<const Weights> open_untied(const ModelDirectory& directory) {
   Config config;
   config.tie_word_embeddings = false;
@@ -101,36 +84,6 @@ bool reads_tokens(const JsonDocument* config) {
   return name && name->is_string() && name->as_string() == "token_embeddings";
 }
 
-/// `folder` is that of the module.
-SentenceModules::Dense read_dense(const std::string& folder, const Json& root, bool of_tokens) {
-  SentenceModules::Dense dense;
-  dense.directory = folder;
-  dense.in_features = size_at(root, "in_features");
-  dense.out_features = size_at(root, "out_features");
-  dense.bias = flag_at(root, "bias", true);
-  if (const auto name = root.find("activation_function"); name && !name->is_null()) {
-    const auto known = torch_activation(name->as_string());
-    if (!name->as_string().empty() && !known) {
-      throw Error(Error::Kind::unsupported, name->where(),
-                  fmt::format("{} is not supported", name->describe()));
-    }
-    dense.activation = known.value_or(Activation::none);
-  }
-  if (flag_at(root, "use_residual", false)) refuse(root.at("use_residual"), "false");
-  for (const std::string_view key : {"module_input_name", "module_output_name"}) {
-    const auto name = root.find(key);
-    const std::string_view wanted = of_tokens ? "token_embeddings" : "sentence_embedding";
-    if (name && !name->is_null() && name->as_string() != wanted) {
-      refuse(*name, fmt::format("\"{}\"", wanted));
-    }
-  }
-  dense.weights = open_untied(dense.directory);
-  dense.weights->require("linear.weight", {dense.out_features, dense.in_features});
-  if (dense.bias) dense.weights->require("linear.bias", {dense.out_features});
-  refuse_other_tensors(dense);
-  return dense;
-}
-
 /// A module `of_tokens` stands in a model without Pooling (ColBERT), and has no other beside it.
 void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
                  const SentenceModules& modules) {
@@ -138,6 +91,7 @@ void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
     refuse(type, "a Transformer first");
   }
   if (stage != Stage::start && next == Stage::masked_lm) refuse(type, "no module before it");
+  if (modules.scores) refuse(type, "no module behind the Dense that gives scores");
   if (next == Stage::splade && stage != Stage::transformer && stage != Stage::masked_lm) {
     refuse(type, "a Transformer or MLMTransformer before it, and nothing between");
   }
@@ -147,12 +101,12 @@ void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
   if (!of_tokens && next > Stage::transformer && modules.of_tokens) {
     refuse(type, "modules that work on the vectors of tokens, as the one before it");
   }
-  if (!of_tokens && stage == Stage::transformer && next > Stage::pooling &&
-      next < Stage::masked_lm) {
+  if (!of_tokens && (stage == Stage::transformer || stage == Stage::layers) &&
+      next > Stage::pooling && next < Stage::masked_lm) {
     refuse(type, "a Pooling before it");
   }
   if (next < stage || (next == stage && next != Stage::dense)) {
-    refuse(type, "the order Transformer, Pooling, Dense, Normalize");
+    refuse(type, "the order Transformer, WeightedLayerPooling, Pooling, Dense, Normalize");
   }
 }
 
@@ -170,19 +124,70 @@ void read_splade(const Json& root, SentenceModules& modules) {
   modules.splade = splade;
 }
 
+/// Whether a Dense gives the score of a pair. It reads and writes the vectors of texts, or of
+/// tokens.
+bool gives_scores(const Json& root, bool of_tokens) {
+  const std::string_view own = of_tokens ? "token_embeddings" : "sentence_embedding";
+  bool scores = false;
+  for (const std::string_view key : {"module_input_name", "module_output_name"}) {
+    const auto name = root.find(key);
+    if (!name || name->is_null() || name->as_string() == own) continue;
+    scores = key == "module_output_name" && name->as_string() == "scores" && !of_tokens;
+    if (!scores) refuse(*name, fmt::format("\"{}\"", own));
+  }
+  return scores;
+}
+
+/// WeightedLayerPooling, which has no effect where the Transformer does not give all layers.
+void read_layer_mean(const ModelDirectory& directory, const std::string& folder, const Json& root,
+                     SentenceModules& modules) {
+  const JsonDocument* model = directory.find(file_names::kConfig);
+  if (!model || !flag_at(model->root(), "output_hidden_states", false)) return;
+  const Json first = root.at("layer_start");
+  if (first.as_int() < 0) refuse(first, "a whole number from 0");
+  const auto weights = open_untied(directory.file(folder));
+  const TensorView* tensor = weights->find("layer_weights");
+  if (!tensor || tensor->shape.size() != 1 || !tensor->is_weight()) {
+    throw Error(Error::Kind::data, weights->path(), "wants a tensor layer_weights [layers]");
+  }
+  modules.layer_mean = {static_cast<size_t>(first.as_int()), tensor->floats()};
+  modules.files.push_back(weights->path());
+}
+
+/// Layers over each token's state, where a Pooling follows.
+void settle_token_layers(Stage next, Stage& stage, SentenceModules& modules) {
+  if (next != Stage::pooling || !modules.of_tokens || stage != Stage::dense || modules.normalize ||
+      modules.mask_config) {
+    return;
+  }
+  modules.token_layers = std::move(modules.dense);
+  modules.dense.clear();
+  modules.of_tokens = false;
+  stage = Stage::transformer;
+}
+
 /// What the files of one module say.
 void read_module(const ModelDirectory& directory, const Json& module, Stage stage, bool of_tokens,
                  SentenceModules& modules) {
+  const bool norm = stage_of(module.at("type").as_string()) == Stage::norm;
   const std::string folder = module_folder(module.at("path"));
   const auto config = [&] { return open_named(directory, config_of(folder), modules); };
-  if ((stage == Stage::transformer || stage == Stage::masked_lm) && !folder.empty()) {
+  if ((stage == Stage::transformer || stage == Stage::masked_lm) &&
+      directory.file(folder) != directory.path()) {
     refuse(module.at("path"), "\"\": a model whose files lie beside modules.json");
   }
   if (stage == Stage::pooling) read_pooling(config(), modules);
   if (stage == Stage::masked_lm) modules.of_logits = true;
   if (stage == Stage::splade) read_splade(config(), modules);
+  if (stage == Stage::layers) read_layer_mean(directory, folder, config(), modules);
   if (stage == Stage::dense) {
-    modules.dense.push_back(read_dense(directory.file(folder), config(), of_tokens));
+    const Json root = config();
+    if (norm) {
+      modules.dense.push_back(ModuleLayer::open_norm(directory.file(folder), root));
+    } else {
+      modules.scores = gives_scores(root, of_tokens);
+      modules.dense.push_back(ModuleLayer::open_dense(directory.file(folder), root));
+    }
     if (modules.dense.size() > 16) refuse(module.at("type"), "at most 16 dense modules");
   }
   if (stage == Stage::normalize) modules.normalize = true;
@@ -193,9 +198,7 @@ void add_module(const ModelDirectory& directory, const Json& module, Stage& stag
   const Json type = module.at("type");
   const std::optional<Stage> next = stage_of(type.as_string());
   if (!next) {
-    refuse(type,
-           "Transformer, StaticEmbedding, Pooling, Dense, Normalize, Dropout, MultiVectorMask, "
-           "MLMTransformer or SpladePooling of sentence-transformers, or Dense of PyLate");
+    refuse(type, stage_names() + " of sentence-transformers, or Dense of PyLate");
   }
   const std::string folder = module_folder(module.at("path"));
   if (*next == Stage::dropout) return;
@@ -209,7 +212,16 @@ void add_module(const ModelDirectory& directory, const Json& module, Stage& stag
   const bool of_tokens = *next == Stage::mask || type.as_string() == kPylateDense ||
                          ((*next == Stage::dense || *next == Stage::normalize) &&
                           reads_tokens(directory.find(config_of(folder))));
-  check_order(type, stage, *next == Stage::mask ? stage : *next, of_tokens, modules);
+  if (*next == Stage::sparse_static) {
+    if (stage != Stage::start) refuse(type, "a SparseStaticEmbedding as the first module only");
+    modules.sparse_folder = directory.file(folder);
+    stage = *next;
+    return;
+  }
+  if (*next == Stage::router) refuse(type, "a Router as the first module only");
+  settle_token_layers(*next, stage, modules);
+  const Stage place = *next == Stage::mask ? stage : *next == Stage::norm ? Stage::dense : *next;
+  check_order(type, stage, place, of_tokens, modules);
   modules.of_tokens |= of_tokens;
   // PyLate scales the vectors of tokens to length 1, and has no module for it.
   modules.normalize |= type.as_string() == kPylateDense;
@@ -218,7 +230,7 @@ void add_module(const ModelDirectory& directory, const Json& module, Stage& stag
     modules.files.push_back(directory.file(*modules.mask_config));
     return;
   }
-  stage = *next;
+  stage = place;
   read_module(directory, module, stage, of_tokens, modules);
 }
 
@@ -236,8 +248,8 @@ void read_colbert(const ModelDirectory& directory, SentenceModules& modules) {
   if (!matrix || matrix->shape.size() != 2) return;
   modules.of_tokens = modules.normalize = true;
   modules.pooling_modes.clear();
-  modules.dense.push_back({directory.path(), matrix->shape[1], matrix->shape[0], false,
-                           Activation::none, std::move(weights)});
+  const size_t in = matrix->shape[1], out = matrix->shape[0];
+  modules.dense.push_back({directory.path(), in, out, false, Activation::none, std::move(weights)});
   if (directory.has(file_names::kColbert)) {
     modules.files.push_back(directory.file(file_names::kColbert));
   }
@@ -262,14 +274,20 @@ void read_own_settings(const ModelDirectory& directory, SentenceModules& modules
       if (!modules.of_tokens) refuse(*type, "SentenceTransformer, as modules.json says");
       modules.normalize |= name == "ColBERT";
     } else if (name == "SparseEncoder") {
-      if (!modules.splade) refuse(*type, "SentenceTransformer, as modules.json says");
+      if (!modules.splade && !modules.sparse_folder) {
+        refuse(*type, "SentenceTransformer, as modules.json says");
+      }
     } else if (name != "SentenceTransformer" && name != "CrossEncoder") {
       refuse(*type,
              "SentenceTransformer, CrossEncoder, SparseEncoder, MultiVectorEncoder or ColBERT");
     }
   }
   if (const auto dims = root.find("truncate_dim"); dims && !dims->is_null()) {
-    modules.truncate_dim = size_at(root, "truncate_dim");
+    const auto number = dims->try_int();
+    if (!number || *number < 1 || *number > 1 << 20) {
+      refuse(*dims, "a whole number from 1 to 1048576");
+    }
+    modules.truncate_dim = static_cast<size_t>(*number);
   }
   if (const auto name = root.find("similarity_fn_name"); name && !name->is_null()) {
     modules.similarity = name->as_string();
@@ -299,31 +317,30 @@ void check_logits(const std::string& path, const SentenceModules& modules) {
 
 }  // namespace
 
-Linear SentenceModules::Dense::load() const {
-  std::vector<float> offsets(out_features, 0.0f);
-  if (bias) offsets = weights->floats(prefix + "bias", {out_features});
-  return Linear(weights->matrix(prefix + "weight", out_features, in_features), std::move(offsets));
-}
-
 std::string SentenceModules::prompt(const std::string& name) const {
   const std::string& wanted = name.empty() ? default_prompt_name : name;
   if (wanted.empty()) return "";
   const auto found = prompts.find(wanted);
   if (found != prompts.end()) return found->second;
+  if (std::find(routes.begin(), routes.end(), wanted) != routes.end()) return "";
   throw Error::of_field("prompt_name",
                         fmt::format("the model has no prompt '{}'", printable(wanted)));
 }
 
 void SentenceModules::check_widths(size_t hidden_size) const {
-  size_t width = of_tokens ? hidden_size : pooling_modes.size() * hidden_size;
-  for (const Dense& layer : dense) {
+  size_t width = hidden_size;
+  const auto check = [&](const Dense& layer) {
     if (layer.in_features != width) {
       throw Error(Error::Kind::data, layer.directory.file(file_names::kConfig),
-                  fmt::format("in_features is {}, but the vectors before it have {} numbers",
+                  fmt::format("{} is {}, but the vectors before it have {} numbers",
+                              layer.kind == Dense::Kind::norm ? "dimension" : "in_features",
                               layer.in_features, width));
     }
     width = layer.out_features;
-  }
+  };
+  std::for_each(token_layers.begin(), token_layers.end(), check);
+  if (!of_tokens) width *= pooling_modes.size();
+  std::for_each(dense.begin(), dense.end(), check);
 }
 
 void SentenceModules::check_case(bool lowercases) const {
@@ -350,8 +367,10 @@ SentenceModules SentenceModules::open(const ModelDirectory& directory) {
     root.for_each_element([&](Json module) { add_module(directory, module, stage, modules); });
   }
   if (!modules.present) read_colbert(directory, modules);
+  if (directory.router()) modules.files.push_back(directory.file(file_names::kRouter));
   read_transformer_settings(directory, modules);
   read_own_settings(directory, modules);
+  if (directory.router()) modules.routes = directory.router()->names();
   check_logits(directory.file(file_names::kModules), modules);
   return modules;
 }

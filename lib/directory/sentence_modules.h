@@ -1,17 +1,14 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/export.h"
-#include "checkpoint/weights.h"
 #include "directory/model_directory.h"
+#include "directory/module_layer.h"
 #include "directory/transformer_settings.h"
-#include "ops/linear.h"
 
 namespace bert {
 
@@ -24,35 +21,33 @@ struct SpladePooling {
 
 /// sentence-transformers' modules.json and the files it names; defaults if there is none.
 struct BERT_API SentenceModules {
-  struct Dense {
-    ModelDirectory directory;  ///< holds config.json and weights (linear.weight, linear.bias)
-    size_t in_features = 0;
-    size_t out_features = 0;
-    bool bias = true;
-    Activation activation = Activation::tanh;
-
-    std::shared_ptr<const Weights> weights;  ///< Linears of load() borrow from it
-    std::string prefix = "linear.";          ///< before the names of its tensors
-
-    /// The layer. Throws Error naming file and tensor.
-    Linear load() const;
-  };
+  using Dense = ModuleLayer;
   bool present = false;
   std::optional<std::string> static_folder;  ///< folder of a StaticEmbedding; see StaticFiles
   std::vector<std::string> pooling_modes{
       "mean"};  ///< cls mean max mean_sqrt_len_tokens weightedmean lasttoken, concatenated;
                 ///< empty: modules.json has no Pooling
   bool include_prompt = true;
+  /// Weights of the hidden states from layer `first` on, of whose mean a token's state is made.
+  struct LayerMean {
+    size_t first = 0;
+    std::vector<float> weights;
+  };
+  std::optional<LayerMean> layer_mean;
+  std::vector<Dense> token_layers;  ///< over each token's state, before the pooling
   std::vector<Dense> dense;
+  bool scores = false;  ///< the last layer gives the score of a pair (CrossEncoder), not a vector
   bool normalize = false;
   /// Dense and Normalize work on the vector of each token (ColBERT); see LateInteraction.
   bool of_tokens = false;
-  std::optional<std::string> mask_config;  ///< the config.json of a MultiVectorMask
-  std::optional<SpladePooling> splade;     ///< the model's vectors are sparse
-  bool of_logits = false;                  ///< its first module gives those of a masked LM head
+  std::optional<std::string> mask_config;    ///< the config.json of a MultiVectorMask
+  std::optional<SpladePooling> splade;       ///< the model's vectors are sparse
+  std::optional<std::string> sparse_folder;  ///< folder of a SparseStaticEmbedding; see SparseTable
+  bool of_logits = false;                    ///< its first module gives those of a masked LM head
   TransformerSettings settings;
   std::optional<size_t> truncate_dim;  ///< so many numbers of a vector, the first, are given
   std::map<std::string, std::string> prompts;
+  std::vector<std::string> routes;  ///< names of routes (Router), with a prompt or without
   std::string default_prompt_name;
   std::string similarity = "cosine";  ///< cosine, dot, euclidean or manhattan
   std::vector<std::string> files;     ///< paths of the JSON files that were read, in that order
@@ -60,7 +55,7 @@ struct BERT_API SentenceModules {
   /// The text of a prompt; without a name of the default one, "" if there is none. Throws
   /// Error(usage).
   std::string prompt(const std::string& name = "") const;
-  /// Whether each layer of `dense` is as wide as the vectors that reach it, for a model of this
+  /// Whether each layer is as wide as the vectors that reach it, for a model of this
   /// hidden size. Throws Error(data) naming the file and both widths.
   void check_widths(size_t hidden_size) const;
   /// Whether a tokenizer that lower-cases, or not, does what do_lower_case asks for. Throws

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/foreign_files.h"
 
@@ -54,7 +56,9 @@ TensorFiles open_tensor_files(const ModelDirectory& directory) {
 
 Weights open_weights(const ModelDirectory& directory, const Config& config) {
   config.require_sizes();
-  return Weights::of(open_tensor_files(directory), config);
+  TensorFiles files = open_tensor_files(directory);
+  if (directory.adapter()) directory.adapter()->merge(config, files);
+  return Weights::of(std::move(files), config);
 }
 
 }  // namespace bert

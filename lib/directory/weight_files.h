@@ -15,7 +15,8 @@ BERT_API bool weights_present(const ModelDirectory& directory);
 /// one's index. A broken safetensors file never falls back to a pickle. Throws Error (no_input, ..)
 /// as open_tensor_files of checkpoint/tensor_files.h does.
 BERT_API TensorFiles open_tensor_files(const ModelDirectory& directory);
-/// The same for a model of this config. Throws Error(data) for sizes that the config lacks.
+/// The same for a model of this config, with its adapter in it. Throws Error(data) for sizes that
+/// the config lacks.
 BERT_API Weights open_weights(const ModelDirectory& directory, const Config& config);
 
 }  // namespace bert

@@ -20,22 +20,21 @@ class Selector {
       : listing_(listing), model_(model), read_(read) {}
 
   Selection run() {
-    if (const RemoteFile* adapter = find(file_names::kAdapter)) {
-      throw Error(Error::Kind::unsupported, model_.text(), adapter_text(parse(*adapter).root()));
-    }
-    if (!find(file_names::kConfig) && !find(file_names::kModules)) {
+    if (const RemoteFile* adapter = find(file_names::kAdapter)) add_adapter(*adapter);
+    if (!adapter_ && !find(file_names::kConfig) && !find(file_names::kModules)) {
       throw Error(Error::Kind::unsupported, model_.text(),
                   "has neither config.json nor modules.json, so the tools cannot read it");
     }
     std::set<std::string> folders = {""};
     if (const RemoteFile* modules = find(file_names::kModules)) add_folders(*modules, folders);
+    if (const RemoteFile* router = find(file_names::kRouter)) add_routes(*router, folders);
     for (const std::string& folder : folders) {
       for (const ModelFile& file : kModelFiles) {
         if (use_of(file.role).pulled) add(folder + std::string(file.name));
       }
       add_weights(folder);
     }
-    if (!weights_) {
+    if (!weights_ && !adapter_) {
       result_.notices.push_back(model_.text() +
                                 ": has no model.safetensors and no pytorch_model.bin; only its "
                                 "config and tokenizer are downloaded");
@@ -59,6 +58,15 @@ class Selector {
     return JsonDocument::parse(read_(file), model_.text() + ": " + file.path);
   }
 
+  /// Its base is a model of its own.
+  void add_adapter(const RemoteFile& file) {
+    adapter_ = true;
+    const std::string base = AdapterConfig::read(parse(file).root()).base;
+    if (find(file_names::kConfig) || base.empty()) return;
+    result_.notices.push_back(fmt::format("{}: an adapter of {}, which the tools want, too",
+                                          model_.text(), printable(base)));
+  }
+
   /// Those of sentence-transformers' modules. Whether they can be used, the tools say.
   void add_folders(const RemoteFile& modules, std::set<std::string>& folders) const {
     const JsonDocument document = parse(modules);
@@ -68,6 +76,16 @@ class Selector {
       if (!path || !path->is_string()) return;
       std::string folder(path->as_string());
       if (is_safe_path(folder)) folders.insert(folder + "/");
+    });
+  }
+
+  /// Those of a Router's modules.
+  void add_routes(const RemoteFile& router, std::set<std::string>& folders) const {
+    const JsonDocument document = parse(router);
+    const auto types = document.root().find("types");
+    if (!types || !types->is_object()) return;
+    types->for_each_member([&](std::string_view id, Json) {
+      if (is_safe_path(std::string(id))) folders.insert(std::string(id) + "/");
     });
   }
 
@@ -111,7 +129,7 @@ class Selector {
   const ReadRemote& read_;
   Selection result_;
   std::set<std::string> added_;
-  bool weights_ = false;
+  bool weights_ = false, adapter_ = false;
 };
 
 }  // namespace

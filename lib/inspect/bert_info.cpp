@@ -140,11 +140,20 @@ void write_tokenizer(const ModelDirectory& directory, Rows& rows) {
 void write_modules(const ModelDirectory& directory, Rows& rows) {
   const SentenceModules modules = SentenceModules::open(directory);
   if (!modules.present && !modules.of_tokens) return;
-  std::vector<std::string> words = modules.pooling_modes;
+  std::vector<std::string> words;
+  const auto add_layers = [&](const std::vector<SentenceModules::Dense>& layers) {
+    for (const auto& layer : layers) {
+      words.push_back(layer.kind == SentenceModules::Dense::Kind::norm
+                          ? fmt::format("norm[{}]", layer.out_features)
+                          : fmt::format("dense[{},{}]", layer.out_features, layer.in_features));
+    }
+  };
+  if (modules.layer_mean) words.emplace_back("layers");
+  add_layers(modules.token_layers);
+  words.insert(words.end(), modules.pooling_modes.begin(), modules.pooling_modes.end());
   if (modules.of_tokens) words.emplace_back("tokens");
-  for (const auto& dense : modules.dense) {
-    words.push_back(fmt::format("dense[{},{}]", dense.out_features, dense.in_features));
-  }
+  add_layers(modules.dense);
+  if (modules.scores) words.emplace_back("score");
   if (modules.normalize) words.emplace_back("normalize");
   if (modules.splade) words.emplace_back(modules.splade->sum ? "splade sum" : "splade max");
   row(rows, "sentence_modules", joined(words));

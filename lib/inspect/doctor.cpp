@@ -14,7 +14,9 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "directory/adapter.h"
 #include "directory/file_names.h"
+#include "directory/router.h"
 #include "directory/sentence_modules.h"
 #include "directory/weight_files.h"
 #include "heads/classification.h"
@@ -23,6 +25,7 @@
 #include "heads/token_classification.h"
 #include "inspect/bert_info.h"
 #include "inspect/findings.h"
+#include "inspect/pooling_words.h"
 #include "inspect/seq2seq_doctor.h"
 #include "inspect/static_info.h"
 #include "inspect/token_layers.h"
@@ -89,6 +92,7 @@ void Doctor::look_at_config() {
   say("ok", "config",
       fmt::format("{} of {} layers, {} wide", config_->family->model_type,
                   config_->num_hidden_layers, config_->hidden_size));
+  if (directory_.adapter()) say("ok", "adapter", directory_.adapter()->summary());
   look_at_architectures();
   look_at_labels();
 }
@@ -351,26 +355,12 @@ void Doctor::look_at_length(const Tokenizer& tokenizer) {
 
 void Doctor::look_at_modules() {
   const SentenceModules modules = SentenceModules::open(directory_);
-  const bool tokens =
-      config_ && std::any_of(config_->architectures.begin(), config_->architectures.end(),
-                             [](const std::string& name) { return name.ends_with("ColBERT"); });
-  if (modules.of_tokens || modules.splade) {
-    say("ok", "pooling", modules.splade ? "a sparse vector" : "a vector for each token, for rank");
-  } else if (!modules.present && tokens) {
-    say("warning", "pooling", "a vector for each token, which embed refuses");
-    return;
-  } else if (!modules.present) {
-    const bool first = config_ && config_->family->vector_is_first;
-    say("ok", "pooling",
-        fmt::format("no modules.json: embed takes the {}", first ? "first hidden state" : "mean"));
-  } else if (modules.pooling_modes.empty()) {
-    say("warning", "pooling", "modules.json names no Pooling: embed refuses the model");
-  } else {
-    say("ok", "pooling",
-        fmt::format("{}{}{}", fmt::join(modules.pooling_modes, " "),
-                    modules.dense.empty() ? "" : ", dense",
-                    modules.normalize ? ", normalize" : ""));
+  if (const Router* router = directory_.router()) {
+    say("ok", "routes",
+        fmt::format("{}; this is {}", fmt::join(router->names(), " "), directory_.path()));
   }
+  const PoolingWords words = pooling_words(modules, config_);
+  say(words.level, "pooling", words.text);
   if (config_)
     for (const std::string& line : token_layers(directory_, *config_)) say("ok", "layers", line);
   if (lowercases_) look("case", [&] { modules.check_case(*lowercases_); });

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/find_model.h"
 #include "directory/sentence_modules.h"
@@ -28,12 +27,12 @@ std::string vectors_of(const ModelDirectory& directory) {
   const SentenceModules modules = SentenceModules::open(directory);
   if (modules.splade) return "sparse_vectors";
   if (modules.of_tokens) return "token_vectors";
+  if (modules.scores) return "scores";
   return modules.present ? "vectors" : "";
 }
 
 /// Throws Error for a directory that the tools would not run.
 Description describe(const ModelDirectory& directory) {
-  refuse_adapter(directory.path());
   if (directory.kind() == ModelDirectory::Kind::static_vectors) return {"static", "vectors"};
   if (directory.translates()) {
     const Json root = directory.document(file_names::kConfig).root();
@@ -50,10 +49,10 @@ Description describe(const ModelDirectory& directory) {
                           : fmt::format("{}", fmt::join(heads, " "))};
 }
 
-Description describe_or_say_why(const ModelDirectory& directory) {
+Description describe_or_say_why(const std::string& directory) {
   if (directory.empty()) return {"broken", "no snapshot with config.json, or several"};
   try {
-    return describe(directory);
+    return describe(ModelDirectory::open(directory));
   } catch (const Error& error) {
     return {error.kind() == Error::Kind::unsupported ? "unsupported" : "broken", error.what()};
   }

@@ -129,9 +129,22 @@ LayerExpression LayerExpression::parse(std::string_view text, size_t num_hidden_
   }
   if (e.combine != Combine::mean) return e;
   if (!weighted) e.weights.assign(e.layers.size(), 1.0f);
-  const double sum = std::accumulate(e.weights.begin(), e.weights.end(), 0.0);
-  if (!(std::abs(sum) > 1e-6)) fail("layers", text, "the weights of a mean sum to 0");
-  for (float& weight : e.weights) weight = static_cast<float>(weight / sum);
+  if (!e.scale_weights()) fail("layers", text, "the weights of a mean sum to 0");
+  return e;
+}
+
+bool LayerExpression::scale_weights() {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (float& weight : weights) weight = static_cast<float>(weight / sum);
+  return std::abs(sum) > 1e-6;
+}
+
+LayerExpression LayerExpression::mean_from(size_t first, const std::vector<float>& weights) {
+  LayerExpression e;
+  e.combine = Combine::mean;
+  e.weights = weights;
+  e.scale_weights();
+  for (size_t i = 0; i < weights.size(); ++i) e.layers.push_back(first + i);
   return e;
 }
 

@@ -27,6 +27,8 @@ struct BERT_API LayerExpression {
 
   /// Throws Error(usage) naming what is wrong in `text`.
   static LayerExpression parse(std::string_view text, size_t num_hidden_layers);
+  /// The mean of the layers from `first` on with these weights, one for each.
+  static LayerExpression mean_from(size_t first, const std::vector<float>& weights);
   /// The last layer that is needed; 0 if none is.
   size_t last_layer() const;
   bool is_static() const { return combine == Combine::word || combine == Combine::one_hot; }
@@ -38,6 +40,8 @@ struct BERT_API LayerExpression {
 
  private:
   void parse_weights(std::string_view text, size_t num_hidden_layers);
+  /// Whether the weights of a mean have a sum, which is then 1.
+  bool scale_weights();
 };
 
 }  // namespace bert

@@ -4,35 +4,120 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
+#include "directory/file_names.h"
 
 namespace bert {
+namespace {
 
-bool saves_sigmoid(const Model& model) {
-  return torch_activation(model.config().score_function) == Activation::sigmoid;
+/// Whether the model's files put the scores of its CrossEncoder through a sigmoid. Otherwise a
+/// score is the logit itself, which tells apart what a sigmoid in float rounds to 1. Where the
+/// files name nothing, a classifier's score is its logit, and that of modules is put through it, as
+/// sentence-transformers does.
+bool saves_sigmoid(const Config& config, bool modules) {
+  if (config.score_function.empty()) return modules;
+  return torch_activation(config.score_function) == Activation::sigmoid;
+}
+
+/// Whether modules.json names more than a Transformer with a head of its own.
+bool has_layers(const ModelDirectory& directory) {
+  const JsonDocument* modules = directory.find_sound(file_names::kModules);
+  return modules && modules->root().is_array() && modules->root().size() > 1;
+}
+
+}  // namespace
+
+CrossEncoder::CrossEncoder(const OpenedModel& model, ScoreKind kind) : model_(model) {
+  const ModelDirectory& directory = model.request().directory;
+  SentenceModules modules;
+  if (has_layers(directory) && model.request().head.empty()) {
+    modules = SentenceModules::open(directory);
+  }
+  const bool own = saves_sigmoid(model.model().config(), modules.scores);
+  sigmoid_ = kind == ScoreKind::own ? own : kind == ScoreKind::sigmoid;
+  if (modules.scores) {
+    open_modules(std::move(modules));
+  } else {
+    head_ = Classifier::open(model.model());
+    reading_ = model.reading();
+  }
+}
+
+void CrossEncoder::open_modules(SentenceModules modules) {
+  const std::string& function = model_.model().config().score_function;
+  const auto known = torch_activation(function);
+  if (!function.empty() && known != Activation::sigmoid && known != Activation::none) {
+    throw Error(Error::Kind::unsupported,
+                model_.request().directory.file(file_names::kSentenceTransformers),
+                fmt::format("a CrossEncoder's scores through {} are not supported, wants Sigmoid "
+                            "or Identity of torch.nn",
+                            printable(function)));
+  }
+  const SentenceModules::Dense& last = modules.dense.back();
+  if (last.out_features != 1) {
+    throw Error(Error::Kind::unsupported, last.directory.file(file_names::kConfig),
+                fmt::format("a CrossEncoder with {} outputs, wants one", last.out_features));
+  }
+  modules.check_case(model_.tokenizer().lowercase());
+  modules.check_length(model_.tokenizer().added_tokens_pair());
+  reading_ = model_.reading(ModuleLimit::of(modules));
+  reading_.prompt = modules.prompt();  // before the first text of a pair
+  modules.scores = false;              // which are vectors of one number to the plan
+  const VectorPlan plan = VectorPlan::make(model_.model(), modules, "", "");
+  modules_.emplace(model_.tokenizer(), model_.model(), plan);
+  for (const auto* layers : {&plan.token_layers, &plan.dense}) {
+    for (const SentenceModules::Dense& layer : *layers) model_.settle(*layer.weights);
+  }
 }
 
 void CrossEncoder::check() const {
-  if (head_.labels().size() == 1) return;
-  throw Error(Error::Kind::unsupported, head_.config_path(),
+  if (!head_ || head_->labels().size() == 1) return;
+  throw Error(Error::Kind::unsupported, head_->config_path(),
               fmt::format("a classifier with {} labels, wants a cross-encoder, which has one "
                           "output; classify gives each label its score",
-                          head_.labels().size()));
+                          head_->labels().size()));
+}
+
+/// logits [S, 1] of the sequences from `first` on
+void CrossEncoder::add_logits(const Sequences& sequences, size_t first, ConstMatrix logits,
+                              std::vector<double>& scores) const {
+  for (size_t s = 0; s < logits.rows; ++s) {
+    const auto logit = static_cast<double>(*logits.row(s));
+    double& score = scores[sequences.texts()[first + s]];
+    if (!(logit <= score)) score = logit;  // NaN too
+  }
+}
+
+void CrossEncoder::run_modules(const Sequences& sequences, Batcher& batcher,
+                               std::vector<double>& scores) const {
+  VectorScratch scratch(*modules_, reading_, batcher);
+  Buffer pooled;
+  const VectorPlan& plan = modules_->plan();
+  modules_->for_each_batch(
+      sequences, scratch, [&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
+        const Matrix texts = pooled.matrix(batch.sequences(), plan.pooled_width());
+        for (size_t s = 0; s < texts.rows; ++s) {
+          plan.pool_sequence(states.slice(batch.begin(s), batch.length(s)), scratch.prompt_tokens(),
+                             model_.tokenizer().frame(), {texts.row(s), texts.cols});
+        }
+        add_logits(sequences, first, modules_->finish(texts, scratch), scores);
+      });
 }
 
 void CrossEncoder::predict(const Sequences& sequences, size_t texts, Batcher& batcher,
                            std::vector<double>& scores) const {
   scores.assign(texts, -std::numeric_limits<double>::infinity());
-  batcher.run(model_, sequences.encodings(),
-              [&](size_t first, const PackedBatch& batch, Matrix hidden) {
-                const Matrix logits = head_.logits(batch, hidden, batcher.workspace());  // [S, 1]
-                for (size_t s = 0; s < logits.rows; ++s) {
-                  const auto logit = static_cast<double>(*logits.row(s));
-                  double& score = scores[sequences.texts()[first + s]];
-                  if (!(logit <= score)) score = logit;  // NaN too
-                }
-              });
+  if (modules_) {
+    run_modules(sequences, batcher, scores);
+  } else {
+    batcher.run(model_.model(), sequences.encodings(),
+                [&](size_t first, const PackedBatch& batch, Matrix hidden) {
+                  add_logits(sequences, first, head_->logits(batch, hidden, batcher.workspace()),
+                             scores);
+                });
+  }
   if (!sigmoid_) return;
   // In double, so that only a logit above 36 becomes 1.
   for (double& score : scores) score = 1 / (1 + std::exp(-score));

@@ -1,39 +1,55 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "heads/classification.h"
 #include "predict/batcher.h"
+#include "predict/opened_model.h"
 #include "predict/sequences.h"
+#include "predict/vectors.h"
 
 namespace bert {
 
-/// Whether the model's files put the scores of its CrossEncoder through a sigmoid. Otherwise a
-/// score is the logit itself, which tells apart what a sigmoid in float rounds to 1.
-BERT_API bool saves_sigmoid(const Model& model);
+/// What becomes of a cross-encoder's logits.
+enum class ScoreKind {
+  own,  ///< as the model's files say
+  logit,
+  sigmoid,
+};
 
 /// Scores of a cross-encoder (Nogueira and Cho 2019), which reads query and text as one pair: the
 /// logit of a classifier with one output, as CrossEncoder of sentence-transformers computes it, or
-/// its sigmoid. The score of a text in several windows is that of its best window (MaxP, Dai and
-/// Callan 2019).
+/// its sigmoid. Instead of a classifier the directory may have modules: a pooling, and layers whose
+/// last has one output. The score of a text in several windows is that of its best window (MaxP,
+/// Dai and Callan 2019).
 ///
 /// Thread rule: const; each thread has a Batcher.
 class BERT_API CrossEncoder {
  public:
-  /// Opens the head of the model, which it borrows.
-  CrossEncoder(const Model& model, bool sigmoid)
-      : model_(model), head_(Classifier::open(model)), sigmoid_(sigmoid) {}
-  /// Throws Error(unsupported) for a head with several outputs.
-  void check() const;
+  /// Opens the head of the model, which it borrows. Throws Error: data if there is none,
+  /// unsupported for another activation.
+  CrossEncoder(const OpenedModel& model, ScoreKind kind);
 
+  /// Throws Error(unsupported) for several outputs.
+  void check() const;
+  /// How pairs are read.
+  const ReadOptions& reading() const { return reading_; }
   /// Sets scores [texts].
   void predict(const Sequences& sequences, size_t texts, Batcher& batcher,
                std::vector<double>& scores) const;
 
  private:
-  const Model& model_;
-  const Classifier head_;
-  const bool sigmoid_;
+  void open_modules(SentenceModules modules);
+  void add_logits(const Sequences& sequences, size_t first, ConstMatrix logits,
+                  std::vector<double>& scores) const;
+  void run_modules(const Sequences& sequences, Batcher& batcher, std::vector<double>& scores) const;
+
+  const OpenedModel& model_;
+  std::optional<Classifier> head_;          ///< or ...
+  std::optional<VectorPredictor> modules_;  ///< vectors of one number
+  ReadOptions reading_;
+  bool sigmoid_ = false;
 };
 
 }  // namespace bert

@@ -4,15 +4,40 @@ namespace bert {
 
 DenseModules::DenseModules(const std::vector<SentenceModules::Dense>& modules) {
   for (const SentenceModules::Dense& module : modules) {
-    layers_.push_back({module.load(), module.activation});
+    Layer& layer = layers_.emplace_back();
+    if (module.kind == SentenceModules::Dense::Kind::norm) {
+      layer.norm = {module.load_norm("weight"), module.load_norm("bias"), ModuleLayer::kEpsilon};
+      continue;
+    }
+    layer.linear = module.load();
+    layer.activation = module.activation;
+    layer.residual = module.residual;
+    if (module.projects_residual()) layer.projection = module.load_residual();
+  }
+}
+
+/// x [S, in] -> y [S, out]
+void DenseModules::run(const Layer& layer, Matrix x, Matrix y, LinearScratch& scratch) {
+  if (layer.norm) return layer.norm(x, y);
+  layer.linear(x, y, layer.activation, scratch);
+  if (!layer.residual) return;
+  Buffer projected;
+  Matrix added = x;
+  if (layer.projection) {
+    added = projected.matrix(y.rows, y.cols);
+    (*layer.projection)(x, added, Activation::none, scratch);
+  }
+  for (size_t s = 0; s < y.rows; ++s) {
+    for (size_t i = 0; i < y.cols; ++i) y.row(s)[i] += added.row(s)[i];
   }
 }
 
 Matrix DenseModules::apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch) const {
   bool flip = false;
   for (const Layer& layer : layers_) {
-    const Matrix y = (flip ? second : first).matrix(x.rows, layer.linear.out_features());
-    layer.linear(x, y, layer.activation, scratch);
+    const size_t width = layer.norm ? x.cols : layer.linear.out_features();
+    const Matrix y = (flip ? second : first).matrix(x.rows, width);
+    run(layer, x, y, scratch);
     x = y;
     flip = !flip;
   }

@@ -1,27 +1,35 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/export.h"
 #include "directory/sentence_modules.h"
+#include "encoder/norm.h"
 #include "ops/linear.h"
 #include "ops/matrix.h"
 
 namespace bert {
 
-/// The sentence module's dense layers, with their weights.
+/// The layers of sentence modules, with their weights.
 class BERT_API DenseModules {
  public:
   /// Throws Error naming file and tensor.
   explicit DenseModules(const std::vector<SentenceModules::Dense>& modules);
+  bool empty() const { return layers_.empty(); }
   /// x [S, in] -> [S, out], in scratch until the next call.
   Matrix apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch) const;
 
  private:
   struct Layer {
+    Norm norm;  ///< instead of the rest, if it has weights
     Linear linear;
-    Activation activation;
+    Activation activation = Activation::none;
+    bool residual = false;
+    std::optional<Linear> projection;  ///< the residual's
   };
+  static void run(const Layer& layer, Matrix x, Matrix y, LinearScratch& scratch);
+
   std::vector<Layer> layers_;
 };
 

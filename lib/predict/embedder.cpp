@@ -49,7 +49,9 @@ const VectorPredictor& Embedder::predictor(const VectorPlan& plan) {
   } else {
     predictor_.emplace(tokenizer(), model_.model(), plan);
   }
-  for (const SentenceModules::Dense& module : plan.dense) model_.settle(*module.weights);
+  for (const auto* layers : {&plan.token_layers, &plan.dense}) {
+    for (const SentenceModules::Dense& layer : *layers) model_.settle(*layer.weights);
+  }
   return *predictor_;
 }
 

@@ -46,6 +46,7 @@ MaxSimPlan MaxSimPlan::make(const Model& model, const SentenceModules& modules,
 }
 
 MaxSimPlan MaxSimPlan::open(const OpenedModel& model) {
+  model.request().directory.refuse_query_route();
   const SentenceModules modules = SentenceModules::open(model.request().directory);
   modules.check_case(model.tokenizer().lowercase());
   MaxSimPlan plan = make(model.model(), modules, model.tokenizer());

@@ -26,6 +26,11 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
                 "the model's vectors are sparse (SpladePooling): `sparse` of embed writes them, "
                 "and a pooling that is asked for (`pool`) is of its bare encoder");
   }
+  if (modules.scores) {
+    throw Error(Error::Kind::unsupported, modules_json,
+                "the model gives the score of a pair (CrossEncoder), no vector: rank works with "
+                "it, and a pooling that is asked for (`pool`) is of its bare encoder");
+  }
   if (modules.pooling_modes.empty()) {
     throw Error(Error::Kind::unsupported, modules_json,
                 "names no Pooling, so the model gives no vector for a text; a pooling that is "
@@ -88,8 +93,15 @@ VectorPlan VectorPlan::make(const Model& model, const SentenceModules& modules,
   }
   plan.prompt_is_pooled = modules.include_prompt;
   // What follows the pooling was trained for the model's own vectors only.
-  if (pool.empty() && layer_text.empty()) plan.take_modules(modules, model.config().hidden_size);
+  if (pool.empty() && layer_text.empty()) plan.take_modules_of(model, modules);
   return plan;
+}
+
+void VectorPlan::take_modules_of(const Model& model, const SentenceModules& modules) {
+  if (modules.layer_mean) take_layer_mean(model, *modules.layer_mean);
+  take_modules(modules, model.config().hidden_size);
+  token_layers = modules.token_layers;
+  if (!token_layers.empty()) features = token_layers.back().out_features;
 }
 
 VectorPlan VectorPlan::make(const StaticText& text, const SentenceModules& modules,
@@ -117,6 +129,17 @@ void VectorPlan::take_modules(const SentenceModules& modules, size_t hidden_size
   dense = modules.dense;
   normalize = modules.normalize;
   truncate_dim = modules.truncate_dim.value_or(0);
+}
+
+void VectorPlan::take_layer_mean(const Model& model, const SentenceModules::LayerMean& mean) {
+  const size_t states = model.config().num_hidden_layers + 1;
+  if (mean.first >= states || mean.weights.size() != states - mean.first) {
+    throw Error(Error::Kind::data, model.directory().file(file_names::kModules),
+                fmt::format("{} weights for the hidden states from {} on, of which the model has "
+                            "0 to {}",
+                            mean.weights.size(), mean.first, states - 1));
+  }
+  layers = LayerExpression::mean_from(mean.first, mean.weights);
 }
 
 void VectorPlan::pool_sequence(ConstMatrix tokens, size_t prompt_tokens, const Frame& frame,

@@ -18,13 +18,15 @@
 namespace bert {
 
 /// The steps from hidden states to a vector, decided once before the first text.
-///   layers -> pooling (modes side by side) -> dense modules -> first `dims` numbers -> L2 norm
+///   layers -> modules over tokens -> pooling (modes side by side) -> dense modules
+///   -> first `dims` numbers -> L2 norm
 /// The model's own limit (truncate_dim) cuts behind its own norm, as in sentence-transformers:
 ///   .. -> dense modules -> L2 norm -> first `truncate_dim` numbers -> L2 norm if asked for
 /// Whitening reads what is then the vector, before `dims` and `normalize_cut`.
 struct BERT_API VectorPlan {
   LayerExpression layers;
-  size_t features = 0;            ///< length of a token's vector
+  std::vector<SentenceModules::Dense> token_layers;  ///< over each token's vector
+  size_t features = 0;                               ///< length of a token's vector behind them
   std::vector<Pooling> poolings;  ///< empty with `pooler`, `attentive` or `per_token`
   bool pooler = false;            ///< tanh(W h_cls + b)
   /// The pooling of the model's classifier: its hops side by side.
@@ -56,6 +58,10 @@ struct BERT_API VectorPlan {
   /// What follows the dense modules: cuts and scales vectors [S, full_width()] in place, or in
   /// `whitened`. Rows may be further apart than they are long.
   Matrix finish(Matrix vectors, Buffer& whitened) const;
+  /// Length of a token's vector before token_layers.
+  size_t state_width() const {
+    return token_layers.empty() ? features : token_layers.front().in_features;
+  }
   /// Length of what is pooled, before the dense modules.
   size_t pooled_width() const;
   /// Length of a vector before it is cut.
@@ -67,6 +73,8 @@ struct BERT_API VectorPlan {
 
  private:
   void take_modules(const SentenceModules& modules, size_t hidden_size);
+  void take_modules_of(const Model& model, const SentenceModules& modules);
+  void take_layer_mean(const Model& model, const SentenceModules::LayerMean& mean);
 };
 
 }  // namespace bert

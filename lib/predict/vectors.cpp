@@ -51,14 +51,18 @@ void VectorPredictor::for_each_batch(const Sequences& sequences, VectorScratch& 
     options.trace.layers = plan_.layers.layers;
     options.trace.show = [&](const TraceView& view) {
       plan_.layers.add(view.layer, view.values,
-                       scratch.states_.matrix(view.values.rows, plan_.features));
+                       scratch.states_.matrix(view.values.rows, plan_.state_width()));
     };
   }
   scratch.batcher_.run(
       *model_, sequences.encodings(),
       [&](size_t first, const PackedBatch& batch, Matrix hidden) {
-        const Matrix states = scratch.states_.matrix(batch.tokens(), plan_.features);
+        Matrix states = scratch.states_.matrix(batch.tokens(), plan_.state_width());
         if (plan_.layers.is_static()) fill_static(batch, states);
+        if (!tokens_.empty()) {
+          states = tokens_.apply(states, scratch.tokens_, scratch.more_tokens_,
+                                 scratch.batcher_.workspace().linear);
+        }
         use(first, batch, hidden, states);
       },
       options);

@@ -25,9 +25,17 @@ class BERT_API VectorPredictor {
  public:
   /// Borrows tokenizer and model. Throws Error naming a file of the dense modules.
   VectorPredictor(const Tokenizer& tokenizer, const Model& model, VectorPlan plan)
-      : tokenizer_(tokenizer), model_(&model), plan_(std::move(plan)), dense_(plan_.dense) {}
+      : tokenizer_(tokenizer),
+        model_(&model),
+        plan_(std::move(plan)),
+        tokens_(plan_.token_layers),
+        dense_(plan_.dense) {}
   VectorPredictor(const Tokenizer& tokenizer, const StaticText& fixed, VectorPlan plan)
-      : tokenizer_(tokenizer), fixed_(&fixed), plan_(std::move(plan)), dense_(plan_.dense) {}
+      : tokenizer_(tokenizer),
+        fixed_(&fixed),
+        plan_(std::move(plan)),
+        tokens_(plan_.token_layers),
+        dense_(plan_.dense) {}
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const VectorPlan& plan() const { return plan_; }
@@ -63,7 +71,7 @@ class BERT_API VectorPredictor {
   const Model* model_ = nullptr;
   const StaticText* fixed_ = nullptr;
   const VectorPlan plan_;
-  const DenseModules dense_;
+  const DenseModules tokens_, dense_;
 };
 
 /// The memory of one thread for vectors.
@@ -82,7 +90,8 @@ class BERT_API VectorScratch {
   Batcher& batcher_;
   Buffer states_;  ///< [T, features] the combined layers of a batch
   Buffer pooled_, first_, second_, whitened_;
-  std::vector<float> one_;  ///< [pooled_width()] of a sequence
+  Buffer tokens_, more_tokens_;  ///< [T, width] behind layers over tokens
+  std::vector<float> one_;       ///< [pooled_width()] of a sequence
 };
 
 }  // namespace bert

@@ -34,6 +34,10 @@ TaskOptions task_options(const OpenedTranslator& model) {
   return options_of_model(model, model.reading());
 }
 
+TaskOptions task_options(const TaskRequest& request, const ReadOptions& reading) {
+  return options_of(request, reading);
+}
+
 TaskOptions task_options(const TaskRequest& request, const Tokenizer& tokenizer, bool special,
                          bool pair) {
   return options_of(request, reading_of_tokens(request, tokenizer, special, pair));

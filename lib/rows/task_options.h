@@ -39,6 +39,8 @@ struct TaskOptions : ReadOptions {
 BERT_API TaskOptions task_options(const OpenedModel& model);
 BERT_API TaskOptions task_options(const OpenedModel& model, const ReadOptions& reading);
 BERT_API TaskOptions task_options(const OpenedTranslator& model);
+/// The same of a request without layers.
+BERT_API TaskOptions task_options(const TaskRequest& request, const ReadOptions& reading);
 /// The same of a request whose texts only become tokens, as reading_of_tokens says.
 BERT_API TaskOptions task_options(const TaskRequest& request, const Tokenizer& tokenizer,
                                   bool special, bool pair);

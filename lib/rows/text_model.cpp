@@ -46,6 +46,7 @@ std::string TextModel::own_prompt(Role role) const {
 
 std::unique_ptr<Worker> TextModel::worker(Role role, const std::optional<std::string>& prompt,
                                           VectorSink sink) {
+  if (role == Role::query) model_.request().directory.refuse_query_route();
   return std::make_unique<TextVectorWorker>(embedder_.predictor(plan_),
                                             with_prompt(task_, prompt ? *prompt : own_prompt(role)),
                                             std::move(sink));

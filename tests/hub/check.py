@@ -208,10 +208,25 @@ def kinds():
     expect_in("no weights: told", cache.pull("org/words")[2], "has no model.safetensors and no pytorch_model.bin")
     hub.add("org/other", {"README.md": b"x", "model.gguf": b"x"})
     refused("no config", cache.pull("org/other"), 78, "has neither config.json nor modules.json")
-    adapter = {"adapter_config.json": b'{"base_model_name_or_path": "org/whole"}', "adapter_model.safetensors": b"x"}
+    adapter = {"adapter_config.json": b'{"base_model_name_or_path": "org/whole", "peft_type": "IA3"}',
+               "adapter_model.safetensors": b"x", "checkpoint-1/adapter_model.safetensors": b"z"}
     for name, files in (("alone", {}), ("beside", {"config.json": b"{}", "model.safetensors": b"y"})):
-        hub.add(f"org/adapter-{name}", adapter | files)
-        refused(f"adapter {name}", cache.pull(f"org/adapter-{name}"), 78, "an adapter of org/whole")
+        hub.add(f"org/other-{name}", adapter | files)
+        refused(f"adapter {name}", cache.pull(f"org/other-{name}"), 78, "an adapter of org/whole")
+        hub.add(f"org/adapter-{name}", adapter | files | {
+            "adapter_config.json": b'{"base_model_name_or_path": "org/whole", "peft_type": "LORA"}'})
+        result = cache.pull(f"org/adapter-{name}")
+        expect(f"adapter {name}: status", result[0], 0)
+        expect(f"adapter {name}: files", sorted(os.listdir(cache.snapshot(f"org/adapter-{name}"))),
+               sorted(["adapter_config.json", "adapter_model.safetensors", *files]))
+        expect(f"adapter {name}: told", "an adapter of org/whole, which the tools want, too" in result[2], name == "alone")
+    hub.add_folder("org/routes", GOLDEN + "/modules-sparse")
+    expect("routes: status", cache.pull("org/routes")[0], 0)
+
+    def files_in(folder):
+        return sorted(os.path.relpath(os.path.join(place, f), folder) for place, _, names in os.walk(folder) for f in names)
+
+    expect("routes: files", files_in(cache.snapshot("org/routes")), files_in(GOLDEN + "/modules-sparse"))
     hub.add("org/gap", {"config.json": b"{}", "model.safetensors.index.json": b'{"weight_map":{"a":"model-1.safetensors"}}'})
     refused("a missing shard", cache.pull("org/gap"), 65, "names model-1.safetensors, which the model does not have")
     expect("a missing shard: no model", os.path.exists(cache.snapshot("org/gap")), False)

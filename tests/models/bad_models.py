@@ -470,6 +470,19 @@ def module_cases():
             module("", "Transformer"), module("1_Pooling", kind)]})
     bad("L46-elsewhere", ["modules.json", "0_Transformer"], 78, files=modules("Transformer") | {
         "modules.json": [module("0_Transformer", "Transformer")]})
+    route = "sentence_transformers.base.modules.router.Router"
+    routed = modules("Transformer", "Pooling") | {"modules.json": [module("", route)]}
+    bad("L46-router-none", ["config.json", "types"], files=routed)
+    for label, says, structure, parameters in [
+            ("empty", "names no routes", {}, {}), ("without", "without modules", {"a": []}, {}),
+            ("unknown", "types: no key", {"a": ["b"]}, {}), ("outside", "../x", {"a": ["../x"]}, {}),
+            ("usual", "has no route c", {"a": ["t"]}, {"default_route": "c"}),
+            ("mapping", "has no route c", {"a": ["t"]}, {"route_mappings": {"(None, None)": "c"}})]:
+        bad(f"L46-router-{label}", ["router_config.json", says], files=routed | {"router_config.json": {
+            "types": {"t": "sentence_transformers.models.Transformer", "../x": "sentence_transformers.models.Transformer"},
+            "structure": structure, "parameters": parameters}})
+    bad("L46-router-second", ["modules.json", "Router"], 78, files=modules("Transformer") | {
+        "modules.json": [module("", "Transformer"), module("", route)]})
     bad("L46-HF_ColBERT", ["config.json", "HF_ColBERT"], 78, files=changed(architectures=["HF_ColBERT"]))
     good("L46-HF_ColBERT-pool", args=["--pool", "mean"], files=changed(architectures=["HF_ColBERT"]))
     bad("L46-lower-case", ["sentence_bert_config.json", "do_lower_case"], 78, files=model_files(
@@ -539,17 +552,51 @@ def adapter_cases():
     base = {"adapter_config.json": {"peft_type": "LORA", "base_model_name_or_path": "org/whole"}}
     for tool in ["embed", "tokenize", "chunk", "classify", "mlm-fill", "mlm-score", "ner", "qa", "rank", "nearest",
                  "attend", "translate", "bert-info"]:
-        says, args = ["adapter_config.json", "an adapter of org/whole"], ["--unique", ".9"] if tool == "nearest" else []
-        bad(f"L47-beside-{tool}", says, 78, tool=tool, args=args, files=model_files() | base | {"adapter_model.safetensors": b"x"})
-        bad(f"L47-alone-{tool}", says, 78, tool=tool, args=args, files=base)
-    bad("L47-modules", "an adapter of org/whole", 78, files=base | {
+        args = ["--unique", ".9"] if tool == "nearest" else []
+        bad(f"L47-alone-{tool}", ["an adapter of org/whole: no such model"], 66, tool=tool, args=args, files=base)
+    whole = model_files() | base
+    for tool in ["embed", "classify", "mlm-fill", "attend"]:
+        bad(f"L47-broken-{tool}", "adapter_model.safetensors", tool=tool, files=whole | {"adapter_model.safetensors": b"x"})
+    bad("L47-none", ["an adapter without weights", "adapter_model.safetensors"], 66, files=whole)
+    bad("L47-modules", "an adapter of org/whole", 66, files=base | {
         "modules.json": [{"path": "", "type": "sentence_transformers.models.Transformer"}]})
-    bad("L47-no-name", "an adapter of a model that it does not name", 78,
-        files=model_files() | {"adapter_config.json": {"base_model_name_or_path": None}})
+    for value in ["IA3", "LOHA", "PROMPT_TUNING", None]:
+        bad(f"L47-kind-{value}", "an adapter of org/whole of the kind " + (f'"{value}"' if value else "that its file does not name"),
+            78, files=base | {"adapter_config.json": {"peft_type": value, "base_model_name_or_path": "org/whole"}})
+    for key, name in [("use_dora", "DoRA"), ("use_qalora", "QA-LoRA"), ("layer_replication", "layers that stand twice"),
+                      ("target_parameters", "LoRA of parameters"), ("trainable_token_indices", "vectors of single tokens")]:
+        bad(f"L47-{key}", [key, f"{name} is not supported"], 78, files=whole | {
+            "adapter_config.json": base["adapter_config.json"] | {key: True if key.startswith("use") else [1]}})
+    for way in ["pissa", "olora", "corda", "loftq", "lora_ga", "mica"]:
+        bad(f"L47-{way}", ["init_lora_weights", f'"{way}"'], 78, files=whole | {
+            "adapter_config.json": base["adapter_config.json"] | {"init_lora_weights": way}})
+    bad("L47-no-name", "an adapter of a model that it does not name", 66,
+        files={"adapter_config.json": {"peft_type": "LORA", "base_model_name_or_path": None}})
     bad("L47-adapters", "an adapter of org/old", 78, files=model_files() | {"adapter_config.json": {"model_name": "org/old"}})
     bad("L47-escape", r"an adapter of \x1b[31m", 78,
         files=model_files() | {"adapter_config.json": {"base_model_name_or_path": "\u001b[31m"}})
-    bad("L47-broken", ["adapter_config.json", "broken JSON"], 65, files=model_files() | {"adapter_config.json": "{"})
+    bad("L47-syntax", ["adapter_config.json", "broken JSON"], 65, files=model_files() | {"adapter_config.json": "{"})
+    for pattern in ["(?=a)", "a**(", "a*?", "("]:
+        bad(f"L47-pattern-{pattern}", "alpha_pattern", 78, files=whole | {
+            "adapter_config.json": base["adapter_config.json"] | {"alpha_pattern": {pattern: 1}}})
+    query = "base_model.model.encoder.layer.0.attention.self.query"
+    good = {f"{query}.lora_A.weight": ("F32", [2, HIDDEN], bytes(8 * HIDDEN)),
+            f"{query}.lora_B.weight": ("F32", [HIDDEN, 2], bytes(8 * HIDDEN))}
+
+    def adapter(label, says, status=65, **changes):
+        changed = {name: value for name, value in (good | changes).items() if value}
+        bad(f"L47-tensors-{label}", says, status, files=whole | {"adapter_model.safetensors": safetensors(changed)})
+
+    adapter("half", ["attention.self.query: wants two matrices"], **{f"{query}.lora_B.weight": None})
+    adapter("rank", ["attention.self.query: wants two matrices"],
+            **{f"{query}.lora_B.weight": ("F32", [HIDDEN, 3], bytes(12 * HIDDEN))})
+    adapter("shape", ["changes encoder.layer.0.attention.self.query.weight by"],
+            **{f"{query}.lora_B.weight": ("F32", [HIDDEN + 1, 2], bytes(8 * HIDDEN + 8))})
+    adapter("unknown", ["changes nothing.weight, which", "lacks"],
+            **{"nothing.lora_A.weight": ("F32", [2, 3], bytes(24)), "nothing.lora_B.weight": ("F32", [3, 2], bytes(24))})
+    adapter("dora", ["lora_magnitude_vector", "a kind of adapter"], 78,
+            **{f"{query}.lora_magnitude_vector": ("F32", [HIDDEN], bytes(4 * HIDDEN))})
+    adapter("integers", ["classifier.weight", "wants F32"], 78, **{"classifier.weight": ("I32", [2, HIDDEN], bytes(8 * HIDDEN))})
 
 
 def wrapped_cases():

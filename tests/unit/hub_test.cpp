@@ -32,7 +32,10 @@ Listing listing_of(const std::vector<std::string>& paths) {
 
 std::vector<std::string> selected(const Listing& listing, const std::string& content) {
   std::vector<std::string> paths;
-  const auto read = [&](const RemoteFile&) { return content; };
+  const auto read = [&](const RemoteFile& file) -> std::string {
+    if (file.path == file_names::kAdapter) return R"({"peft_type": "LORA"})";
+    return file.path == file_names::kRouter ? "{}" : content;
+  };
   for (const RemoteFile& file : select_files(listing, ModelName{"x"}, read).files) {
     paths.push_back(file.path);
   }

@@ -11,6 +11,12 @@ void add_model(Command& app, std::string& name, const std::string& description) 
   app.add({"-m,--model", description, model()}, name).same_rows();
 }
 
+void add_adapter(Command& app, std::string& name) {
+  app.add({"--adapter", "directory or name of a LoRA adapter to merge into the model", model()},
+          name)
+      .same_rows();
+}
+
 ModelOptions::ModelOptions(Command& app, const TaskSpec& task, Use use) {
   request_.task = task;
   request_.overflow = task.overflow;
@@ -28,6 +34,7 @@ ModelOptions::ModelOptions(Command& app, const TaskSpec& task, Use use) {
 /// Which model and which parts of it, and what is refused.
 void ModelOptions::add_choice(Command& app, Use use) {
   add_model(app, model_);
+  add_adapter(app, adapter_);
   app.add({"--strict", use == Use::whole_texts
                            ? "fail on invalid UTF-8 and on texts of mostly unknown tokens"
                            : "fail on a cut text, invalid UTF-8 or a value that is not a number"},
@@ -101,7 +108,7 @@ const TaskRequest& ModelOptions::request_without_model() const {
 }
 
 const TaskRequest& ModelOptions::request() const {
-  if (request_.directory.empty()) request_.directory = ModelDirectory::open(model_);
+  if (request_.directory.empty()) request_.directory = ModelDirectory::open(model_, adapter_);
   return request_without_model();
 }
 

@@ -13,10 +13,13 @@ void add_model(Command& app, std::string& name,
                const std::string& description =
                    "model directory or name (else $BERT_MODEL, else the default)");
 
-/// The common options of all tools that read a model: -m --model, --max-seq-length, --overflow,
-/// --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap, and of those that run its
-/// layers --head, --ablate; of those that only tokenize texts of any length, -m --model, --strict,
-/// --literal
+/// Adds --adapter, a LoRA adapter that is merged into the model.
+void add_adapter(Command& app, std::string& name);
+
+/// The common options of all tools that read a model: -m --model, --adapter, --max-seq-length,
+/// --overflow, --stride, --strict, --literal, --dtype, --max-batch-tokens, --no-mmap, and of those
+/// that run its layers --head, --ablate; of those that only tokenize texts of any length, -m
+/// --model, --adapter, --strict, --literal
 class ModelOptions {
  public:
   enum class Use { whole_texts, tokenizer, layers };
@@ -41,7 +44,7 @@ class ModelOptions {
   void add_computing(Command& app);
   bool read_head_tail(const std::string& text);
 
-  std::string model_;
+  std::string model_, adapter_;
   std::string ablate_;
   const Command* limited_ = nullptr;  ///< the command, if only the user limits texts
   const CLI::Option *ablate_option_ = nullptr, *overflow_option_ = nullptr;

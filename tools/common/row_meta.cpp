@@ -39,7 +39,14 @@ std::string RowOptions::meta(const std::set<std::string>& left_out) const {
   std::string line = app_.get_name() + " (bertutils) " BERT_VERSION;
   const CLI::Option* model = no_model_ ? nullptr : app_.get_option_no_throw("--model");
   std::vector<FileHash> files;
-  if (model) files = hash_model(ModelDirectory::open(model->empty() ? "" : model->results()[0]));
+  const auto value = [&](const char* name) {
+    const CLI::Option* option = app_.get_option_no_throw(name);
+    return option && !option->empty() ? option->results()[0] : "";
+  };
+  if (model) {
+    files = hash_model(
+        ModelDirectory::open(value("--model"), value("--adapter")).route(value("--prompt-name")));
+  }
   for (const std::string& path : deciding_) {
     if (is_regular(path)) files.push_back(hash_file(path));
   }
