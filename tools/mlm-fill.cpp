@@ -66,7 +66,7 @@ void finish(const tools::Command& app, Options& o) {
   if (!o.gold.empty()) o.fill.truth = FillTruth::text;
   if (!o.labels.empty()) o.fill.truth = FillTruth::labels;
   if (!o.gold.empty() && !o.labels.empty())
-    throw Error(Error::Kind::usage, "", "wants one of --gold and --labels");
+    throw Error(Error::Kind::usage, "", "wants only one of --gold and --labels");
   if (!o.fill.joint && o.fill.max_pieces < 2)
     tools::refuse_given(app, {"--beam", "--order"}, "wants --joint or --max-pieces");
   if (o.fill.truth != FillTruth::none)

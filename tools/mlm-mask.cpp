@@ -50,7 +50,7 @@ void add(tools::Command& app, Options& o) {
 void finish(tools::Command& app, Options& o) {
   const bool match = app.count("--match") > 0;
   if (int{o.each} + int{match} + int{!o.spans.empty()} > 1) {
-    throw Error(Error::Kind::usage, "", "wants one of --each, --match, --spans");
+    throw Error(Error::Kind::usage, "", "wants only one of --each, --match, --spans");
   }
   if (o.each) o.mask.choice = MaskChoice::each;
   if (match) o.mask.choice = MaskChoice::match;

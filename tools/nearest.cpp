@@ -75,7 +75,7 @@ void choose_mode(tools::Command& app, Options& o) {
   const int modes = int{o.text->count() > 0} + int{searches_files} + int{o.pairs} +
                     int{o.groups.has_value()} + int{o.unique.has_value()};
   if (modes != 1 || o.queries->count() + o.query_vectors->count() > 1)
-    refuse("", "wants one of -q, --query, --query-vectors, --pairs, --groups, --unique");
+    refuse("", "wants just one of -q, --query, --query-vectors, --pairs, --groups, --unique");
   NearestOptions& n = o.nearest;
   n.mode = o.pairs          ? Mode::pairs
            : o.groups       ? Mode::groups
@@ -100,7 +100,7 @@ void choose_mode(tools::Command& app, Options& o) {
   }
   if (!n.vectors.empty() && app.count("FILE") == 0)
     tools::refuse_given(app, {"--fields"}, "wants FILE, whose lines are written");
-  if (o.pairs && !n.threshold) refuse("--pairs", "wants --threshold");
+  if (o.pairs && !n.threshold) refuse("--pairs", "wants --threshold, for example 0.8");
   if ((o.groups || o.unique) && n.threshold) refuse("--threshold", "not with --groups or --unique");
   if (!searches) n.threshold = o.groups ? o.groups : o.unique ? o.unique : n.threshold;
   if (!searches && !(*n.threshold > 0))

@@ -60,7 +60,7 @@ void refuse_unread(const tools::Command& app) {
 TokenizeOutput output_of(const tools::Command& app, const Options& o) {
   if (o.ids + o.offsets + o.count + o.decode + o.stats + o.specials > 1)
     throw Error(Error::Kind::usage, "",
-                "wants one of --ids, --offsets, --count, --decode, --stats, --specials");
+                "wants only one of --ids, --offsets, --count, --decode, --stats, --specials");
   const std::initializer_list<const char*> of_texts = {
       "--pair", "--literal", "--max-seq-length", "--overflow", "--truncation-side", "--stride"};
   if (o.decode) tools::refuse_given(app, of_texts, "not with --decode, which reads ids");

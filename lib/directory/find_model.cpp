@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/foreign_files.h"
@@ -130,13 +131,27 @@ std::string find_in_hub_cache(const std::string& name) {
   return snapshots.empty() ? "" : snapshots[0];
 }
 
+/// The installed model whose name is nearest, or "".
+std::string nearest_installed(const std::string& name) {
+  std::vector<std::string> names;
+  for (const std::string& folder : installed_model_folders()) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      if (is_model(entry.path())) names.push_back(entry.path().filename());
+    }
+  }
+  return nearest_name(name, names);
+}
+
 [[noreturn]] void throw_unknown(const std::string& name) {
   std::string places = fmt::format("{}", fmt::join(installed_model_folders(), ", "));
   if (const std::string cache = hub_cache(); !cache.empty()) {
     places += (places.empty() ? "" : ", ") + cache;
   }
   std::string hint;
-  if (is_hub_name(name)) {
+  if (const std::string nearest = nearest_installed(name); !nearest.empty()) {
+    hint = fmt::format("; did you mean {}?", printable(nearest));
+  } else if (is_hub_name(name)) {
     hint = fmt::format("; if the Hugging Face hub has it, 'bert-pull {}' downloads it", name);
   }
   throw Error(

@@ -66,16 +66,18 @@ ModelDirectory::ModelDirectory(std::string path) : state_(std::make_shared<State
 ModelDirectory ModelDirectory::open(const std::string& name, const std::string& adapter) {
   const ResolvedModel resolved = resolve_model(name, adapter);
   ModelDirectory directory(resolved.directory);
-  directory.state_->router = Router::find(resolved.directory);
   if (!resolved.adapter.empty()) {
-    if (directory.router() || ModelDirectory(resolved.directory).static_files()) {
+    const ModelDirectory base(resolved.directory);  // whose files the adapter's stand for
+    const bool routes = Router::find(base).has_value();
+    if (routes || base.static_files()) {
       throw Error(Error::Kind::unsupported, resolved.directory,
-                  directory.router() ? "a model of several routes (Router); an adapter wants one"
-                                     : "static vectors, which no adapter changes");
+                  routes ? "a model of several routes (Router); an adapter wants one"
+                         : "static vectors, which no adapter changes");
     }
     directory.state_->adapter.emplace(resolved.adapter);
     return directory;
   }
+  directory.state_->router = Router::find(directory);
   directory.state_->root = resolved.directory;
   return directory.route("");
 }

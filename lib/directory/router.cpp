@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "directory/file_names.h"
+#include "directory/model_directory.h"
 #include "directory/module_stages.h"
 #include "io/json.h"
 #include "io/json_writer.h"
@@ -19,21 +20,18 @@ std::string path_in(const std::string& folder, std::string_view name) {
                                         : fmt::format("{}/{}", folder, name);
 }
 
-/// modules.json if it opens and begins with a Router.
-std::optional<JsonDocument> modules_of(const std::string& directory) {
+/// Whether modules.json begins with a Router.
+bool begins_with_router(const JsonDocument& modules) {
+  bool first = true, found = false;
   try {
-    const std::string path = path_in(directory, file_names::kModules);
-    if (!file_exists(path)) return std::nullopt;
-    JsonDocument document = JsonDocument::open(path);
-    bool first = true, found = false;
-    document.root().for_each_element([&](Json module) {
+    modules.root().for_each_element([&](Json module) {
       found |= first && stage_of(module.at("type").as_string()) == Stage::router;
       first = false;
     });
-    if (found) return document;
   } catch (const Error&) {  // told by those who need the modules
+    return false;
   }
-  return std::nullopt;
+  return found;
 }
 
 /// router_config.json, which older versions called config.json.
@@ -44,9 +42,9 @@ JsonDocument config_of(const std::string& folder) {
 
 }  // namespace
 
-std::optional<Router> Router::find(const std::string& directory) {
-  const auto document = modules_of(directory);
-  if (!document) return std::nullopt;
+std::optional<Router> Router::find(const ModelDirectory& directory) {
+  const JsonDocument* document = directory.find_sound(file_names::kModules);
+  if (!document || !begins_with_router(*document)) return std::nullopt;
   Router router;
   std::optional<std::string> folder;
   document->root().for_each_element([&](Json module) {
@@ -57,7 +55,7 @@ std::optional<Router> Router::find(const std::string& directory) {
       folder = std::move(path);
     }
   });
-  router.read(config_of(path_in(directory, *folder)).root(), *folder);
+  router.read(config_of(path_in(directory.path(), *folder)).root(), *folder);
   for (const std::string& task : router.names()) router.modules(router.route(task));
   router.modules(router.route(""));
   return router;

@@ -10,6 +10,8 @@
 
 namespace bert {
 
+class ModelDirectory;
+
 /// A model of several routes (sentence-transformers' Router): queries and documents have modules of
 /// their own, each list in folders of the same directory.
 class BERT_API Router {
@@ -20,7 +22,7 @@ class BERT_API Router {
 
   /// Of a directory whose modules.json has a Router first; nullopt: of another, or of one whose
   /// modules.json does not open. Throws Error(data) naming what its router_config.json lacks.
-  static std::optional<Router> find(const std::string& directory);
+  static std::optional<Router> find(const ModelDirectory& directory);
 
   /// The route of a task, such as query or document; of "" and of other tasks the usual one.
   std::string route(const std::string& task) const;

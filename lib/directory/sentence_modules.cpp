@@ -323,8 +323,13 @@ std::string SentenceModules::prompt(const std::string& name) const {
   const auto found = prompts.find(wanted);
   if (found != prompts.end()) return found->second;
   if (std::find(routes.begin(), routes.end(), wanted) != routes.end()) return "";
+  std::string names;
+  for (const auto& [known, text] : prompts) {
+    names.append(names.empty() ? "" : ", ").append(printable(known));
+  }
   throw Error::of_field("prompt_name",
-                        fmt::format("the model has no prompt '{}'", printable(wanted)));
+                        fmt::format("the model has no prompt '{}'{}", printable(wanted),
+                                    names.empty() ? "" : "; it has " + names));
 }
 
 void SentenceModules::check_widths(size_t hidden_size) const {

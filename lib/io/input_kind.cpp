@@ -13,7 +13,7 @@ namespace {
 
 struct Found {
   std::string_view name;
-  std::string_view remedy;  ///< may be ""
+  std::string remedy = {};  ///< may be ""
   explicit operator bool() const { return !name.empty(); }
 };
 
@@ -28,7 +28,7 @@ std::string_view first_record(const InputStart& start) {
 Found find_binary(const InputStart& start) {
   const bool nuls = start.terminator == '\0';
   if (const FileKind* const kind = foreign_kind(start.bytes, nuls)) {
-    return {kind->name, kind->remedy};
+    return {kind->name, std::string(kind->remedy)};
   }
   if (!nuls && first_record(start).find('\0') != std::string_view::npos) {
     return {"binary data, with NUL bytes", ""};
@@ -47,10 +47,24 @@ bool is_json(std::string_view record, std::string_view begin) {
   return !find_json_fault(record, SIZE_MAX);
 }
 
+/// Whether a bracket stands alone in the first line, and JSON goes on in the next.
+bool begins_json(std::string_view bytes, std::string_view first) {
+  const size_t at = first.find_first_not_of(" \t\r");
+  if (at == first.npos || first.find_first_not_of(" \t\r", at + 1) != first.npos) return false;
+  if (first[at] != '[' && first[at] != '{') return false;
+  const size_t next = bytes.find_first_not_of(" \t\r\n", std::min(first.size(), bytes.size()));
+  const char c = next == bytes.npos ? ' ' : bytes[next];
+  return c == '"' || (first[at] == '[' && c == '{');
+}
+
 Found find_json(const InputStart& start, Wanted wanted) {
   const std::string_view record = first_record(start);
   if (is_json(record, "[{\"")) {
     return {"a JSON list of objects", "jq -c '.[]' FILE makes JSON lines of it"};
+  }
+  if (begins_json(start.bytes, record)) {
+    return {"JSON over several lines",
+            "jq -c . FILE, or jq -c '.[]' of a list, makes JSON lines of it"};
   }
   if (!is_json(record, "{\"")) return {};
   return {"JSON", wanted == Wanted::text_or_objects ? "`json_lines` reads JSON lines"
@@ -62,14 +76,10 @@ Found find_csv(const InputStart& start) {
   for (const char separator : {',', ';'}) {
     const CsvShape shape = csv_shape(start.bytes, separator, start.whole);
     if (shape == CsvShape::none) continue;
-    const bool header = shape == CsvShape::header;
-    if (separator == ';') {
-      return {"CSV with semicolons",
-              header ? "mlr --icsv --otsv --ifs semicolon cat FILE makes fields of it"
-                     : "mlr --icsv --otsv -N --ifs semicolon cat FILE makes fields of it"};
-    }
-    return {"CSV", header ? "mlr --icsv --otsv cat FILE makes fields of it"
-                          : "mlr --icsv --otsv -N cat FILE makes fields of it"};
+    const bool header = shape == CsvShape::header, semicolons = separator == ';';
+    return {semicolons ? "CSV with semicolons" : "CSV",
+            fmt::format("mlr --icsv --onidx --ofs tab {}{}cat FILE makes fields of it",
+                        header ? "" : "-N ", semicolons ? "--ifs semicolon " : "")};
   }
   return {};
 }

@@ -88,7 +88,9 @@ MatrixFile MatrixFile::open_vectors(const std::string& path, const std::optional
   } else if (raw && raw->width > 0) {
     file.take_raw(*raw);
   } else {
-    file.refuse("is no npy file; of bare numbers the `width` is wanted");
+    file.refuse(
+        "is no npy file, which embed writes where its format is npy; of bare numbers the `width` "
+        "is wanted");
   }
   return file;
 }

@@ -11,7 +11,8 @@ std::string_view Record::field(size_t index) const {
     if (i == index) return rest.substr(0, tab);
     if (tab == std::string_view::npos) {
       fail(Error::Kind::data,
-           fmt::format("found {} field{}, wants at least {}", i + 1, i == 0 ? "" : "s", index + 1));
+           i == 0 ? fmt::format("found 1 field, wants at least {}, separated by tabs", index + 1)
+                  : fmt::format("found {} fields, wants at least {}", i + 1, index + 1));
     }
     rest.remove_prefix(tab + 1);
   }

@@ -53,7 +53,10 @@ bool RecordReader::open_next() {
     fd_ = *name_ == "-" ? 0 : ::open(name_->c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status {};
     if (fd_ < 0) {
-      on_skipped_(Error::from_errno(*name_, "cannot open", errno));
+      const bool text = errno == ENOENT && name_->find(' ') != std::string::npos;
+      on_skipped_(Error::from_errno(
+          *name_, text ? "cannot open (a text itself is read from standard input)" : "cannot open",
+          errno));
     } else if (fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
       close_file();
       on_skipped_(Error(Error::Kind::no_input, *name_, "is a directory, wants a file of records"));

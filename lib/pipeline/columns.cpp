@@ -14,7 +14,9 @@ size_t field_number(const std::string& text) { return to_number<size_t>(text).va
 
 std::string_view comma_hint(std::string_view line) {
   const bool commas = line.find('\t') == line.npos && line.find(',') != line.npos;
-  return commas ? "; fields are separated by tabs, not commas: mlr --icsv --otsv cat FILE.csv" : "";
+  return commas ? "; commas separate no fields: mlr --icsv --onidx --ofs tab cat "
+                  "FILE.csv"
+                : "";
 }
 
 Columns::Columns(const StreamOptions& options)

@@ -52,7 +52,8 @@ void check(const MlmFillOptions& o) {
   const int ways = int{o.joint} + int{o.max_pieces > 1} + int{!o.targets.empty()} +
                    int{!o.verbalizers.empty()} + int{o.truth != FillTruth::none};
   if (ways > 1) {
-    refuse("", "wants one of `joint`, `max_pieces`, `targets`, `verbalizers`, `gold`, `labels`");
+    refuse("",
+           "wants only one of `joint`, `max_pieces`, `targets`, `verbalizers`, `gold`, `labels`");
   }
   if (!o.calibration.empty() && (o.joint || o.max_pieces > 1 || o.truth != FillTruth::none)) {
     refuse("calibration", "works with `targets`, `verbalizers` or `top_k`");

@@ -46,4 +46,36 @@ std::vector<int32_t> pipeline_words(const Tokenizer& tokenizer, std::string_view
   return words;
 }
 
+/// Whether all tokens are of the text's first word, though they reach behind its first blank.
+static bool is_unparted(std::string_view text, size_t before, const Encoding& encoding) {
+  size_t end = 0;
+  for (size_t i = 0; i < encoding.size(); ++i) {
+    if (encoding.word_ids[i] < 0 || encoding.offsets[i].end <= before) continue;
+    if (encoding.word_ids[i] > 0) return false;
+    end = encoding.offsets[i].end - before;
+  }
+  const size_t blank = text.find(' ', std::min(text.find_first_not_of(' '), text.size()));
+  return blank != text.npos && end > blank + 1;
+}
+
+void number_words(std::string_view text, size_t before, const Encoding& encoding,
+                  std::vector<int32_t>& words) {
+  words = encoding.word_ids;
+  if (!is_unparted(text, before, encoding)) return;
+  size_t at = 0;
+  int32_t word = -1;
+  for (size_t i = 0; i < encoding.size(); ++i) {
+    const Offset bytes = encoding.offsets[i];
+    if (words[i] < 0 || bytes.end <= before) {
+      words[i] = -1;
+      continue;
+    }
+    // Its last byte is in its word, whatever blanks it begins with.
+    for (; at < bytes.end - before && at < text.size(); ++at) {
+      if (text[at] != ' ' && (at == 0 || text[at - 1] == ' ')) ++word;
+    }
+    words[i] = std::max(word, 0);
+  }
+}
+
 }  // namespace bert

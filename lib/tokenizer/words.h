@@ -28,4 +28,11 @@ BERT_API void encode_behind_blank(const Tokenizer& tokenizer, std::string_view t
 BERT_API std::vector<int32_t> pipeline_words(const Tokenizer& tokenizer, std::string_view text,
                                              const Encoding& encoding);
 
+/// The number of each token's word, -1 for added tokens: the tokenizer's own words, but where it
+/// takes a text with blanks for one word, as Gemma's does, a word reaches from blank to blank. Of a
+/// window too. `before`: bytes that stand before the text in what was encoded; their tokens have -1
+/// then.
+BERT_API void number_words(std::string_view text, size_t before, const Encoding& encoding,
+                           std::vector<int32_t>& words);
+
 }  // namespace bert

@@ -116,7 +116,7 @@ std::vector<std::string> label_doubts(const LabelUse& use, LabelKind kind) {
   if (kind == LabelKind::one && may_be_texts(use)) {
     return {
         fmt::format("{} texts have {} different labels: if texts stand in the field of the "
-                    "label, give the fields of text and label",
+                    "label, `fields` and `label_field` say where each stands",
                     use.texts, used_labels(use))};
   }
   std::vector<std::string> lines;

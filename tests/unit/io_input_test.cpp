@@ -90,9 +90,11 @@ TEST_CASE("Input: JSON by its first record") {
   CHECK(kind_of("{\"text\":\"a\"}\n{\"text\":\"b\"}\n") == "JSON");
   CHECK(kind_of("\n\n { \"text\" : 1e999 }\r\n") == "JSON");
   CHECK(kind_of("[{\"text\":\"a\"}]") == "a JSON list of objects");
+  CHECK(kind_of("{\n  \"text\": 1\n}\n") == "JSON over several lines");
+  CHECK(kind_of("[\n {\"text\": 1}\n]\n") == "JSON over several lines");
   for (const char* text :
        {"{not json}\n", "{\"text\":\"a\"} and more\n", "{}\n", "[1]\n", "[1,2]\n", "\"text\"\n",
-        "{\n  \"text\": 1\n}\n", "a\n{\"text\":\"a\"}\n"}) {
+        "{\nx\n", "[\nx\n", "[a\n\"b\"\n", "a\n{\"text\":\"a\"}\n"}) {
     CHECK(kind_of(text) == "");
   }
   CHECK(kind_of("{\"text\":\"a\"}\n", Wanted::objects) == "");

@@ -177,7 +177,8 @@ TEST_CASE("stream: a bad record that is skipped costs its own row only, whoever 
     const bool is_short = i % 7 == 1, fails = i % 11 == 3, late = i % 13 == 0;
     const std::string line = is_short ? "one" : fails ? "x\tfail" : late ? "x\tpartial" : "x\t" + n;
     input += line + "\n";
-    want += is_short ? "-" + n + "\tIN: record " + n + ": found 1 field, wants at least 2\tone\n"
+    want += is_short ? "-" + n + "\tIN: record " + n +
+                           ": found 1 field, wants at least 2, separated by tabs\tone\n"
             : fails || late ? "-" + n + "\tIN: record " + n + ": asked to fail" +
                                   (fails ? "" : " late") + "\t" + line + "\n"
                             : n + "\t" + n + "\n";
@@ -197,7 +198,8 @@ TEST_CASE("stream: a bad record that is skipped costs its own row only, whoever 
     CHECK(result.counts.records == 3000);
     const auto lines = std::count(want.begin(), want.end(), '-');
     CHECK(result.counts.bad == static_cast<uint64_t>(lines));
-    CHECK(result.counts.first_bad == in.path() + ": record 1: found 1 field, wants at least 2");
+    CHECK(result.counts.first_bad ==
+          in.path() + ": record 1: found 1 field, wants at least 2, separated by tabs");
     CHECK(result.counts.bytes >= want.size());
     options.write_place = nullptr;
     CHECK(run(options, "").out.find('-') == std::string::npos);
@@ -218,7 +220,7 @@ TEST_CASE("stream: with a truth, blank records at the end of a file are counted,
     options.chunk_records = 2;
     options.gold = true;
     options.write_place = write_place;
-    const std::string reason = ": found 1 field, wants at least 2";
+    const std::string reason = ": found 1 field, wants at least 2, separated by tabs";
     TemporaryFile a("x\ta\nx\tb\n\n\r\n\n"), b("x\tc\n\n");
     options.files = {a.path(), b.path()};
     Result result = run(options, "");
@@ -260,8 +262,7 @@ TEST_CASE("stream: pairs of neighbours begin anew behind a bad record") {
 TEST_CASE("stream: CSV in place of TSV is named") {
   StreamOptions options = with_jobs(1);
   options.header = true;
-  const std::string hint =
-      "; fields are separated by tabs, not commas: mlr --icsv --otsv cat FILE.csv";
+  const std::string hint = "; commas separate no fields: mlr --icsv --onidx --ofs tab cat FILE.csv";
   for (const char* field : {"text", "2"}) {
     options.fields = {field};
     CHECK(run(options, "label,text\n1,2\n").error.ends_with(hint));
@@ -274,7 +275,8 @@ TEST_CASE("stream: fields by number and name, a header for each file") {
   options.fields = {"2"};
   CHECK(run(options, "a\tb\nc\td\te\r\n").out == "1\tb\n2\td\n");
   CHECK(run(options, "a\tb\nc\n").out == "1\tb\n");
-  CHECK(run(options, "a\tb\nc\n").error.ends_with("record 2: found 1 field, wants at least 2"));
+  CHECK(run(options, "a\tb\nc\n")
+            .error.ends_with("record 2: found 1 field, wants at least 2, separated by tabs"));
 
   options.texts = 2;
   options.fields = {};

@@ -130,13 +130,23 @@ Declared Command::declared(CLI::Option* option, const Declaration& declaration) 
     option->transform(without_zeros);
   }
   Declaration& kept = declarations_[option] = declaration;
-  option->check([&kept](const std::string& text) { return refuse_empty(kept, text); });
+  option->check([this, &kept](const std::string& text) {
+    const std::string fault = refuse_empty(kept, text);
+    return fault.empty() && is_option(text) ? "wants a value, found the option " + text : fault;
+  });
   return {option, kept};
 }
 
 Declared Command::add(const Declaration& declaration, std::function<void()> action) {
   return declared(add_flag_callback(declaration.names, std::move(action), declaration.meaning),
                   declaration);
+}
+
+/// Whether a value is the name of one of the command's options: an unset variable stood before it.
+bool Command::is_option(const std::string& text) const {
+  return text.starts_with("--") &&
+         std::any_of(declarations_.begin(), declarations_.end(),
+                     [&](const auto& entry) { return long_name(entry.second) == text; });
 }
 
 const Declaration* Command::declaration(const CLI::Option* option) const {

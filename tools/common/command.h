@@ -101,6 +101,7 @@ class Command : public CLI::App {
   std::string with_option_names(std::string text) const;
 
  private:
+  bool is_option(const std::string& text) const;
   Declared declared(CLI::Option* option, const Declaration& declaration);
   std::map<const CLI::Option*, Declaration> declarations_;
   std::string heading_ = kOwnOptions;
