@@ -71,15 +71,24 @@ Found find_json(const InputStart& start, Wanted wanted) {
                                                     : "jq makes fields of it, see bert-tsv(5)"};
 }
 
+/// Without and with a header, which goes.
+constexpr const char* kOfCommas[] = {
+    "mlr --icsv --onidx --ofs tab -N cat FILE makes fields of it",
+    "mlr --icsv --onidx --ofs tab cat FILE makes fields of it",
+};
+constexpr const char* kOfSemicolons[] = {
+    "mlr --icsv --onidx --ofs tab -N --ifs semicolon cat FILE makes fields of it",
+    "mlr --icsv --onidx --ofs tab --ifs semicolon cat FILE makes fields of it",
+};
+
 Found find_csv(const InputStart& start) {
   if (start.terminator != '\n') return {};
   for (const char separator : {',', ';'}) {
     const CsvShape shape = csv_shape(start.bytes, separator, start.whole);
     if (shape == CsvShape::none) continue;
-    const bool header = shape == CsvShape::header, semicolons = separator == ';';
-    return {semicolons ? "CSV with semicolons" : "CSV",
-            fmt::format("mlr --icsv --onidx --ofs tab {}{}cat FILE makes fields of it",
-                        header ? "" : "-N ", semicolons ? "--ifs semicolon " : "")};
+    const bool header = shape == CsvShape::header;
+    if (separator == ',') return {"CSV", kOfCommas[header]};
+    return {"CSV with semicolons", kOfSemicolons[header]};
   }
   return {};
 }

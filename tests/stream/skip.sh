@@ -32,7 +32,7 @@ for t in "${tools[@]}"; do
   else
     places "$columns" "$annotator" "$work/bad" "$work/rows" >"$work/want"
   fi
-  told="found 1 field, wants at least 2"
+  told="found 1 field, wants at least 2, separated by tabs"
   for j in 1 4; do
     tool "$t" -j $j -f $fields "$work/bad" >"$work/out" 2>"$work/err"
     expect "$t -j $j: status" "$? $(wc -c <"$work/out")" "65 0"
@@ -95,7 +95,7 @@ print([r["record"] for r in rows] == list(range(1, 401)), [r["record"] for r in 
   [ $fields = 1,2 ] && wanted=text,label
   printf 'text,label\nthe cat,good\n' | tool "$t" --header -f $wanted >"$work/out" 2>"$work/err"
   expect "$t CSV: status" "$? $(wc -c <"$work/out")" "65 0"
-  expect "$t CSV: message" "$(cut -d ';' -f 2 "$work/err")" " fields are separated by tabs, not commas: mlr --icsv --otsv cat FILE.csv"
+  expect "$t CSV: message" "$(cut -d ';' -f 2 "$work/err")" " commas separate no fields: mlr --icsv --onidx --ofs tab cat FILE.csv"
   tool "$t" -o --keep "$work/in" >"$work/out" 2>"$work/err"
   expect "$t -o --keep: status" "$? $(wc -c <"$work/out")" "64 0"
 done
@@ -160,7 +160,7 @@ for j in 1 4; do
   expect "classify --gold -j $j, blank at the end: place" "$(sed -n '301,303p' "$work/out" | tr '\t\r\n' 'tr;')" "tt;ttr;tt;"
   classify -m "$models/tiny-classifier" --gold 2 -j $j < <(cat "$work/blank" "$work/labels") >"$work/out" 2>"$work/err"
   expect "classify --gold -j $j, blank between" "$? $(wc -l <"$work/out") $(cat "$work/err")" \
-    "65 300 classify: -: record 301: found 1 field, wants at least 2"
+    "65 300 classify: -: record 301: found 1 field, wants at least 2, separated by tabs"
 done
 echo 'no mask here' | mlm-fill -m "$models/tiny-bert" 2>"$work/out" >/dev/null
 expect "mlm-fill without masks" "$(cat "$work/out")" "mlm-fill: no record has a mask: nothing to fill"

@@ -52,7 +52,7 @@ for t in "${tools[@]}"; do
   case $t in nsp-score | qa | rank) fields=1,2 ;; esac
   printf 'a\tb\nc\td\ne\nf\tg\n' | tool "$t" -f $fields >"$work/out" 2>"$work/err"
   expect "$t short record: status" $? 65
-  expect "$t short record: message" "$(cat "$work/err")" "$t: -: record 3: found 1 field, wants at least 2"
+  expect "$t short record: message" "$(cat "$work/err")" "$t: -: record 3: found 1 field, wants at least 2, separated by tabs"
   expect "$t short record: rows" "$(wc -l <"$work/out")" 2
 
   # -n counts records, over all files, without headers; names choose fields; one header goes out. Files may differ in
