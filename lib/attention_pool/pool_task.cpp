@@ -212,15 +212,11 @@ size_t PoolTask::most_numbers_of_stage() const {
 }
 
 std::vector<std::string> PoolTask::columns(PoolRows rows) const {
-  std::vector<std::string> names;
-  const bool weights = rows == PoolRows::weights, stages = rows == PoolRows::stages;
-  if ((weights || stages) && form_.heads > 1) names.push_back("head");
-  if (stages) names.push_back("stage");
-  const size_t count = weights  ? pool_->keys()
-                       : stages ? most_numbers_of_stage()
-                                : pool_->sizes().output;
-  for (size_t i = 1; i <= count; ++i) names.push_back((weights ? "w" : "v") + std::to_string(i));
-  return names;
+  const size_t count = rows == PoolRows::weights  ? pool_->keys()
+                       : rows == PoolRows::stages ? most_numbers_of_stage()
+                                                  : pool_->sizes().output;
+  const std::vector<float> numbers(count);
+  return names_of(PoolRow{.kind = rows, .heads = form_.heads > 1, .numbers = numbers});
 }
 
 Counts PoolTask::write(const PoolRowOptions& rows,

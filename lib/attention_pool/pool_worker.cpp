@@ -25,6 +25,28 @@ std::string_view stage_name(PoolStage stage) {
 
 }  // namespace
 
+void PoolRow::cells(Cells& c) const {
+  if (auto json = c.members(); json && kind == PoolRows::stages) {
+    json->text("stage", stage);
+    if (head > 0) json->count("head", head);
+    json->exact("values", numbers);
+    return;
+  }
+  if (heads && kind != PoolRows::outputs) head > 0 ? c.count("head", head) : c.text("head", "*");
+  if (kind == PoolRows::stages) c.text("stage", stage);
+  if (kind != PoolRows::weights) {
+    c.vector("vector", numbers);
+    return;
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (Rows* fields = c.fields()) {
+      fields->number(double{numbers[i]});
+    } else {
+      c.number(fmt::format("w{}", i + 1), double{numbers[i]});
+    }
+  }
+}
+
 void PoolWorker::run(std::span<const Record> records, Rows& rows) {
   const size_t size = pool_.sizes().queries;
   for (size_t begin = 0; begin < records.size(); begin += kBlock) {
@@ -98,12 +120,19 @@ void PoolWorker::write_outputs(const Block& block, ConstMatrix outputs, Rows& ro
     note_non_finite(number, output);
     if (options_.binary) {
       rows.raw().append(reinterpret_cast<const char*>(output.data()), output.size_bytes());
-    } else if (options_.json) {
-      JsonRow(rows.raw()).object().count("record", number).exact("vector", output).end_object();
-      rows.end();
+      continue;
+    }
+    if (options_.json) {
+      JsonRow(rows.raw()).object().count("record", number);
     } else {
       begin_row(number, rows);
-      for (const float value : output) rows.field(value);
+    }
+    Cells cells(rows, options_.json);
+    PoolRow{.numbers = output}.cells(cells);
+    if (options_.json) {
+      JsonRow(rows.raw()).end_object();
+      rows.end();
+    } else {
       end_row(block, i, rows);
     }
   }
@@ -114,8 +143,12 @@ void PoolWorker::write_weights(const Block& block, size_t head, ConstMatrix weig
     const uint64_t number = block.first + i + 1;
     note_non_finite(number, {weights.row(i), weights.cols});
     begin_row(number, rows);
-    if (pool_.form().heads > 1) rows.field(head + 1);
-    for (size_t j = 0; j < weights.cols; ++j) rows.number(double{weights.row(i)[j]});
+    Cells cells(rows, false);
+    PoolRow{.kind = PoolRows::weights,
+            .heads = pool_.form().heads > 1,
+            .head = head + 1,
+            .numbers = {weights.row(i), weights.cols}}
+        .cells(cells);
     end_row(block, i, rows);
   }
 }
@@ -153,23 +186,15 @@ void PoolWorker::write_stage(const Block& block, PoolStage stage, size_t head, C
   const bool whole = stage == PoolStage::output;  // of all heads
   const std::span<const float> values(numbers.data, numbers.rows * numbers.cols);
   note_non_finite(number, values);
-  if (options_.json) {
-    JsonRow json(rows.raw());
-    json.object().text("stage", stage_name(stage));
-    if (!whole) json.count("head", head + 1);
-    json.exact("values", values).end_object();
-    return;
-  }
+  const PoolRow row{.kind = PoolRows::stages,
+                    .heads = pool_.form().heads > 1,
+                    .head = whole ? 0 : head + 1,
+                    .stage = stage_name(stage),
+                    .numbers = values};
+  if (options_.json) return add_object(rows, row);
   begin_row(number, rows);
-  if (pool_.form().heads > 1) {
-    if (whole) {
-      rows.field("*");
-    } else {
-      rows.field(head + 1);
-    }
-  }
-  rows.field(stage_name(stage));
-  for (const float value : values) rows.field(value);
+  Cells cells(rows, false);
+  row.cells(cells);
   end_row(block, 0, rows);
 }
 

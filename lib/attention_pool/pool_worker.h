@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attention_pool/attention_pool.h"
+#include "io/cells.h"
 #include "pipeline/worker.h"
 
 namespace bert {
@@ -15,6 +16,17 @@ namespace bert {
 ///   weights   the weights [m]; of several heads, a row for each: record, head, weights
 ///   stages    every stage of the computation, a row for each: record (head) stage numbers
 enum class PoolRows { outputs, weights, stages };
+
+/// A row of a query: its numbers, and of which head and stage they are.
+struct PoolRow {
+  PoolRows kind = PoolRows::outputs;
+  bool heads = false;           ///< there are several, and each row says which
+  size_t head = 0;              ///< from 1; 0: of all
+  std::string_view stage = {};  ///< the stage, in PoolRows::stages
+  std::span<const float> numbers = {};
+
+  void cells(Cells& c) const;
+};
 
 struct PoolRowOptions {
   PoolRows rows = PoolRows::outputs;
