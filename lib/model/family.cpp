@@ -19,7 +19,7 @@ constexpr Family kFamilies[] = {
     kDebertaV2, kDeberta,    kModernBert,   kNomicBert,    kGte,
     kNewGte,    kData2Vec,   kErnie,        kMegatronBert, kRemBert,
     kDpr,       kRoFormer,   kEsm,          kJinaV3,       kEuroBert,
-    kQwen3,     kGemma3Text};
+    kQwen3,     kGemma3Text, kIBert};
 
 }  // namespace
 

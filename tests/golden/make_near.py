@@ -155,6 +155,14 @@ def make_deberta():
     make("deberta-qa", t.DebertaForQuestionAnswering, small(t.DebertaConfig, **both), std=0.3, lengths=SHORT)
 
 
+def make_ibert():
+    """I-BERT in floats: RoBERTa, and tensors of whole numbers that nothing reads."""
+    size = dict(max_position_embeddings=66, type_vocab_size=1, pad_token_id=1)
+    make("ibert", t.IBertForMaskedLM, small(t.IBertConfig, **size), std=0.3, lengths=SHORT)
+    make("ibert-classifier", t.IBertForSequenceClassification, small(t.IBertConfig, **size, **labels("a", "b", "c")),
+         std=0.1, lengths=LONG)
+
+
 MAKERS = {name.removeprefix("make_"): value for name, value in list(globals().items())
           if name.startswith("make_") and callable(value)}
 

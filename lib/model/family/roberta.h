@@ -39,6 +39,18 @@ inline constexpr Family kData2Vec = like(kRoberta, {.model_type = "data2vec-text
                                                     .class_prefix = "Data2VecText",
                                                     .tensor_prefix = "data2vec_text."});
 
+/// I-BERT (Kim et al. 2021) in floats is RoBERTa.
+inline constexpr FixedKey kIBertFixed[] = {
+    {"position_embedding_type", "absolute", "relative positions are not supported"},
+    {"quant_mode", "false", "its own arithmetic of whole numbers is not supported"}};
+constexpr Family in_floats(Family family) {
+  family.fixed = kIBertFixed;
+  family.trainable = false;
+  return family;
+}
+inline constexpr Family kIBert = in_floats(
+    like(kRoberta, {.model_type = "ibert", .class_prefix = "IBert", .tensor_prefix = "ibert."}));
+
 // ---- RoBERTa with norms before: RoBERTa-PreLayerNorm (Wettig et al. 2022), and XLM-RoBERTa-XL
 // (Goyal et al. 2021), whose embeddings have no norm
 
