@@ -96,8 +96,13 @@ inline constexpr FlagKey kNomicFlags[] = {{&Config::attention_bias, "qkv_proj_bi
                                           {&Config::intermediate_bias, "mlp_fc1_bias", false},
                                           {&Config::output_bias, "mlp_fc2_bias", false}};
 inline constexpr FixedKey kNomicFixed[] = {
-    {"prenorm", "false"},      {"parallel_block", "false"},  {"causal", "false"},
-    {"use_rms_norm", "false"}, {"rotary_emb_fraction", "1"}, {"rotary_emb_interleaved", "false"}};
+    {"num_experts", "0", "mixtures of experts (nomic-embed v2) are not supported"},
+    {"prenorm", "false"},
+    {"parallel_block", "false"},
+    {"causal", "false"},
+    {"use_rms_norm", "false"},
+    {"rotary_emb_fraction", "1"},
+    {"rotary_emb_interleaved", "false"}};
 
 inline constexpr Renaming kNomicLayer[] = {{"attn.Wqkv.", "attention.self.query_key_value."},
                                            {"attn.out_proj.", "attention.output.dense."},
