@@ -48,6 +48,9 @@ found "exception that grew" "function lib/a/a.cpp:f: 42, was 41: an exception ma
 sed -i 's/^  return/  ++a;\n  ++a;\n  return/' lib/a/a.cpp
 echo 'function lib/a/a.cpp:f 45' >>tests/lint/exceptions.txt
 found "exception that shrank" "function lib/a/a.cpp:f: 42; tests/lint/exceptions.txt says 45"
+mkdir -p lib/model/family man && echo '.It Cm one , two' >man/bert-model.5
+printf '{.model_type = "%s"}\n' one two three >lib/model/family/a.inc.h
+found "model type without a word" "lib/model/family/a.inc.h: the model type three is not in man/bert-model.5"
 if command -v git >/dev/null; then
   git init -q . && git add . && GIT_COMMITTER_DATE=2030-01-01T00:00:00 git -c user.name=a -c user.email=a@example.org \
     commit -q --no-verify -m "$(printf 'x%.0s' {1..73})"

@@ -95,6 +95,18 @@ def exceptions():
     return known
 
 
+def pages():
+    """Each model type of the families' tables stands in bert-model(5)."""
+    page = ROOT / "man/bert-model.5"
+    text = page.read_text() if page.exists() else ""
+    for path, lines in sources():
+        if path.parts[:3] != ("lib", "model", "family"):
+            continue
+        for name in re.findall(r'\.model_type = "([^"]+)"', "\n".join(lines)):
+            if not re.search(rf"^\.It (Cm )?(.* )?{re.escape(name)}( |$)", text, re.M):
+                yield f"{path}: the model type {name} is not in man/bert-model.5"
+
+
 def subjects():
     """Subjects of commits have at most 72 characters. Those before the rule are not looked at."""
     log = ["git", "-C", str(ROOT), "log", "--no-merges", "--since=2026-11-28", "--format=%h %s"]
@@ -113,7 +125,7 @@ def main():
     found = {}
     for rule in (too_long, headers, words):
         found.update(rule())
-    faults = list(subjects())
+    faults = [*subjects(), *pages()]
     for what, count in found.items():
         kind = what.split(" ")[0]
         if what not in known:
