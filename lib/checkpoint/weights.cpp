@@ -126,6 +126,10 @@ void Weights::State::add_parts(const std::string& name, const TensorView& tensor
   const size_t shares = first_share + names.size() - 1;
   const size_t share = tensor.shape.empty() ? 0 : tensor.shape[0] / shares;
   const bool by_heads = is_joined_by_heads(name);
+  if (by_heads && tensor.blocked) {  // quantize writes no such tensor
+    throw Error(Error::Kind::data, source.path,
+                fmt::format("tensor {} joins heads, wants a float type", printable(tensor.name)));
+  }
   if (share == 0 || tensor.shape[0] != shares * share || (by_heads && share % heads != 0)) {
     throw Error(Error::Kind::data, source.path,
                 fmt::format("tensor {} is {}, wants a multiple of {} rows", printable(tensor.name),
