@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "io/safetensors.h"
+#include "model/heads.h"
 #include "model/names.h"
 #include "model/schema.h"
 
@@ -117,10 +118,7 @@ void add_product(std::span<const float> a, std::span<const float> b, const Produ
 class Merger {
  public:
   Merger(TensorFiles& model, LoraTensors& adapter, const Config& config)
-      : model_(model), adapter_(adapter), config_(config) {
-    rules_.family = config.family;
-    rules_.group_layers = config.inner_group_num;
-    if (!config.architectures.empty()) rules_.class_name = config.architectures[0];
+      : model_(model), adapter_(adapter), config_(config), rules_(NameRules::of(config)) {
     for (const TensorView& tensor : model.tensors) rules_.note(tensor.name);
     for (const auto& [name, tensor] : adapter.saved) rules_.note(name);
     model.tensors.reserve(model.tensors.size() + adapter.saved.size() + 1);  // pointers stay
@@ -212,9 +210,11 @@ class Merger {
     const std::string words = tensor_name(Role::word_embeddings);
     const std::string decoder = tensor_name(Role::mlm_decoder);
     const auto table = by_name_.find(words);
+    const bool masked = has_head(HeadKind::masked_lm, config_, [&](std::string_view name) {
+      return by_name_.contains(std::string(name));
+    });
     if (!config_.tie_word_embeddings || by_name_.contains(decoder) || table == by_name_.end() ||
-        !by_name_.contains(tensor_name(Role::mlm_dense)) ||
-        (!touches(words) && !touches(decoder))) {
+        !masked || (!touches(words) && !touches(decoder))) {
       return;
     }
     TensorView own = *table->second;

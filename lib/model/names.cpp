@@ -103,6 +103,14 @@ std::string layer_file_name(size_t layer, std::string_view rest, const Config& c
 
 }  // namespace
 
+NameRules NameRules::of(const Config& config) {
+  NameRules rules;
+  rules.family = config.family;
+  rules.group_layers = config.inner_group_num;
+  if (!config.architectures.empty()) rules.class_name = config.architectures[0];
+  return rules;
+}
+
 void NameRules::note(std::string_view name) {
   const std::string_view plain = without_head(name);
   for (const Renaming& r : family->names) {

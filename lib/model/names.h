@@ -18,6 +18,8 @@ struct NameRules {
   /// The companions (Renaming::beside) that the file has, each behind its head_prefix.
   std::set<std::string, std::less<>> companions = {};
 
+  /// Those of a model of this config, in a file without companions.
+  static NameRules of(const Config& config);
   /// Notes a name of the file if it is a companion. All names are noted before the first is asked.
   void note(std::string_view name);
 };

@@ -99,6 +99,9 @@ def main():
          target_modules=["word_embeddings", "dense"])
     make("lora-modernbert", "modernbert-mlm", t.ModernBertForMaskedLM, "mlm", 4, r=4, lora_alpha=4, lora_bias=False,
          target_modules=["Wqkv", "Wi", "decoder"])
+    # A decoder that is the word table, of a head that has nothing else of its own.
+    make("lora-eurobert", "eurobert-biased", t.EuroBertForMaskedLM, "mlm", 6, r=2, lora_alpha=4,
+         target_modules=["embed_tokens", "q_proj"])
     make_sentences("lora-st", "st-dense", 5)
     (HERE / "expected" / "adapters.tsv").write_text("\n".join(ROWS) + "\n")
 
