@@ -9,8 +9,6 @@ AttentionWeights AttentionWeights::load(const Config& config, const Weights& wei
                                         Precision precision, const AttentionBias* bias,
                                         const RelativePositions* positions) {
   AttentionWeights w;
-  const Disentangled& d = config.disentangled;
-  const size_t parts = 1 + d.content_to_position + d.position_to_content;
   w.qkv = weights.linear(config, kQueryKeyValue, precision, layer);
   w.head_size = config.head_size();
   if (has_module(config, Role::query_norm)) {
@@ -19,8 +17,7 @@ AttentionWeights AttentionWeights::load(const Config& config, const Weights& wei
   }
   w.form.heads = config.num_attention_heads;
   w.form.key_value_heads = config.num_key_value_heads;
-  const size_t scaled = config.query_scalar > 0 ? config.query_scalar : w.head_size;
-  w.form.scale = 1.0f / std::sqrt(static_cast<float>(scaled * parts));
+  w.form.scale = 1.0f / std::sqrt(static_cast<float>(config.score_divisor()));
   w.form.narrow = precision == Precision::bf16 || precision == Precision::int8;
   w.form.bias = bias;
   if (positions) {
@@ -47,9 +44,6 @@ void project_kinds(const Linear& qkv, const AlikeTokens& alike, ConstMatrix hidd
   }
 }
 
-constexpr TraceMask kOfHeads = Traced::query | Traced::key | Traced::value | Traced::scores |
-                               Traced::probabilities | Traced::context;
-
 /// Norms queries and keys head by head: qkv [T, (A + 2K) D], in place.
 void norm_heads(const AttentionWeights& weights, Matrix qkv) {
   const size_t size = weights.head_size, keys = weights.form.shared_heads();
@@ -60,6 +54,9 @@ void norm_heads(const AttentionWeights& weights, Matrix qkv) {
     weights.key_norm(k, k);
   }
 }
+
+constexpr TraceMask kOfHeads = Traced::query | Traced::key | Traced::value | Traced::scores |
+                               Traced::probabilities | Traced::context;
 
 /// Shows what is wanted of each head: qkv [T, (A + 2K) D], context [T, A D].
 void show_heads(const AttentionWeights& weights, const PackedBatch& batch, ConstMatrix qkv,

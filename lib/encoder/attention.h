@@ -44,10 +44,9 @@ struct AttentionWeights {
   Norm query_norm, key_norm;  ///< over each head [D], before it turns, or none
   AttentionForm form;         ///< heads, scale, window, and the bias, which is borrowed
   Rotary rotary;              ///< how queries and keys turn, if they do
+  std::unique_ptr<const DisentangledBias> disentangled;  ///< DeBERTa's bias, or nullptr
 
   size_t width() const { return form.heads * head_size; }  ///< A D
-  std::unique_ptr<const DisentangledBias> disentangled;    ///< DeBERTa's bias, or nullptr
-
   /// Of layer `layer` of the file. `bias` and `positions` are those of the model, or nullptr; they
   /// must outlive it. Throws Error(data) naming a tensor of this layer.
   static AttentionWeights load(const Config& config, const Weights& weights, size_t layer,

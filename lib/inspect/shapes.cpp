@@ -57,12 +57,10 @@ class ShapeRows {
     if (has(Role::key_norm)) module("", Role::key_norm, {n, K * D});
     if (config_.rotary.theta > 0) step("Q and K turned by their places", {n, (A + K) * D}, 0);
     const Disentangled& d = config_.disentangled;
-    const size_t parts = 1 + d.content_to_position + d.position_to_content;
     step(fmt::format("Q split into {} heads", A), {A, n, D}, 0);
     if (K < A) step(fmt::format("K and V, {} heads for {} of Q", K, A), {K, n, D}, 0);
-    const size_t scaled = config_.query_scalar > 0 ? config_.query_scalar : D;
-    step(fmt::format("Q K^T / {:g}, softmax", std::sqrt(static_cast<double>(scaled * parts))),
-         {A, n, n}, 0);
+    const auto divisor = static_cast<double>(config_.score_divisor());
+    step(fmt::format("Q K^T / {:g}, softmax", std::sqrt(divisor)), {A, n, n}, 0);
     if (has(Role::relative_attention_bias)) module("+ ", Role::relative_attention_bias, {A, n, n});
     const auto part = [&](const char* name, Role role) {
       step(name, {A, n, n}, has(role) ? count(role) : 0);

@@ -168,25 +168,22 @@ void read_activations(const Json& root, Config& config) {
     config.head_act = read("classifier_activation", "gelu");
 }
 
-/// What a classifier of texts reads.
 void read_text_input(const Json& root, Config& config) {
-  const Family& family = *config.family;
-  if (family.text_head == TextHead::score) config.text_input = TextInput::last;
-  if (family.classifier_pooling.empty()) return;
-  constexpr std::pair<std::string_view, TextInput> kInputs[] = {{"cls", TextInput::first},
-                                                                {"bos", TextInput::first},
-                                                                {"mean", TextInput::mean},
-                                                                {"late", TextInput::mean_logits}};
-  const std::string_view first = family.classifier_pooling == "late" ? "bos" : "cls";
-  const std::string pooling =
-      text_at(root, {"classifier_pooling"}, std::string(family.classifier_pooling));
-  for (const auto& [name, input] : kInputs) {
-    const bool known = name == first || name == "mean" || name == family.classifier_pooling;
-    if (!known || name != pooling) continue;
-    config.text_input = input;
-    return;
+  const auto inputs = config.family->text_inputs;
+  if (inputs.empty()) return;
+  config.text_input = inputs[0].input;
+  if (inputs[0].name.empty()) return;
+  const std::string pooling = text_at(root, {"classifier_pooling"}, inputs[0].name);
+  std::string wanted;
+  for (const TextInputName& input : inputs) {
+    config.text_input = input.input;
+    if (input.name == pooling) return;
+    wanted.append(wanted.empty()             ? ""
+                  : &input == &inputs.back() ? " or "
+                                             : ", ")
+        .append(input.name);
   }
-  refuse(root.at("classifier_pooling"), first == "cls" ? "cls or mean" : "bos, mean or late");
+  refuse(root.at("classifier_pooling"), wanted);
 }
 
 void read_padding(const Json& root, Config& config) {

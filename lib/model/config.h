@@ -51,14 +51,6 @@ struct NamedHead : HeadConfig {
   bool preferred = false;  ///< `default`: taken before a head without a name
 };
 
-/// What a classifier of texts reads.
-enum class TextInput {
-  first,        ///< the first hidden state
-  mean,         ///< the mean of all
-  mean_logits,  ///< each of them: the logits' mean is the text's
-  last,         ///< the last one that is no padding's
-};
-
 /// Rotary positions (Su et al. 2021): value i of a query or key of D values is turned, together
 /// with value D / 2 + i, by place * theta ^ (-2 i / D).
 struct Rotary {
@@ -143,6 +135,11 @@ struct BERT_API Config : HeadConfig {
 
   size_t head_size() const {  ///< D
     return head_width > 0 ? head_width : hidden_size / num_attention_heads;
+  }
+  /// Scores are divided by its square root.
+  size_t score_divisor() const {
+    const size_t parts = 1 + disentangled.content_to_position + disentangled.position_to_content;
+    return (query_scalar > 0 ? query_scalar : head_size()) * parts;
   }
   /// The row of the position table that a text's first token has.
   size_t first_position() const {

@@ -82,6 +82,18 @@ enum class TextHead {
   score,       ///< the last hidden state that is no padding's
 };
 
+/// Which hidden states it reads.
+enum class TextInput {
+  first,        ///< the first one
+  mean,         ///< the mean of all
+  mean_logits,  ///< each of them: the logits' mean is the text's
+  last,         ///< the last one that is no padding's
+};
+struct TextInputName {
+  std::string_view name;
+  TextInput input;
+};
+
 /// What sets one family of models apart from the others: their encoder is the same but for what
 /// stands here. Only model/family/ knows families by name; all other code asks these fields.
 struct Family {
@@ -153,8 +165,9 @@ struct Family {
   bool vector_is_first = false;          ///< a text's vector is its first token's, unless files say
   std::string_view pooler_act_key = {};  ///< empty: tanh; gelu where the file has none
   TextHead text_head = TextHead::two_layers;
-  /// What config.json's classifier_pooling is where it is absent; empty: there is no such key.
-  std::string_view classifier_pooling = {};
+  /// What a classifier of texts reads, by config.json's classifier_pooling; the first where that is
+  /// absent. A name of "": there is no such key. Empty: the first hidden state.
+  std::span<const TextInputName> text_inputs = {};
   /// Behind the head's own dense layer; none: hidden_act.
   std::optional<Activation> text_head_act = Activation::none;
   bool masked_lm = true;                   ///< transformers has a masked LM head for it

@@ -68,24 +68,14 @@ inline constexpr Renaming kDebertaV1Layer[] = {
     {"attention.self.pos_proj.", "attention.self.pos_key_proj."},
     {"attention.self.pos_q_proj.", "attention.self.pos_query_proj."}};
 
-inline constexpr Family kDeberta = {.model_type = "deberta",
-                                    .class_prefix = "Deberta",
-                                    .tensor_prefix = "deberta.",
-                                    .sizes = kDebertaV1Sizes,
-                                    .fixed = kDebertaV1Fixed,
-                                    .layer_norm_eps = 1e-7,
-                                    .layer_names = kDebertaV1Layer,
-                                    .names = kDebertaNames,
-                                    .other_names = kDebertaHead,
-                                    .other_names_key = "legacy",
-                                    .positions = Positions::chosen,
-                                    .projects_first = true,
-                                    .key_bias = false,
-                                    .pooler = true,
-                                    .pooler_is_head = true,
-                                    .pooler_outside = true,
-                                    .pooler_act_key = "pooler_hidden_act",
-                                    .text_head = TextHead::pooled,
-                                    .saves_decoder_bias = true};
+constexpr Family version_1(Family family) {
+  family.sizes = kDebertaV1Sizes;
+  family.fixed = kDebertaV1Fixed;
+  family.layer_names = kDebertaV1Layer;
+  family.key_bias = false;
+  return family;
+}
+inline constexpr Family kDeberta =
+    version_1(like(kDebertaV2, {.model_type = "deberta", .class_prefix = "Deberta"}));
 
 }  // namespace bert::family_rows

@@ -7,17 +7,12 @@ namespace bert::family_rows {
 // ---- Encoders with the halves of large language models: RMS norms before, rotary positions, gated
 // nets, several heads of queries for each of keys and values (Ainslie et al. 2023, GQA)
 
-inline constexpr Renaming kGatedLayer[] = {{"self_attn.q_proj.", "attention.self.query."},
-                                           {"self_attn.k_proj.", "attention.self.key."},
-                                           {"self_attn.v_proj.", "attention.self.value."},
-                                           {"self_attn.o_proj.", "attention.output.dense."},
-                                           {"self_attn.q_norm.", "attention.self.query_norm."},
-                                           {"self_attn.k_norm.", "attention.self.key_norm."},
-                                           {"input_layernorm.", "attention.output.LayerNorm."},
-                                           {"post_attention_layernorm.", "output.LayerNorm."},
-                                           {"mlp.gate_proj.", "intermediate.dense."},
-                                           {"mlp.up_proj.", "intermediate.up."},
-                                           {"mlp.down_proj.", "output.dense."}};
+inline constexpr auto kGatedHeads =
+    with(kProjections, Renaming{"self_attn.q_norm.", "attention.self.query_norm."},
+         Renaming{"self_attn.k_norm.", "attention.self.key_norm."},
+         Renaming{"input_layernorm.", "attention.output.LayerNorm."});
+inline constexpr auto kGatedLayer =
+    with(kGatedHeads, Renaming{"post_attention_layernorm.", "output.LayerNorm."});
 inline constexpr Renaming kGatedTrunk[] = {{"embed_tokens.", "embeddings.word_embeddings."},
                                            {"norm.", "encoder.final_norm."}};
 
@@ -59,6 +54,9 @@ inline constexpr auto kEuroNames = with(
     Renaming{"lm_head.", "cls.predictions.decoder."}, Renaming{"dense.", "classifier.dense."},
     Renaming{.file = "classifier.", .canonical = "classifier.out_proj.", .beside = "dense.weight"});
 
+inline constexpr TextInputName kEuroInputs[] = {
+    {"late", TextInput::mean_logits}, {"bos", TextInput::first}, {"mean", TextInput::mean}};
+
 inline constexpr Family kEuroBert = {.model_type = "eurobert",
                                      .class_prefix = "EuroBert",
                                      .tensor_prefix = "model.",
@@ -79,7 +77,7 @@ inline constexpr Family kEuroBert = {.model_type = "eurobert",
                                      .norm_kind = NormKind::rms,
                                      .gated = true,
                                      .embedding_norm = false,
-                                     .classifier_pooling = "late",
+                                     .text_inputs = kEuroInputs,
                                      .text_head_act = Activation::gelu,
                                      .mlm_transform = false};
 
@@ -99,6 +97,7 @@ inline constexpr FlagKey kQwen3Flags[] = {{&Config::attention_bias, "attention_b
                                           {&Config::output_bias, "", false},
                                           {&Config::bidirectional, "", false}};
 inline constexpr FixedKey kQwen3Fixed[] = {{"use_sliding_window", "false"}};
+inline constexpr TextInputName kLastInput[] = {{"", TextInput::last}};
 inline constexpr auto kScoreNames =
     with(std::to_array(kGatedTrunk), Renaming{"lm_head.", "cls.predictions.decoder."},
          Renaming{.file = "score.",
@@ -128,6 +127,7 @@ inline constexpr Family kQwen3 = {.model_type = "qwen3",
                                   .gated = true,
                                   .embedding_norm = false,
                                   .text_head = TextHead::score,
+                                  .text_inputs = kLastInput,
                                   .masked_lm = false,
                                   .mlm_transform = false};
 
@@ -149,20 +149,10 @@ inline constexpr FlagKey kGemma3Flags[] = {
     {&Config::intermediate_bias, "", false},
     {&Config::output_bias, "", false},
     {&Config::bidirectional, "use_bidirectional_attention", false}};
-inline constexpr Renaming kGemma3Layer[] = {
-    {"self_attn.q_proj.", "attention.self.query."},
-    {"self_attn.k_proj.", "attention.self.key."},
-    {"self_attn.v_proj.", "attention.self.value."},
-    {"self_attn.o_proj.", "attention.output.dense."},
-    {"self_attn.q_norm.", "attention.self.query_norm."},
-    {"self_attn.k_norm.", "attention.self.key_norm."},
-    {"input_layernorm.", "attention.output.LayerNorm."},
-    {"post_attention_layernorm.", "attention.output.exit_norm."},
-    {"pre_feedforward_layernorm.", "output.LayerNorm."},
-    {"post_feedforward_layernorm.", "output.exit_norm."},
-    {"mlp.gate_proj.", "intermediate.dense."},
-    {"mlp.up_proj.", "intermediate.up."},
-    {"mlp.down_proj.", "output.dense."}};
+inline constexpr auto kGemma3Layer =
+    with(kGatedHeads, Renaming{"post_attention_layernorm.", "attention.output.exit_norm."},
+         Renaming{"pre_feedforward_layernorm.", "output.LayerNorm."},
+         Renaming{"post_feedforward_layernorm.", "output.exit_norm."});
 
 inline constexpr Family kGemma3Text = {.model_type = "gemma3_text",
                                        .class_prefix = "Gemma3Text",
@@ -191,6 +181,7 @@ inline constexpr Family kGemma3Text = {.model_type = "gemma3_text",
                                        .embedding_norm = false,
                                        .scales_embeddings = true,
                                        .text_head = TextHead::score,
+                                       .text_inputs = kLastInput,
                                        .masked_lm = false,
                                        .mlm_transform = false};
 

@@ -44,6 +44,9 @@ inline constexpr Renaming kModernNames[] = {
      .canonical = "qa_outputs.bias",
      .of_class = "ForQuestionAnswering"}};
 
+inline constexpr TextInputName kModernInputs[] = {{"cls", TextInput::first},
+                                                  {"mean", TextInput::mean}};
+
 inline constexpr Family kModernBert = {.model_type = "modernbert",
                                        .class_prefix = "ModernBert",
                                        .tensor_prefix = "model.",
@@ -64,25 +67,18 @@ inline constexpr Family kModernBert = {.model_type = "modernbert",
                                        .norm_of_embeddings = true,
                                        .gated = true,
                                        .text_head = TextHead::transform,
-                                       .classifier_pooling = "cls"};
+                                       .text_inputs = kModernInputs};
 
 // ---- NomicBERT (Nussbaum et al. 2024) and GTE (Zhang et al. 2024): BERT with rotary positions and
 // gated nets. Both have a layout of their own on the hub and one of transformers.
 
 /// What transformers' modules call a layer's tensors, of both; its files have the names of the hub.
-inline constexpr Renaming kModuleLayer[] = {
-    {"self_attn.q_proj.", "attention.self.query."},
-    {"self_attn.k_proj.", "attention.self.key."},
-    {"self_attn.v_proj.", "attention.self.value."},
-    {"self_attn.o_proj.", "attention.output.dense."},
-    {"attention.q_proj.", "attention.self.query."},  // GTE's without pack_qkv
-    {"attention.k_proj.", "attention.self.key."},
-    {"attention.v_proj.", "attention.self.value."},
-    {"post_attention_layernorm.", "attention.output.LayerNorm."},
-    {"mlp.gate_proj.", "intermediate.dense."},
-    {"mlp.up_proj.", "intermediate.up."},
-    {"mlp.down_proj.", "output.dense."},
-    {"post_mlp_layernorm.", "output.LayerNorm."}};
+inline constexpr auto kModuleLayer = with(
+    kProjections, Renaming{"attention.q_proj.", "attention.self.query."},  // GTE's without pack_qkv
+    Renaming{"attention.k_proj.", "attention.self.key."},
+    Renaming{"attention.v_proj.", "attention.self.value."},
+    Renaming{"post_attention_layernorm.", "attention.output.LayerNorm."},
+    Renaming{"post_mlp_layernorm.", "output.LayerNorm."});
 
 inline constexpr SizeKey kNomicSizes[] = {
     {&Config::vocab_size, {"vocab_size"}, 30528, kMaxRows},

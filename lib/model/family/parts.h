@@ -57,6 +57,16 @@ constexpr SizeKey types_size(size_t absent, size_t least) {
   return {&Config::type_vocab_size, {"type_vocab_size"}, absent, kMaxRows, least, false};
 }
 
+/// What newer classes of transformers call the products of a layer.
+inline constexpr std::array<Renaming, 7> kProjections{
+    {{"self_attn.q_proj.", "attention.self.query."},
+     {"self_attn.k_proj.", "attention.self.key."},
+     {"self_attn.v_proj.", "attention.self.value."},
+     {"self_attn.o_proj.", "attention.output.dense."},
+     {"mlp.gate_proj.", "intermediate.dense."},
+     {"mlp.up_proj.", "intermediate.up."},
+     {"mlp.down_proj.", "output.dense."}}};
+
 /// Names of the masked LM head of RoBERTa and of those after it.
 inline constexpr std::array<Renaming, 4> kLmHead{
     {{"lm_head.dense.", "cls.predictions.transform.dense."},
