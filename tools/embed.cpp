@@ -64,9 +64,10 @@ int write(Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions&
 }
 
 /// --sparse of a table that has a weight for each token, without layers.
-int write_table(const TaskRequest& request, SparsePlan plan, tools::RowOptions& rows) {
+int write_table(const TaskRequest& request, const std::string& folder, SparsePlan plan,
+                tools::RowOptions& rows) {
   const Tokenizer tokenizer = open_tokenizer(request);
-  const SparseTable table = SparseTable::open(request.directory, tokenizer);
+  const SparseTable table = SparseTable::open(folder, tokenizer);
   TaskOptions task = task_options(request, SparseTable::reading(request, tokenizer));
   rows.fill(task);
   rows.stream().output_names = names_of<SparseRow>();
@@ -87,7 +88,7 @@ int write_sparse(const tools::ModelOptions& models, const tools::EmbedOptions& o
   plan.top_k = o.top_k;
   plan.ids = o.ids;
   plan.prompt = o.prompt ? *o.prompt : modules.prompt(o.prompt_name);
-  if (modules.sparse_folder) return write_table(request, plan, rows);
+  if (modules.sparse_folder) return write_table(request, *modules.sparse_folder, plan, rows);
   const OpenedModel opened(request);
   modules.check_case(opened.tokenizer().lowercase());
   modules.check_length(opened.tokenizer().added_tokens_single());

@@ -188,13 +188,11 @@ Weights::~Weights() = default;
 
 Weights::Weights(TensorFiles source, const Config& config) : state_(std::make_unique<State>()) {
   state_->source = std::move(source);
-  state_->rules.family = config.family;
-  state_->rules.group_layers = config.inner_group_num;
+  state_->rules = NameRules::of(config);
   state_->heads = config.num_attention_heads;
   if (config.num_key_value_heads > 0) {
     state_->query_groups = config.num_attention_heads / config.num_key_value_heads;
   }
-  if (!config.architectures.empty()) state_->rules.class_name = config.architectures[0];
   state_->index_names();
   state_->settle_ties(config.tie_word_embeddings);
 }

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iterator>
 
 #include "base/error.h"
 #include "checkpoint/lora.h"
 #include "directory/file_names.h"
 #include "directory/model_files.h"
+#include "io/mapped_file.h"
+#include "model/config_keys.h"
 #include "model/names.h"
 #include "model/schema.h"
 #include "model/seq2seq_config.h"
@@ -18,19 +19,14 @@
 namespace bert {
 namespace {
 
+using config_keys::find;
+
 constexpr std::string_view kSafetensors = "adapter_model.safetensors";
 constexpr std::string_view kPickle = "adapter_model.bin";
 constexpr uint64_t kMostSteps = 1 << 20;  // of a pattern over a module's name
 
-std::optional<Json> find(const Json& root, std::string_view key) {
-  const auto value = root.find(key);
-  return value && !value->is_null() ? value : std::nullopt;
-}
-
 bool exists(const std::string& folder, std::string_view name) {
-  std::error_code error;
-  return std::filesystem::exists(
-      std::filesystem::symlink_status(fmt::format("{}/{}", folder, name), error));
+  return entry_exists(fmt::format("{}/{}", folder, name));
 }
 
 /// Settings that make another thing of LoRA than W + scale B A.
@@ -51,7 +47,7 @@ void refuse_variants(const Json& root) {
                                    {"trainable_token_indices", "vectors of single tokens"},
                                    {"megatron_config", "LoRA of Megatron's layers"}};
   for (const auto& [key, name] : kVariants) {
-    const auto value = find(root, key);
+    const auto value = find(root, {key});
     const bool off = !value || (value->type() == Json::Type::boolean && !value->as_bool()) ||
                      ((value->is_array() || value->is_object()) && value->size() == 0);
     if (off) continue;
@@ -65,7 +61,7 @@ void refuse_variants(const Json& root) {
 /// Ways to begin that change the base, too: what the adapter's matrices are added to is then none
 /// of the base's weights.
 void refuse_beginnings(const Json& root) {
-  const auto way = find(root, "init_lora_weights");
+  const auto way = find(root, {"init_lora_weights"});
   if (!way || !way->is_string()) return;
   for (const std::string_view name : {"pissa", "olora", "corda", "loftq", "lora_ga", "mica"}) {
     if (!way->as_string().starts_with(name)) continue;
@@ -78,7 +74,7 @@ void refuse_beginnings(const Json& root) {
 }
 
 void refuse_kinds(const Json& root, const std::string& base) {
-  const auto kind = find(root, "peft_type");
+  const auto kind = find(root, {"peft_type"});
   if (kind && kind->is_string() && kind->as_string() == "LORA") return;
   throw Error(Error::Kind::unsupported, kind ? kind->where() : root.where(),
               fmt::format("an adapter of {} of the kind {}, wants LORA; merge_and_unload() of PEFT "
@@ -91,14 +87,14 @@ std::optional<HeadKind> head_of(const Json& root) {
   constexpr std::pair<std::string_view, HeadKind> kTasks[] = {{"SEQ_CLS", HeadKind::classify},
                                                               {"TOKEN_CLS", HeadKind::tokens},
                                                               {"QUESTION_ANS", HeadKind::spans}};
-  const auto task = find(root, "task_type");
+  const auto task = find(root, {"task_type"});
   for (const auto& [name, kind] : kTasks) {
     if (task && task->is_string() && task->as_string() == name) return kind;
   }
   // What PEFT notes of a model whose task nobody named.
-  const auto mapping = find(root, "auto_mapping");
+  const auto mapping = find(root, {"auto_mapping"});
   const auto known =
-      mapping && mapping->is_object() ? find(*mapping, "base_model_class") : std::nullopt;
+      mapping && mapping->is_object() ? find(*mapping, {"base_model_class"}) : std::nullopt;
   for (const auto& [name, kind] : kTasks) {
     if (known && known->is_string() && known->as_string().ends_with(head_spec(kind).class_suffix)) {
       return kind;
@@ -138,16 +134,16 @@ Regex pattern(std::string_view text, const std::string& where) {
 AdapterConfig AdapterConfig::read(const Json& root) {
   AdapterConfig config;
   for (const char* key : {"model_name", "base_model_name_or_path"}) {
-    const auto base = root.is_object() ? find(root, key) : std::nullopt;
+    const auto base = root.is_object() ? find(root, {key}) : std::nullopt;
     if (base && base->is_string()) config.base = base->as_string();
   }
   refuse_kinds(root, config.base);
   refuse_variants(root);
   refuse_beginnings(root);
   config.head = head_of(root);
-  if (const auto alpha = find(root, "lora_alpha")) config.alpha = alpha->as_double();
-  if (const auto flag = find(root, "use_rslora")) config.rank_root = flag->as_bool();
-  if (const auto map = find(root, "alpha_pattern")) {
+  if (const auto alpha = find(root, {"lora_alpha"})) config.alpha = alpha->as_double();
+  if (const auto flag = find(root, {"use_rslora"})) config.rank_root = flag->as_bool();
+  if (const auto map = find(root, {"alpha_pattern"})) {
     map->for_each_member([&](std::string_view text, Json value) {
       config.alphas.emplace_back(pattern(text, map->where()), value.as_double());
     });
@@ -207,9 +203,7 @@ JsonDocument Adapter::change(const JsonDocument& document) const {
   const Config base = Config::read(root, root.where());
   const LoraTensors tensors = LoraTensors::open(weights(), weights().ends_with(kPickle));
   ConfigMembers members;
-  NameRules rules;
-  rules.family = base.family;
-  rules.group_layers = base.inner_group_num;
+  NameRules rules = NameRules::of(base);
   if (config_.head) rules.class_name = class_name(*config_.head, *base.family);
   for (const auto& [name, tensor] : tensors.saved) rules.note(name);
   bool own_head = false;

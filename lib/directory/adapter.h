@@ -51,7 +51,7 @@ class BERT_API Adapter {
   JsonDocument change(const JsonDocument& config) const;
   /// Changes the tensors of the base. Throws Error as merge_lora.
   void merge(const Config& config, TensorFiles& base) const;
-  /// "LoRA over 12 layers, 2 tensors of its own", for people.
+  /// "LoRA of NAME, with which 12 matrices are changed and 2 tensors are its own", for people.
   std::string summary() const;
 
  private:

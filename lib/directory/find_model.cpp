@@ -18,6 +18,7 @@
 #include "directory/foreign_files.h"
 #include "directory/weight_files.h"
 #include "io/hub_cache.h"
+#include "io/mapped_file.h"
 
 namespace bert {
 namespace {
@@ -194,11 +195,6 @@ std::string find_model(const std::string& name) {
   throw_unknown(name);
 }
 
-bool is_here(const std::string& directory, std::string_view name) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(fmt::format("{}/{}", directory, name), error));
-}
-
 [[noreturn]] void refuse_second(const std::string& directory) {
   throw Error(Error::Kind::unsupported, directory,
               "the base of an adapter is one itself; wants a whole model");
@@ -246,8 +242,8 @@ ResolvedModel resolve_model(const std::string& name, const std::string& adapter)
   } else if (changed) {
     model.adapter = model.directory;
     // A whole model with an adapter beside it is its base, as transformers takes it.
-    const bool whole =
-        is_here(model.directory, file_names::kConfig) && weights_present(model.directory);
+    const std::string config = fmt::format("{}/{}", model.directory, file_names::kConfig);
+    const bool whole = entry_exists(config) && weights_present(model.directory);
     if (!whole) model.directory = base_of(model.adapter);
   }
   return model;

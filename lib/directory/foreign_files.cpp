@@ -8,16 +8,15 @@
 
 #include "base/error.h"
 #include "directory/file_names.h"
+#include "io/mapped_file.h"
 
 namespace bert {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// An entry of any kind, also a link that leads nowhere.
 bool is_here(const std::string& directory, std::string_view name) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(fmt::format("{}/{}", directory, name), error));
+  return entry_exists(fmt::format("{}/{}", directory, name));
 }
 
 /// The names in a directory, sorted; none if it cannot be read.

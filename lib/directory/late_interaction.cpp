@@ -10,48 +10,33 @@
 
 #include "base/error.h"
 #include "directory/file_names.h"
+#include "directory/module_stages.h"
 #include "directory/sentence_modules.h"
 #include "directory/transformer_settings.h"
 #include "io/json.h"
+#include "model/config_keys.h"
 
 namespace bert {
 namespace {
 
 constexpr size_t kQueryLength = 32, kDocumentLength = 180;  // PyLate's, where its file is silent
 
-std::optional<Json> find(const Json& root, std::string_view key) {
-  const auto value = root.find(key);
-  return value && !value->is_null() ? value : std::nullopt;
-}
-
-[[noreturn]] void refuse(const Json& value, std::string_view wanted) {
-  throw Error(Error::Kind::unsupported, value.where(),
-              fmt::format("found {}, wants {}", value.describe(), wanted));
-}
+using config_keys::find;
+using config_keys::refuse;
 
 size_t length_at(const Json& root, std::string_view key, size_t absent) {
-  const auto value = find(root, key);
-  if (!value) return absent;
-  const auto number = value->try_int();
-  if (!number || *number < 1 || *number > 1 << 20) {
-    refuse(*value, "a whole number from 1 to 1048576");
-  }
-  return static_cast<size_t>(*number);
+  const auto value = find(root, {key});
+  return value ? config_keys::size_of(*value, 1, 1 << 20) : absent;
 }
 
 std::string text_at(const Json& root, std::string_view key, std::string_view absent = "") {
-  const auto value = find(root, key);
+  const auto value = find(root, {key});
   return std::string(value ? value->as_string() : absent);
-}
-
-bool flag_at(const Json& root, std::string_view key, bool absent) {
-  const auto value = find(root, key);
-  return value ? value->as_bool() : absent;
 }
 
 std::vector<std::string> words_at(const Json& root, std::string_view key) {
   std::vector<std::string> words;
-  if (const auto list = find(root, key)) {
+  if (const auto list = find(root, {key})) {
     list->for_each_element([&](Json word) { words.emplace_back(word.as_string()); });
   }
   return words;
@@ -73,21 +58,21 @@ void read_pylate(const Json& root, LateInteraction& late) {
   late.document.marker = text_at(root, "document_prefix", "[D] ");
   late.query.length = length_at(root, "query_length", kQueryLength);
   late.document.length = length_at(root, "document_length", kDocumentLength);
-  late.skipped = find(root, "skiplist_words") ? words_at(root, "skiplist_words") : punctuation();
+  late.skipped = find(root, {"skiplist_words"}) ? words_at(root, "skiplist_words") : punctuation();
   late.document.skips_tokens = true;
-  if (!flag_at(root, "do_query_expansion", true)) return;
+  if (!module_flag(root, "do_query_expansion", true)) return;
   late.expansion.length = late.query.length;
-  late.expansion.attend = flag_at(root, "attend_to_expansion_tokens", false);
+  late.expansion.attend = module_flag(root, "attend_to_expansion_tokens", false);
 }
 
 /// sentence_bert_config.json, as sentence-transformers writes it for a MultiVectorEncoder.
 void read_lengths(const Json& root, LateInteraction& late) {
   late.query.length = length_at(root, "query_length", 0);
   late.document.length = length_at(root, "document_length", 0);
-  const auto expansion = find(root, "query_expansion");
+  const auto expansion = find(root, {"query_expansion"});
   if (!expansion) return;
   late.expansion.length = length_at(*expansion, "length", kQueryLength);
-  late.expansion.attend = flag_at(*expansion, "attend", false);
+  late.expansion.attend = module_flag(*expansion, "attend", false);
   late.expansion.token = text_at(*expansion, "token");
   const Json strategy = expansion->at("strategy");
   if (strategy.as_string() == "fixed") {
@@ -102,8 +87,8 @@ void read_lengths(const Json& root, LateInteraction& late) {
 /// The config.json of a MultiVectorMask.
 void read_mask(const Json& root, LateInteraction& late) {
   late.skipped = words_at(root, "skiplist_words");
-  if (const auto ids = find(root, "keep_only_token_ids")) refuse(*ids, "null");
-  const auto tasks = find(root, "skiplist_tasks");
+  if (const auto ids = find(root, {"keep_only_token_ids"})) refuse(*ids, "null");
+  const auto tasks = find(root, {"skiplist_tasks"});
   late.document.skips_tokens = !tasks;
   if (!tasks) return;
   tasks->for_each_element([&](Json task) {
@@ -124,8 +109,8 @@ void read_metadata(const JsonDocument* document, LateInteraction& late) {
   late.document.marker = text_at(root, "doc_token_id", late.document.marker);
   late.query.length = late.expansion.length = length_at(root, "query_maxlen", kQueryLength);
   late.document.length = length_at(root, "doc_maxlen", kDocumentLength);
-  late.expansion.attend = flag_at(root, "attend_to_mask_tokens", false);
-  if (!flag_at(root, "mask_punctuation", true)) late.skipped.clear();
+  late.expansion.attend = module_flag(root, "attend_to_mask_tokens", false);
+  if (!module_flag(root, "mask_punctuation", true)) late.skipped.clear();
 }
 
 /// Whether config_sentence_transformers.json has settings that only PyLate writes there.

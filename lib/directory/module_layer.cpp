@@ -8,23 +8,16 @@
 
 #include "base/error.h"
 #include "directory/file_names.h"
+#include "directory/module_stages.h"
 #include "directory/weight_files.h"
 #include "model/config.h"
+#include "model/config_keys.h"
 
 namespace bert {
 namespace {
 
 size_t size_at(const Json& root, std::string_view key) {
-  const Json value = root.at(key);
-  const auto number = value.try_int();
-  if (number && *number >= 1 && *number <= 1 << 20) return static_cast<size_t>(*number);
-  throw Error(Error::Kind::unsupported, value.where(),
-              fmt::format("found {}, wants a whole number from 1 to 1048576", value.describe()));
-}
-
-bool flag_at(const Json& root, std::string_view key, bool absent) {
-  const auto value = root.find(key);
-  return value && !value->is_null() ? value->as_bool() : absent;
+  return config_keys::size_of(root.at(key), 1, ModuleLayer::kMostFeatures);
 }
 
 Activation activation_at(const Json& root) {
@@ -40,9 +33,7 @@ using Shapes = std::vector<std::pair<std::string, std::vector<size_t>>>;
 
 /// Opens the weights, which have these tensors and no others, as the reference asks for.
 void take_weights(ModuleLayer& layer, const Shapes& tensors) {
-  Config config;
-  config.tie_word_embeddings = false;
-  layer.weights = std::make_shared<const Weights>(open_weights(layer.directory, config));
+  layer.weights = std::make_shared<const Weights>(open_untied_weights(layer.directory));
   std::vector<std::string> names;
   for (const auto& [name, shape] : tensors) {
     layer.weights->require(name, shape);
@@ -81,9 +72,9 @@ ModuleLayer ModuleLayer::open_dense(const std::string& folder, const Json& root)
   layer.directory = folder;
   layer.in_features = size_at(root, "in_features");
   layer.out_features = size_at(root, "out_features");
-  layer.bias = flag_at(root, "bias", true);
+  layer.bias = module_flag(root, "bias", true);
   layer.activation = activation_at(root);
-  layer.residual = flag_at(root, "use_residual", false);
+  layer.residual = module_flag(root, "use_residual", false);
   const std::vector<size_t> matrix = {layer.out_features, layer.in_features};
   Shapes tensors = {{"linear.weight", matrix}};
   if (layer.bias) tensors.push_back({"linear.bias", {layer.out_features}});

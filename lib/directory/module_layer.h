@@ -36,6 +36,7 @@ struct BERT_API ModuleLayer {
   Linear load_residual() const;
   std::vector<float> load_norm(const char* part) const;
 
+  static constexpr size_t kMostFeatures = 1 << 20;  ///< that are believed
   bool projects_residual() const { return residual && in_features != out_features; }
   /// A layer norm's epsilon, torch's default.
   static constexpr float kEpsilon = 1e-5f;

@@ -66,6 +66,11 @@ std::optional<Stage> stage_of(std::string_view type) {
   return std::nullopt;
 }
 
+bool module_flag(const Json& root, std::string_view key, bool absent) {
+  const auto value = root.find(key);
+  return value && !value->is_null() ? value->as_bool() : absent;
+}
+
 std::string module_folder(const Json& path) {
   const std::string_view relative = path.as_string();
   if (relative == ".") return "";

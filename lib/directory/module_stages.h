@@ -37,6 +37,9 @@ std::optional<Stage> stage_of(std::string_view type);
 /// The names of all but those of PyLate, for messages.
 std::string stage_names();
 
+/// A flag of a module's config.json; `absent` where it is missing or null. Throws Error(data).
+bool module_flag(const Json& root, std::string_view key, bool absent);
+
 /// The folder that a module's path names, relative to the model's directory; "": that itself.
 /// Throws Error(data) for a path that leads out of it.
 std::string module_folder(const Json& path);

@@ -56,12 +56,14 @@ std::optional<Router> Router::find(const ModelDirectory& directory) {
     }
   });
   router.read(config_of(path_in(directory.path(), *folder)).root(), *folder);
+  // Each route that a task may take is there.
   for (const std::string& task : router.names()) router.modules(router.route(task));
   router.modules(router.route(""));
   return router;
 }
 
 void Router::read(const Json& root, const std::string& folder) {
+  file_ = root.where();
   const Json types = root.at("types");
   root.at("structure").for_each_member([&](std::string_view name, Json list) {
     std::vector<Module> modules;
@@ -116,8 +118,7 @@ std::vector<Router::Module> Router::modules(const std::string& route) const {
   const auto found = std::find_if(routes_.begin(), routes_.end(),
                                   [&](const auto& entry) { return entry.first == route; });
   if (found == routes_.end()) {
-    throw Error(Error::Kind::data, std::string(file_names::kRouter),
-                fmt::format("has no route {}", printable(route)));
+    throw Error(Error::Kind::data, file_, fmt::format("has no route {}", printable(route)));
   }
   std::vector<Module> all = found->second;
   all.insert(all.end(), rest_.begin(), rest_.end());

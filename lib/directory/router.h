@@ -41,6 +41,7 @@ class BERT_API Router {
   std::vector<std::pair<std::string, std::string>> mappings_;  ///< "('query', None)", route
   std::vector<Module> rest_;
   std::string usual_;
+  std::string file_;  ///< for messages
 };
 
 }  // namespace bert

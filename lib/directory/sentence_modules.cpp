@@ -12,20 +12,12 @@
 #include "directory/router.h"
 #include "directory/weight_files.h"
 #include "io/json.h"
-#include "model/config.h"
+#include "model/config_keys.h"
 
 namespace bert {
 namespace {
 
-[[noreturn]] void refuse(const Json& value, std::string_view wanted) {
-  throw Error(Error::Kind::unsupported, value.where(),
-              fmt::format("found {}, wants {}", value.describe(), wanted));
-}
-
-bool flag_at(const Json& root, std::string_view key, bool absent) {
-  const auto value = root.find(key);
-  return value && !value->is_null() ? value->as_bool() : absent;
-}
+using config_keys::refuse;
 
 /// The config.json of a module.
 std::string config_of(const std::string& folder) {
@@ -64,17 +56,11 @@ void read_pooling(const Json& root, SentenceModules& modules) {
     add(*mode);
   } else {
     for (const auto& [flag, name] : kFlags) {
-      if (flag_at(root, flag, false)) modules.pooling_modes.emplace_back(name);
+      if (module_flag(root, flag, false)) modules.pooling_modes.emplace_back(name);
     }
   }
   if (modules.pooling_modes.empty()) modules.pooling_modes.emplace_back("mean");
-  modules.include_prompt = flag_at(root, "include_prompt", true);
-}
-
-std::shared_ptr<const Weights> open_untied(const ModelDirectory& directory) {
-  Config config;
-  config.tie_word_embeddings = false;
-  return std::make_shared<const Weights>(open_weights(directory, config));
+  modules.include_prompt = module_flag(root, "include_prompt", true);
 }
 
 /// What a module reads and writes: "token_embeddings" or "sentence_embedding", which is the
@@ -142,16 +128,16 @@ bool gives_scores(const Json& root, bool of_tokens) {
 void read_layer_mean(const ModelDirectory& directory, const std::string& folder, const Json& root,
                      SentenceModules& modules) {
   const JsonDocument* model = directory.find(file_names::kConfig);
-  if (!model || !flag_at(model->root(), "output_hidden_states", false)) return;
+  if (!model || !module_flag(model->root(), "output_hidden_states", false)) return;
   const Json first = root.at("layer_start");
   if (first.as_int() < 0) refuse(first, "a whole number from 0");
-  const auto weights = open_untied(directory.file(folder));
-  const TensorView* tensor = weights->find("layer_weights");
+  const Weights weights = open_untied_weights(directory.file(folder));
+  const TensorView* tensor = weights.find("layer_weights");
   if (!tensor || tensor->shape.size() != 1 || !tensor->is_weight()) {
-    throw Error(Error::Kind::data, weights->path(), "wants a tensor layer_weights [layers]");
+    throw Error(Error::Kind::data, weights.path(), "wants a tensor layer_weights [layers]");
   }
   modules.layer_mean = {static_cast<size_t>(first.as_int()), tensor->floats()};
-  modules.files.push_back(weights->path());
+  modules.files.push_back(weights.path());
 }
 
 /// Layers over each token's state, where a Pooling follows.
@@ -243,7 +229,7 @@ void read_colbert(const ModelDirectory& directory, SentenceModules& modules) {
     names->for_each_element([&](Json name) { named |= name.as_string() == "HF_ColBERT"; });
   }
   if (!named) return;
-  auto weights = open_untied(directory);
+  auto weights = std::make_shared<const Weights>(open_untied_weights(directory));
   const TensorView* matrix = weights->find("linear.weight");
   if (!matrix || matrix->shape.size() != 2) return;
   modules.of_tokens = modules.normalize = true;
@@ -283,11 +269,7 @@ void read_own_settings(const ModelDirectory& directory, SentenceModules& modules
     }
   }
   if (const auto dims = root.find("truncate_dim"); dims && !dims->is_null()) {
-    const auto number = dims->try_int();
-    if (!number || *number < 1 || *number > 1 << 20) {
-      refuse(*dims, "a whole number from 1 to 1048576");
-    }
-    modules.truncate_dim = static_cast<size_t>(*number);
+    modules.truncate_dim = config_keys::size_of(*dims, 1, ModuleLayer::kMostFeatures);
   }
   if (const auto name = root.find("similarity_fn_name"); name && !name->is_null()) {
     modules.similarity = name->as_string();

@@ -1,7 +1,6 @@
 #include "directory/weight_files.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <string_view>
 #include <utility>
@@ -10,16 +9,10 @@
 #include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/foreign_files.h"
+#include "io/mapped_file.h"
 
 namespace bert {
 namespace {
-
-/// Whether a directory entry of this name exists, even a link that leads nowhere: what stands there
-/// is taken or refused, never passed over for another file.
-bool entry_exists(const std::string& path) {
-  struct stat status;
-  return ::lstat(path.c_str(), &status) == 0;
-}
 
 /// The name of the file; "" if there is none.
 std::string_view find_weights(const ModelDirectory& directory) {
@@ -52,6 +45,12 @@ TensorFiles open_tensor_files(const ModelDirectory& directory) {
   TensorPlace place{directory.file(name), name.starts_with(file_names::kPickle)};
   if (name.ends_with(file_names::kIndexEnding)) place.index = directory.document(name).root();
   return open_tensor_files(place);
+}
+
+Weights open_untied_weights(const ModelDirectory& directory) {
+  Config config;
+  config.tie_word_embeddings = false;
+  return open_weights(directory, config);
 }
 
 Weights open_weights(const ModelDirectory& directory, const Config& config) {

@@ -18,5 +18,7 @@ BERT_API TensorFiles open_tensor_files(const ModelDirectory& directory);
 /// The same for a model of this config, with its adapter in it. Throws Error(data) for sizes that
 /// the config lacks.
 BERT_API Weights open_weights(const ModelDirectory& directory, const Config& config);
+/// The same of tensors that are no model's: none stands for another.
+BERT_API Weights open_untied_weights(const ModelDirectory& directory);
 
 }  // namespace bert

@@ -11,6 +11,18 @@ namespace {
 /// fewer, weights that are cut or widened on their way (AMX) would be so for each part again.
 constexpr size_t kRowsAtOnce = 512;
 
+/// The residual that the last product of a block adds: none where an exit norm stands between.
+ConstMatrix added_by_product(const Norm& exit_norm, ConstMatrix residual) {
+  return exit_norm ? ConstMatrix() : residual;
+}
+
+/// x = norm(x) + residual, where there is an exit norm.
+void leave(const Norm& exit_norm, ConstMatrix residual, Matrix x) {
+  if (!exit_norm) return;
+  exit_norm(x, x);
+  add(residual, x);
+}
+
 }  // namespace
 
 Layer Layer::load(const Config& config, const Weights& weights, size_t index, Precision precision,
@@ -72,13 +84,9 @@ void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
                    const LayerTrace& trace) const {
   const size_t tokens = hidden.rows;
   const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
-  if (attention_exit_norm_) {
-    attention_output_(context, attended, Activation::none, workspace.linear);
-    attention_exit_norm_(attended, attended);
-    add(hidden, attended);
-  } else {
-    attention_output_(context, attended, Activation::none, workspace.linear, hidden);
-  }
+  attention_output_(context, attended, Activation::none, workspace.linear,
+                    added_by_product(attention_exit_norm_, hidden));
+  leave(attention_exit_norm_, hidden, attended);
   if (!norms_before_) attention_norm_(attended, attended);
   trace.show(Traced::attended, attended);
 
@@ -92,12 +100,9 @@ void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
       output_norm_(residual, output);
       input = output;
     }
-    const bool adds = !output_exit_norm_;
-    feed_forward(input, adds ? residual : ConstMatrix(), output, begin, workspace, trace);
-    if (!adds) {
-      output_exit_norm_(output, output);
-      add(residual, output);
-    }
+    feed_forward(input, added_by_product(output_exit_norm_, residual), output, begin, workspace,
+                 trace);
+    leave(output_exit_norm_, residual, output);
     if (!norms_before_) output_norm_(output, output);
   }
 }

@@ -33,16 +33,10 @@ void check_list(const Weights& weights, const TensorView& tensor, size_t tokens)
                   fmt::format("[{}]", fmt::join(tensor.shape, ", ")), tokens));
 }
 
-Weights open_table(const std::string& folder) {
-  Config config;
-  config.tie_word_embeddings = false;
-  return open_weights(folder, config);
-}
-
 }  // namespace
 
 StaticVectors StaticVectors::open(const StaticFiles& files, size_t tokens) {
-  StaticVectors vectors(open_table(files.folder));
+  StaticVectors vectors(open_untied_weights(files.folder));
   const Weights& weights = vectors.weights_;
   const bool own = files.kind == StaticFiles::Kind::static_embedding;
   // sentence-transformers reads model2vec's table, too.

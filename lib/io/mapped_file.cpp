@@ -86,12 +86,17 @@ void MappedFile::hold() {
   }
 }
 
+bool entry_exists(const std::string& path) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
 bool file_exists(const std::string& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) == 0) return true;
   const int reason = errno;
   if (reason == EACCES || reason == ELOOP) throw Error::from_errno(path, "cannot open", reason);
-  if (::lstat(path.c_str(), &status) != 0) return false;
+  if (!entry_exists(path)) return false;
   throw Error(Error::Kind::no_input, path, "is a broken symbolic link");
 }
 

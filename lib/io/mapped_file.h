@@ -43,5 +43,8 @@ class BERT_API MappedFile {
 /// Whether a file of any kind exists at `path`. Throws Error if the system does not tell, and for a
 /// symbolic link whose target is missing.
 BERT_API bool file_exists(const std::string& path);
+/// Whether a directory entry of this name exists, even a link that leads nowhere: what stands there
+/// is taken or refused, never passed over for another file.
+BERT_API bool entry_exists(const std::string& path);
 
 }  // namespace bert

@@ -14,9 +14,8 @@ size_t field_number(const std::string& text) { return to_number<size_t>(text).va
 
 std::string_view comma_hint(std::string_view line) {
   const bool commas = line.find('\t') == line.npos && line.find(',') != line.npos;
-  return commas ? "; commas separate no fields: mlr --icsv --onidx --ofs tab cat "
-                  "FILE.csv"
-                : "";
+  if (!commas) return "";
+  return "; commas separate no fields: mlr --icsv --onidx --ofs tab cat FILE.csv";
 }
 
 Columns::Columns(const StreamOptions& options)

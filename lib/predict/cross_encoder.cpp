@@ -67,9 +67,7 @@ void CrossEncoder::open_modules(SentenceModules modules) {
   modules.scores = false;              // which are vectors of one number to the plan
   const VectorPlan plan = VectorPlan::make(model_.model(), modules, "", "");
   modules_.emplace(model_.tokenizer(), model_.model(), plan);
-  for (const auto* layers : {&plan.token_layers, &plan.dense}) {
-    for (const SentenceModules::Dense& layer : *layers) model_.settle(*layer.weights);
-  }
+  for (const Weights* weights : plan.weights()) model_.settle(*weights);
 }
 
 void CrossEncoder::check() const {

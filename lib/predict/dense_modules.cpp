@@ -19,17 +19,14 @@ DenseModules::DenseModules(const std::vector<SentenceModules::Dense>& modules) {
 /// x [S, in] -> y [S, out]
 void DenseModules::run(const Layer& layer, Matrix x, Matrix y, LinearScratch& scratch) {
   if (layer.norm) return layer.norm(x, y);
-  layer.linear(x, y, layer.activation, scratch);
-  if (!layer.residual) return;
   Buffer projected;
-  Matrix added = x;
+  ConstMatrix added = layer.residual ? ConstMatrix(x) : ConstMatrix();
   if (layer.projection) {
-    added = projected.matrix(y.rows, y.cols);
-    (*layer.projection)(x, added, Activation::none, scratch);
+    const Matrix wide = projected.matrix(y.rows, y.cols);
+    (*layer.projection)(x, wide, Activation::none, scratch);
+    added = wide;
   }
-  for (size_t s = 0; s < y.rows; ++s) {
-    for (size_t i = 0; i < y.cols; ++i) y.row(s)[i] += added.row(s)[i];
-  }
+  layer.linear(x, y, layer.activation, scratch, added);
 }
 
 Matrix DenseModules::apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch) const {

@@ -49,9 +49,7 @@ const VectorPredictor& Embedder::predictor(const VectorPlan& plan) {
   } else {
     predictor_.emplace(tokenizer(), model_.model(), plan);
   }
-  for (const auto* layers : {&plan.token_layers, &plan.dense}) {
-    for (const SentenceModules::Dense& layer : *layers) model_.settle(*layer.weights);
-  }
+  for (const Weights* weights : plan.weights()) model_.settle(*weights);
   return *predictor_;
 }
 

@@ -19,9 +19,7 @@ SparseTable SparseTable::open(const ModelDirectory& directory, const Tokenizer& 
                 fmt::format("found {}, wants the weights in {}", path->describe(),
                             file_names::kSafetensors));
   }
-  Config config;
-  config.tie_word_embeddings = false;
-  const Weights weights = open_weights(directory, config);
+  const Weights weights = open_untied_weights(directory);
   const TensorView* tensor = weights.find("weight");
   if (!tensor || !tensor->is_weight() || tensor->shape.size() != 1 ||
       tensor->shape[0] < tokenizer.vocab_size()) {

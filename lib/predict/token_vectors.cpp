@@ -57,9 +57,9 @@ class Words {
   void add(size_t text, const Encoding& encoding, ConstMatrix states) {
     if (text != text_) end();
     text_ = text;
-    number_words(texts_[text], scratch_.prompt_bytes(), encoding, words_);
+    const auto words = number_words(texts_[text], scratch_.prompt_bytes(), encoding, words_);
     for (size_t t = 0; t < states.rows; ++t) {
-      const int32_t word = words_[t];
+      const int32_t word = words[t];
       const bool seen = encoding.index(t) < next_;
       if (word < 0 || seen || predictor_.is_left_out(encoding.input_ids[t])) continue;
       next_ = encoding.index(t) + 1;
@@ -113,7 +113,7 @@ class Words {
   size_t next_ = 0;     ///< index of the first token that is not in yet
   Offset bytes_;
   std::vector<float> pieces_;   ///< [pieces, features]
-  std::vector<int32_t> words_;  ///< the number of each token's word
+  std::vector<int32_t> words_;  ///< scratch of number_words
   std::vector<float> mean_;     ///< [features]
 };
 

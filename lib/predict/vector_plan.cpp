@@ -97,6 +97,14 @@ VectorPlan VectorPlan::make(const Model& model, const SentenceModules& modules,
   return plan;
 }
 
+std::vector<const Weights*> VectorPlan::weights() const {
+  std::vector<const Weights*> all;
+  for (const auto* layers : {&token_layers, &dense}) {
+    for (const SentenceModules::Dense& layer : *layers) all.push_back(layer.weights.get());
+  }
+  return all;
+}
+
 void VectorPlan::take_modules_of(const Model& model, const SentenceModules& modules) {
   if (modules.layer_mean) take_layer_mean(model, *modules.layer_mean);
   take_modules(modules, model.config().hidden_size);

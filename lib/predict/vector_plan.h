@@ -58,6 +58,8 @@ struct BERT_API VectorPlan {
   /// What follows the dense modules: cuts and scales vectors [S, full_width()] in place, or in
   /// `whitened`. Rows may be further apart than they are long.
   Matrix finish(Matrix vectors, Buffer& whitened) const;
+  /// The weights of all its modules.
+  std::vector<const Weights*> weights() const;
   /// Length of a token's vector before token_layers.
   size_t state_width() const {
     return token_layers.empty() ? features : token_layers.front().in_features;

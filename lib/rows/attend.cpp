@@ -123,13 +123,14 @@ void AttendWorker::run(std::span<const Record> records, Rows& rows) {
 void AttendWorker::find_units(const Record& record, const Encoding& encoding) {
   units_.clear();
   sound_ = true;
-  if (attend_.words) number_words(record.text, 0, encoding, words_);
+  std::span<const int32_t> words;
+  if (attend_.words) words = number_words(record.text, 0, encoding, words_);
   for (size_t t = 0; t < encoding.size(); ++t) {
     if (!attend_.words) {
       units_.push_back({t, t, t + 1, tokenizer_.token(encoding.input_ids[t])});
       continue;
     }
-    const int32_t word = words_[t];
+    const int32_t word = words[t];
     if (word < 0) continue;
     const auto index = static_cast<size_t>(word);
     if (units_.empty() || units_.back().index != index) units_.push_back({index, t, t + 1, {}});

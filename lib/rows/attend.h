@@ -80,7 +80,7 @@ class BERT_API AttendWorker : public TaskWorker {
   const AttendOptions attend_;
   AttentionRequest request_;
   std::vector<int32_t> before_, after_;  ///< ids of the special tokens around a text
-  std::vector<int32_t> words_;           ///< the number of each token's word
+  std::vector<int32_t> words_;           ///< scratch of number_words
   std::vector<Unit> units_;              ///< tokens or words of the record
   std::vector<size_t> order_;            ///< indices of the units that are looked at
   Buffer scores_, merged_;

@@ -74,8 +74,8 @@ void MlmWorker::tokenize_to(size_t max_length, const Record& record, std::string
     split_tokens(record, text, encode, out.encoding);
   } else {
     tokenizer_.encode(text, encode, out.encoding, scratch_);
-    number_words(text, 0, out.encoding, numbers_);
-    out.encoding.word_ids.assign(numbers_.begin(), numbers_.end());
+    const auto words = number_words(text, 0, out.encoding, numbers_);
+    if (words.data() == numbers_.data()) out.encoding.word_ids.swap(numbers_);
   }
   out.front = tokenizer_.frame().before.size();
   out.back = tokenizer_.frame().after.size();

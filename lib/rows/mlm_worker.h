@@ -81,7 +81,7 @@ class MlmWorker : public TaskWorker {
   void find_words(Encoding& out);
 
   Encoding words_;
-  std::vector<int32_t> numbers_;  ///< numbers of a text's words
+  std::vector<int32_t> numbers_;  ///< scratch of number_words
 };
 
 /// Whether the last character of `left` and the first of `right` would run two words into one:

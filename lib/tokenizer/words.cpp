@@ -58,10 +58,11 @@ static bool is_unparted(std::string_view text, size_t before, const Encoding& en
   return blank != text.npos && end > blank + 1;
 }
 
-void number_words(std::string_view text, size_t before, const Encoding& encoding,
-                  std::vector<int32_t>& words) {
+std::span<const int32_t> number_words(std::string_view text, size_t before,
+                                      const Encoding& encoding, std::vector<int32_t>& scratch) {
+  if (!is_unparted(text, before, encoding)) return encoding.word_ids;
+  std::vector<int32_t>& words = scratch;
   words = encoding.word_ids;
-  if (!is_unparted(text, before, encoding)) return;
   size_t at = 0;
   int32_t word = -1;
   for (size_t i = 0; i < encoding.size(); ++i) {
@@ -76,6 +77,7 @@ void number_words(std::string_view text, size_t before, const Encoding& encoding
     }
     words[i] = std::max(word, 0);
   }
+  return words;
 }
 
 }  // namespace bert

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,9 +31,10 @@ BERT_API std::vector<int32_t> pipeline_words(const Tokenizer& tokenizer, std::st
 
 /// The number of each token's word, -1 for added tokens: the tokenizer's own words, but where it
 /// takes a text with blanks for one word, as Gemma's does, a word reaches from blank to blank. Of a
-/// window too. `before`: bytes that stand before the text in what was encoded; their tokens have -1
-/// then.
-BERT_API void number_words(std::string_view text, size_t before, const Encoding& encoding,
-                           std::vector<int32_t>& words);
+/// window too. `before`: bytes that stand before the text in what was encoded; where words are
+/// counted by blanks, their tokens have -1. The result may lie in `scratch`.
+BERT_API std::span<const int32_t> number_words(std::string_view text, size_t before,
+                                               const Encoding& encoding,
+                                               std::vector<int32_t>& scratch);
 
 }  // namespace bert

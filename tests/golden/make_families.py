@@ -4,7 +4,9 @@
     pip install -r requirements.txt && python make_families.py
 """
 
+import inspect
 import json
+import sys
 
 import torch
 import transformers as t
@@ -21,6 +23,16 @@ MORE = tuple(1 + i % 9 for i in range(97))  # with others 100 sequences or more:
 def small(config_class, **changes):
     size = dict(vocab_size=V, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40)
     return config_class(**{**size, **changes})
+
+
+def make_named(names):
+    """Calls each make_FAMILY among the names of a module, or those that the command line names."""
+    for name, maker in list(names.items()):
+        family = name.removeprefix("make_")
+        if family == name or inspect.signature(maker).parameters:
+            continue
+        if len(sys.argv) < 2 or family in sys.argv[1:]:
+            maker()
 
 
 def make_roberta():

@@ -6,7 +6,6 @@
 
 import json
 import shutil
-import sys
 
 import torch
 import transformers as t
@@ -19,7 +18,7 @@ from transformers.models.gemma3.modeling_gemma3 import Gemma3RMSNorm
 from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
 import make_golden as golden
-from make_families import LONG, MORE, SHORT, small
+from make_families import LONG, MORE, SHORT, make_named, small
 from make_golden import EXPECTED, HERE, PIECES, SENTENCES, labels, make
 
 
@@ -161,15 +160,5 @@ def make_sentences():
                   "task: search result | query: ")
 
 
-MAKERS = {name.removeprefix("make_"): value for name, value in list(globals().items())
-          if name.startswith("make_") and callable(value) and name != "make_sentence"}
-
-
-def main():
-    for name, make_family in MAKERS.items():
-        if len(sys.argv) < 2 or name in sys.argv[1:]:
-            make_family()
-
-
 if __name__ == "__main__":
-    main()
+    make_named(globals())

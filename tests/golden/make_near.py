@@ -6,13 +6,12 @@
 
 import json
 import os
-import sys
 
 import torch
 import transformers as t
 
 import make_golden as golden
-from make_families import LONG, MORE, SHORT, small
+from make_families import LONG, MORE, SHORT, make_named, small
 from make_golden import PIECES, labels, make
 
 AMINO = "<cls> <pad> <eos> <unk> L A G V S E R T I D P K Q N F Y M H W C X B U Z O . - <null_1> <mask>".split()
@@ -163,15 +162,5 @@ def make_ibert():
          std=0.1, lengths=LONG)
 
 
-MAKERS = {name.removeprefix("make_"): value for name, value in list(globals().items())
-          if name.startswith("make_") and callable(value)}
-
-
-def main():
-    for name, make_family in MAKERS.items():
-        if len(sys.argv) < 2 or name in sys.argv[1:]:
-            make_family()
-
-
 if __name__ == "__main__":
-    main()
+    make_named(globals())
