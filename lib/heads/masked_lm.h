@@ -27,7 +27,7 @@ class BERT_API MaskedLM {
   HeadTransform transform_;         ///< to [M, E]
   Linear decoder_;                  ///< [V, E]
   std::vector<float> rest_weight_;  ///< [V, H - E]
-  Linear rest_;  ///< of it: what MobileBERT's decoder reads beside [M, E], or none
+  Linear rest_;  ///< the same as a layer: what MobileBERT reads beside [M, E], or none
 };
 
 }  // namespace bert

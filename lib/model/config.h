@@ -89,7 +89,7 @@ struct BERT_API Config : HeadConfig {
   size_t query_scalar = 0;                    ///< Gemma's: scores are scaled by 1 / sqrt(it); 0: D
   size_t intermediate_size = 0;               ///< I
   size_t bottleneck_size = 0;                 ///< B, what layers compute in; 0: H
-  size_t feed_forward_nets = 1;               ///< of a layer, one behind the other
+  size_t feed_forward_nets = 1;               ///< in a layer, one behind the other
   size_t max_position_embeddings = 0;         ///< P, rows of the position table; see max_tokens()
   size_t type_vocab_size = 0;                 ///< 0: no token type table (DistilBERT)
   size_t task_type_vocab_size = 0;            ///< ERNIE's tasks, of which the first is taken

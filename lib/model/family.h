@@ -175,7 +175,7 @@ struct Family {
   std::optional<Activation> text_head_act = Activation::none;
   bool masked_lm = true;  ///< transformers has a masked LM head for it
   bool splits_decoder =
-      false;  ///< of the decoder's H columns the word table has E, the file the rest
+      false;  ///< the word table has E of the decoder's H columns, the file the rest
   bool mlm_transform = true;               ///< the masked LM head has a dense layer and a norm
   std::optional<Activation> mlm_act = {};  ///< activation of the masked LM head; none: hidden_act
 

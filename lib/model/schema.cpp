@@ -27,7 +27,28 @@ constexpr std::pair<Size, size_t Config::*> kNamed[] = {
     {Size::I, &Config::intermediate_size},
     {Size::buckets, &Config::relative_attention_num_buckets}};
 
+/// The widths around the word table.
+size_t width_of(const Config& config, Size size) {
+  const Family& family = *config.family;
+  const size_t H = config.hidden_size, E = config.embedding_size;
+  switch (size) {
+    case Size::words:
+      return (family.trigrams ? 3 : 1) * E;
+    case Size::places:
+      return family.trigrams ? H : E;
+    case Size::norm:
+      return family.projects_first || family.trigrams ? H : E;
+    case Size::decoded:
+      return family.splits_decoder ? E : config.output_embedding_size;
+    case Size::rest:
+      return H - E;
+    default:
+      return 0;
+  }
+}
+
 size_t size_of(const Config& config, Size size) {
+  if (const size_t width = width_of(config, size); width > 0) return width;
   for (const auto& [named, field] : kNamed) {
     if (named == size) return config.*field;
   }
@@ -38,14 +59,6 @@ size_t size_of(const Config& config, Size size) {
       return 2;
     case Size::B:
       return config.layer_width();
-    case Size::words:
-      return (config.family->trigrams ? 3 : 1) * config.embedding_size;
-    case Size::places:
-      return config.family->trigrams ? config.hidden_size : config.embedding_size;
-    case Size::decoded:
-      return config.family->splits_decoder ? config.embedding_size : config.output_embedding_size;
-    case Size::rest:
-      return config.hidden_size - config.embedding_size;
     case Size::D:
       return config.head_size();
     case Size::AD:
@@ -54,9 +67,6 @@ size_t size_of(const Config& config, Size size) {
       return config.num_key_value_heads * config.head_size();
     case Size::span:
       return 2 * config.disentangled.span();
-    case Size::norm:
-      return config.family->projects_first || config.family->trigrams ? config.hidden_size
-                                                                      : config.embedding_size;
     case Size::hops:
       return config.pooling.hops;
     case Size::pooling:
