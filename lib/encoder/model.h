@@ -67,7 +67,8 @@ class BERT_API Model {
 
   bool has_pooler() const;
   /// act(W h + b) of each sequence's first hidden state, where act is tanh (DeBERTa: gelu), or that
-  /// state itself where the pooler has no layer (MobileBERT): [S, H], in the workspace. Needs has_pooler().
+  /// state itself where the pooler has no layer (MobileBERT): [S, H], in the workspace. Needs
+  /// has_pooler().
   Matrix pooled_output(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
 
   /// The static vector of a word piece, [E].

@@ -107,9 +107,11 @@ constexpr TokenizerClass kClasses[] = {
 /// classes.
 constexpr std::string_view kWrittenTypes[] = {"ModernBertTokenizer", "UMT5Tokenizer"};
 
-/// Types of models whose class is called otherwise.
+/// Types of models, spelt so too, whose class is called otherwise.
 constexpr std::pair<std::string_view, std::string_view> kOtherTypes[] = {
-    {"gemma3_text", "GemmaTokenizer"}, {"qwen3", "Qwen2Tokenizer"}, {"mt5", "T5Tokenizer"}};
+    {"Gemma3_TextTokenizer", "GemmaTokenizer"},
+    {"Qwen3Tokenizer", "Qwen2Tokenizer"},
+    {"MT5Tokenizer", "T5Tokenizer"}};
 
 std::string plain(std::string_view name) {
   std::string plain;
@@ -137,10 +139,10 @@ const TokenizerClass* find_class(std::string_view name) {
 }
 
 const TokenizerClass* class_of_type(std::string_view model_type) {
-  for (const auto& [type, class_name] : kOtherTypes) {
-    if (type == model_type) return find_class(class_name);
-  }
   const std::string name = plain_of_type(model_type);
+  for (const auto& [type, class_name] : kOtherTypes) {
+    if (plain(type) == name) return find_class(class_name);
+  }
   for (const TokenizerClass& row : kClasses) {
     if (plain(row.name) == name) return &row;
   }
