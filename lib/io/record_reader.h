@@ -105,8 +105,8 @@ class BERT_API RecordReader {
   int failure_ = 0;                     ///< errno of a read that failed
   std::optional<Error> damage_;         ///< what the unpacker said; failure_ is then EBADMSG
   std::unique_ptr<Unpacker> unpacker_;  ///< of a file that is packed
-  std::string packed_;          ///< its bytes that are not unpacked yet, or those that will tell
-  uint64_t packed_before_ = 0;  ///< bytes of the file before them
+  std::string packed_;              ///< bytes that are not unpacked yet, or that will tell
+  uint64_t packed_before_ = 0;      ///< bytes of the file before them
   bool looks_for_packing_ = false;  ///< the first bytes are not there yet
   bool packed_end_ = false;         ///< the file has no more bytes than these
   bool more_unpacked_ = false;      ///< the unpacker may have more without another byte

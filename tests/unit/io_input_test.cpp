@@ -135,7 +135,8 @@ TEST_CASE("RecordReader: a file of another kind is one that cannot be opened") {
   Chunk chunk;
   const auto busy = [] { return Busy::none; };
   REQUIRE(reader.next(chunk, 10, 1 << 16, busy));
-  CHECK(told == files[0] + ": looks like a zip archive, wants lines of text; unzip -p FILE unpacks it");
+  CHECK(told ==
+        files[0] + ": looks like a zip archive, wants lines of text; unzip -p FILE unpacks it");
   CHECK(chunk.lines == std::vector<std::string_view>{"a line"});
   CHECK(chunk.first_number == 1);
   CHECK_FALSE(reader.next(chunk, 10, 1 << 16, busy));
