@@ -124,6 +124,7 @@ bool takes_names(const tools::Command& app, const ModelDirectory& directory) {
   const bool given =
       app.get_option("--labels")->count() + app.get_option("--labels-file")->count() > 0;
   if (!directory.gliner()) {
+    if (given) directory.config();  // a model of no known kind is one of no types
     if (given)
       throw Error(Error::Kind::usage, "--labels",
                   directory.path() +
@@ -144,9 +145,8 @@ bool takes_names(const tools::Command& app, const ModelDirectory& directory) {
 
 /// What the runs of both kinds of models share: a worker of this class over a predictor.
 template <typename W, typename Predictor, typename Shape>
-int run(Options& o, tools::RowOptions& rows, const OpenedModel& opened, const Predictor& predictor,
+int run(Options& o, tools::RowOptions& rows, TaskOptions task, const Predictor& predictor,
         const Shape& shape, const std::vector<std::string>& tags) {
-  TaskOptions task = task_options(opened);
   rows.fill(task, settle_rows(o.ner, rows.stream()));
   check(o, rows.json());
   task.chars = o.chars;
@@ -175,7 +175,9 @@ int run_open(Options& o, tools::RowOptions& rows, TaskRequest request) {
   EntityRows shape = o.ner;
   shape.nested = o.rule.nested || o.rule.several;
   const OpenEntityPredictor predictor(opened.tokenizer(), opened.model(), std::move(names));
-  return run<OpenNerWorker>(o, rows, opened, predictor, shape, predictor.tags());
+  TaskOptions task = task_options(opened);
+  task.limit_source = std::to_string(predictor.head().config().max_words) + " words (max_len)";
+  return run<OpenNerWorker>(o, rows, task, predictor, shape, predictor.tags());
 }
 
 }  // namespace
@@ -192,10 +194,11 @@ int main(int argc, char** argv) {
     if (takes_names(app, models.request().directory))
       return run_open(options, rows, models.request());
     if (options.threshold && options.ner.output == NerOutput::columns)
-      tools::refuse_given(app, {"--threshold"}, "not with --conll, which labels all words");
+      throw CLI::ExcludesError("--conll", "--threshold");
     options.ner.threshold = options.threshold.value_or(0);
     const OpenedModel opened(models.request());
     const TokenLabelPredictor predictor(opened.tokenizer(), opened.model());
-    return run<NerWorker>(options, rows, opened, predictor, options.ner, predictor.labels());
+    return run<NerWorker>(options, rows, task_options(opened), predictor, options.ner,
+                          predictor.labels());
   });
 }

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/export.h"
-#include "heads/open_entities.h"
+#include "heads/entity_head.h"
 
 namespace bert {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "predict/open_entities.h"
+#include "predict/entity_predictor.h"
 #include "rows/entity_worker.h"
 
 namespace bert {
@@ -30,7 +30,7 @@ class BERT_API OpenNerWorker : public EntityWorker {
   /// A text with all of its words.
   struct Text {
     WordedText shown;
-    std::vector<size_t> words;  ///< of given words those that are not empty
+    std::vector<size_t> words;  ///< given words that are not empty
   };
   const OpenEntityPredictor& predictor_;
   EntityScorer scorer_;

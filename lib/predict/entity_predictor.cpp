@@ -1,4 +1,4 @@
-#include "predict/open_entities.h"
+#include "predict/entity_predictor.h"
 
 #include <fmt/format.h>
 

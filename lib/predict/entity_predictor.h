@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heads/open_entities.h"
+#include "heads/entity_head.h"
 #include "predict/batcher.h"
 #include "predict/entity_choice.h"
 #include "predict/sequences.h"
@@ -17,7 +17,7 @@ namespace bert {
 /// Which entities are searched.
 struct OpenEntityOptions {
   std::vector<std::string> names;  ///< their types
-  double threshold = 0.5;          ///< of their scores
+  double threshold = 0.5;          ///< scores of entities are above it
   EntityRule rule;
 };
 
@@ -26,7 +26,7 @@ struct SearchedText : WordedText {
   // The members that OpenEntityPredictor sets; `words` too, of a text that has none of its own:
   std::vector<int32_t> ids = {};          ///< tokens of all words
   std::vector<size_t> tokens = {};        ///< [W + 1] word w has the tokens from tokens[w] on
-  std::vector<TokenWindow> windows = {};  ///< of words
+  std::vector<TokenWindow> windows = {};  ///< parts of the words
   size_t first_sequence = 0;
   std::vector<EntityScore> entities = {};  ///< spans of words, the chosen ones after choose()
   bool finite = true;                      ///< else a score is no number
@@ -63,7 +63,7 @@ class BERT_API OpenEntityPredictor {
  private:
   struct Marks {
     std::vector<int32_t> name, end;  ///< tokens of the marks
-    int32_t id = -1;                 ///< of those, what tells a name
+    int32_t id = -1;                 ///< the token that tells a name
   };
   Marks find_marks() const;
   void make_prompt(const Marks& marks);

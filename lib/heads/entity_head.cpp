@@ -1,4 +1,4 @@
-#include "heads/open_entities.h"
+#include "heads/entity_head.h"
 
 #include <algorithm>
 #include <cmath>
