@@ -194,7 +194,7 @@ int main(int argc, char** argv) {
     if (takes_names(app, models.request().directory))
       return run_open(options, rows, models.request());
     if (options.threshold && options.ner.output == NerOutput::columns)
-      throw CLI::ExcludesError("--conll", "--threshold");
+      throw Error(Error::Kind::usage, "", "--conll excludes --threshold (see ner --help)");
     options.ner.threshold = options.threshold.value_or(0);
     const OpenedModel opened(models.request());
     const TokenLabelPredictor predictor(opened.tokenizer(), opened.model());

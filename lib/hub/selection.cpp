@@ -80,7 +80,14 @@ class Selector {
         [&](const ModelFile& known) { return is_tokenizer_file(known) && find(known.name); });
     if (tokenizer && config && config->is_object()) return;
     const auto name = document.root().find("model_name");
-    if (name && name->is_string()) result_.encoder = name->as_string();
+    if (!name || !name->is_string()) return;
+    try {
+      result_.encoder = ModelName::parse(std::string(name->as_string())).text();
+    } catch (const Error&) {  // a folder of whoever trained it
+      result_.notices.push_back(
+          fmt::format("{}: takes the tokenizer of {}, which is no model of the hub", model_.text(),
+                      printable(name->as_string())));
+    }
   }
 
   /// Those of sentence-transformers' modules. Whether they can be used, the tools say.
