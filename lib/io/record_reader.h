@@ -104,13 +104,13 @@ class BERT_API RecordReader {
   bool paused_ = false;
   int failure_ = 0;                     ///< errno of a read that failed
   std::optional<Error> damage_;         ///< what the unpacker said; failure_ is then EBADMSG
-  std::unique_ptr<Unpacker> unpacker_;  ///< of a file that is packed
-  std::string packed_;              ///< bytes that are not unpacked yet, or that will tell
-  uint64_t packed_before_ = 0;      ///< bytes of the file before them
-  bool looks_for_packing_ = false;  ///< the first bytes are not there yet
-  bool packed_end_ = false;         ///< the file has no more bytes than these
-  bool more_unpacked_ = false;      ///< the unpacker may have more without another byte
-  std::string bytes_;               ///< bytes read; those from begin_ on are not yet delivered
+  std::unique_ptr<Unpacker> unpacker_;  ///< set for a file that is packed
+  std::string packed_;                  ///< bytes that are not unpacked yet, or that will tell
+  uint64_t packed_before_ = 0;          ///< bytes of the file before them
+  bool looks_for_packing_ = false;      ///< the first bytes are not there yet
+  bool packed_end_ = false;             ///< the file has no more bytes than these
+  bool more_unpacked_ = false;          ///< the unpacker may have more without another byte
+  std::string bytes_;                   ///< bytes read; those from begin_ on are not yet delivered
   size_t begin_ = 0;
   size_t searched_ = 0;  ///< bytes_[begin_, searched_) has no terminator
   uint64_t records_ = 0;
