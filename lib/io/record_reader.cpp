@@ -32,12 +32,12 @@ bool would_block(int fd, int timeout_ms) {
 }  // namespace
 
 RecordReader::RecordReader(std::vector<std::string> files, char terminator,
-                           std::function<void(const Error&)> on_skipped, bool paragraphs,
+                           std::function<void(const Error&)> on_skipped, Framing framing,
                            Wanted wanted)
     : files_(std::move(files)),
       terminator_(terminator),
       on_skipped_(on_skipped ? std::move(on_skipped) : [](const Error& error) { throw error; }),
-      paragraphs_(paragraphs),
+      framing_(framing),
       wanted_(wanted) {
   if (files_.empty()) files_.emplace_back("-");
 }
@@ -71,6 +71,7 @@ bool RecordReader::open_next() {
       unread_of_file_ = known ? static_cast<size_t>(status.st_size - at) : kUnknown;
       bytes_.clear();
       begin_ = searched_ = 0;
+      csv_.restart();
       unpacker_.reset();
       packed_.clear();
       packed_before_ = 0;
@@ -175,6 +176,7 @@ void RecordReader::drop_byte_order_mark() {
   if (bytes_.starts_with(kByteOrderMark)) {
     bytes_.erase(0, kByteOrderMark.size());
     searched_ = 0;
+    csv_.restart();
     start_of_file_ = false;
   } else {
     start_of_file_ = kByteOrderMark.starts_with(bytes_);
@@ -194,7 +196,8 @@ void RecordReader::fail() const {
 
 /// Whether a whole record was read. searched_ is then its terminator, else the end of the bytes.
 bool RecordReader::has_terminator() {
-  if (paragraphs_) return has_empty_line();
+  if (framing_ == Framing::paragraphs) return has_empty_line();
+  if (framing_ == Framing::csv) return has_csv_record();
   if (searched_ == bytes_.size()) return false;
   const char* hit = static_cast<const char*>(
       std::memchr(bytes_.data() + searched_, terminator_, bytes_.size() - searched_));
@@ -213,6 +216,12 @@ bool RecordReader::has_empty_line() {
     ++searched_;
   }
   return false;
+}
+
+bool RecordReader::has_csv_record() {
+  if (searched_ == bytes_.size()) return false;
+  searched_ = std::min(csv_.find_end(bytes_, searched_), bytes_.size());
+  return searched_ < bytes_.size();
 }
 
 /// Waits for a byte or the end of the file. If a `whole` record is there, waits only while all
@@ -257,7 +266,8 @@ void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
       end = ++searched_;
       in_paragraph_ = false;
     } else {
-      const bool rest = !paragraphs_ || bytes_.find_first_not_of(" \t\r\n", end) != bytes_.npos;
+      const bool rest = framing_ != Framing::paragraphs ||
+                        bytes_.find_first_not_of(" \t\r\n", end) != bytes_.npos;
       if (end_of_file_ && !rest) bytes_.resize(end);  // empty lines are not a record
       if (end_of_file_ && end < bytes_.size()) {
         stops.push_back(bytes_.size());

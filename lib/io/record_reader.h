@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/export.h"
+#include "io/csv.h"
 #include "io/input_kind.h"
 #include "io/unpack.h"
 
@@ -34,6 +35,10 @@ struct Chunk {
 ///   stop   the run has failed: the reader should stop
 enum class Busy { none, some, all, stop };
 
+/// What a record is: a line; a run of lines that are not empty, up to an empty line or the end; or
+/// a record of CSV, whose fields in quotes may have line ends.
+enum class Framing { lines, paragraphs, csv };
+
 /// Reads files in turn ("-" or no file means stdin) and cuts them into records. Only the terminator
 /// ends a record; a last record without it counts; a record never spans two files. A byte order
 /// mark (UTF-8) at the start of a file is dropped. What is packed, or UTF-16 with a mark, is
@@ -44,11 +49,10 @@ class BERT_API RecordReader {
   static constexpr size_t kLongestRecord = size_t{512} << 20;
 
   /// If a file cannot be opened, calls `on_skipped` with the error and goes on with the next file;
-  /// without `on_skipped`, throws it. `paragraphs`: a record is a run of lines that are not empty,
-  /// up to an empty line or the end. A file whose start is not what is `wanted` counts as one that
+  /// without `on_skipped`, throws it. A file whose start is not what is `wanted` counts as one that
   /// cannot be opened.
   RecordReader(std::vector<std::string> files, char terminator,
-               std::function<void(const Error&)> on_skipped = {}, bool paragraphs = false,
+               std::function<void(const Error&)> on_skipped = {}, Framing framing = Framing::lines,
                Wanted wanted = Wanted::lines);
   ~RecordReader();
   RecordReader(const RecordReader&) = delete;
@@ -85,13 +89,15 @@ class BERT_API RecordReader {
   void cut(Chunk& chunk, size_t max_records, size_t max_bytes);
   bool has_terminator();
   bool has_empty_line();
+  bool has_csv_record();
   size_t unread() const { return bytes_.size() - begin_; }
   [[noreturn]] void fail() const;
 
   std::vector<std::string> files_;
   char terminator_;
   std::function<void(const Error&)> on_skipped_;
-  bool paragraphs_;
+  Framing framing_;
+  CsvScanner csv_;
   Wanted wanted_;
   bool in_paragraph_ = false;  ///< the current record has a line that is not empty
   size_t next_file_ = 0;

@@ -16,7 +16,7 @@ template <typename Ranking>
 int search(RowOptions& rows, Ranking& ranking,
            const std::function<std::unique_ptr<Worker>()>& make_worker) {
   const auto write = [&] {
-    Rows found(rows.terminator());
+    Rows found = rows.new_rows();
     ranking.write(found, rows.json());
     write_shown(STDOUT_FILENO, found.bytes());
   };
