@@ -44,6 +44,10 @@ void RowOptions::add_row_options(Command& app, size_t texts) {
         ->needs(csv)
         ->excludes(app.get_option("--header"));
   }
+  add_shape_options(app, texts);
+}
+
+void RowOptions::add_shape_options(Command& app, size_t texts) {
   app.add({"-n,--number", "write the record number first"}, number_);
   const bool annotator = kind_ == Kind::annotator;
   auto only = app.add({"-o,--only", annotator ? "write the results only, without the input line"

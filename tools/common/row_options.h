@@ -81,6 +81,7 @@ class RowOptions {
 
  private:
   void add_row_options(Command& app, size_t texts);
+  void add_shape_options(Command& app, size_t texts);
   void add_running_options(Command& app, const char* quiet);
   bool number_given() const { return app_.get_option("--number")->count() > 0; }
   void settle_shape(const RowShape& shape);
