@@ -38,6 +38,8 @@ Columns::Columns(const StreamOptions& options)
   };
   for (const std::string& field : wanted_) add_index("fields", field);
   for (const auto& [name, field] : options.extra_fields) {
+    if (index_.size() == (whole_line_ ? 0 : texts_) + Record::kExtra)
+      throw Error::of_field(name, fmt::format("wants at most {} such fields", Record::kExtra));
     add_index(name, field);
     wanted_.push_back(field);
   }

@@ -60,7 +60,11 @@ JsonFields::JsonFields(const StreamOptions& options)
   if (keys_.size() != texts_) {
     throw Error::of_field("fields", fmt::format("found {} keys, wants {}", keys_.size(), texts_));
   }
-  for (const auto& [name, key] : options.extra_fields) keys_.push_back(key);
+  for (const auto& [name, key] : options.extra_fields) {
+    if (keys_.size() == texts_ + Record::kExtra)
+      throw Error::of_field(name, fmt::format("wants at most {} such fields", Record::kExtra));
+    keys_.push_back(key);
+  }
 }
 
 void JsonFields::choose(Record& record, std::deque<std::string>& decoded) const {

@@ -8,10 +8,14 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "ops/kernels.h"
+#include "rows/spans.h"
 #include "tokenizer/words.h"
 
 namespace bert {
 namespace {
+
+/// Whether two ranges of bytes share one.
+bool meet(const Offset& a, const Offset& b) { return a.begin < b.end && b.begin < a.end; }
 
 struct TotalRow {
   double pll = 0;
@@ -51,6 +55,19 @@ struct WordRow {
   void cells(Cells& c) const { c.count("index", index).text("word", word).sum("logprob", logprob); }
 };
 
+/// A word between blanks, or a region of the text.
+struct PartRow {
+  const char* name = "word";
+  size_t index = 0;
+  std::string_view text = {};
+  Offset bytes = {};
+  double logprob = 0;
+  void cells(Cells& c) const {
+    c.count("index", index).passage(name, text);
+    c.count("start", bytes.begin).count("end", bytes.end).sum("logprob", logprob);
+  }
+};
+
 }  // namespace
 
 std::vector<std::string> MlmScoreOptions::columns() const {
@@ -58,6 +75,8 @@ std::vector<std::string> MlmScoreOptions::columns() const {
   if (summary_only) return ScoreSummary::columns(pair);
   if (output == ScoreOutput::per_token) return names_of<TokenRow>();
   if (output == ScoreOutput::per_word) return names_of<WordRow>();
+  if (output == ScoreOutput::words) return names_of<PartRow>();
+  if (output == ScoreOutput::regions) return names_of(PartRow{"region"});
   return pair ? names_of<PairRow>() : names_of<TotalRow>();
 }
 
@@ -85,7 +104,8 @@ void MlmScoreWorker::run(std::span<const Record> records, Rows& rows) {
   queries_.start([this](size_t tag, std::span<const float> logits) {
     TokenScore& score = scores_[tag];
     score.logprob =
-        static_cast<double>(logits[static_cast<size_t>(score.id)]) - log_sum_exp(logits);
+        (static_cast<double>(logits[static_cast<size_t>(score.id)]) - log_sum_exp(logits)) /
+        score_.nats;
   });
   for (size_t i = 0; i < texts * records.size(); ++i) ask(items_[i]);
   queries_.finish();
@@ -107,7 +127,31 @@ void MlmScoreWorker::prepare(const Record& record, std::string_view text, Item& 
     item.text_begin = record.extra[0].size() + 1;
   }
   tokenize(record, item.text, item.tokens, {static_cast<uint32_t>(item.text_begin), UINT32_MAX});
+  item.parts.clear();
+  if (score_.output == ScoreOutput::words) find_words(item);
+  if (score_.output == ScoreOutput::regions) find_regions(record, item);
   list_tokens(item);
+}
+
+/// A word reaches from blank to blank, for the metric too. A token is of the word of its last byte.
+void MlmScoreWorker::find_words(Item& item) {
+  item.parts = words_between_blanks(item.text, item.text_begin);
+  for (size_t t = 0; t < item.tokens.count(); ++t) {
+    int32_t& word = item.tokens.encoding.word_ids[item.tokens.index(t)];
+    word = -1;
+    if (is_special(item.tokens.id(t)) || is_context(item, t)) continue;
+    const uint32_t last = behind_blanks(item.text, item.tokens.offset(t)).end - 1;
+    for (size_t w = 0; w < item.parts.size() && item.parts[w].begin <= last; ++w) {
+      word = static_cast<int32_t>(w);
+    }
+  }
+}
+
+void MlmScoreWorker::find_regions(const Record& record, Item& item) {
+  const auto shift = static_cast<uint32_t>(item.text_begin);
+  for (const Offset region : parse_spans(record, record.extra[score_.regions_field()])) {
+    item.parts.push_back({region.begin + shift, region.end + shift});
+  }
 }
 
 /// Whether a token is of the context. That of the first word may begin with the blank before it.
@@ -116,12 +160,22 @@ bool MlmScoreWorker::is_context(const Item& item, size_t token) {
   return bytes.begin < item.text_begin && bytes.end <= item.text_begin;
 }
 
+bool MlmScoreWorker::is_special(int32_t id) const {
+  return tokenizer_.is_special(id) && id != tokenizer_.unk_id();
+}
+
+bool MlmScoreWorker::is_scored(const Item& item, size_t token) const {
+  if (is_special(item.tokens.id(token)) || is_context(item, token)) return false;
+  if (score_.output != ScoreOutput::regions) return true;
+  const Offset bytes = behind_blanks(item.text, item.tokens.offset(token));
+  return std::any_of(item.parts.begin(), item.parts.end(),
+                     [&](const Offset& region) { return meet(bytes, region); });
+}
+
 void MlmScoreWorker::list_tokens(Item& item) {
   item.first_score = scores_.size();
   for (size_t t = 0; t < item.tokens.count(); ++t) {
-    const int32_t id = item.tokens.id(t);
-    const bool special = tokenizer_.is_special(id) && id != tokenizer_.unk_id();
-    if (!special && !is_context(item, t)) scores_.push_back({t, id, 0});
+    if (is_scored(item, t)) scores_.push_back({t, item.tokens.id(t), 0});
   }
   item.scores = scores_.size() - item.first_score;
 }
@@ -189,7 +243,7 @@ uint64_t MlmScoreWorker::unknown_in(const Item& item) const {
 }
 
 ScoreSummary::Part& MlmScoreWorker::group_of(const Record& record) {
-  return summary_.groups[score_.group ? std::string(record.extra[score_.context ? 1 : 0]) : ""];
+  return summary_.groups[score_.group ? std::string(record.extra[score_.group_field()]) : ""];
 }
 
 void MlmScoreWorker::write_text(const Record& record, const Item& item, Rows& rows) {
@@ -211,6 +265,8 @@ void MlmScoreWorker::write_text(const Record& record, const Item& item, Rows& ro
     write_tokens(record, item, rows);
   } else if (score_.output == ScoreOutput::per_word) {
     write_words(record, item, rows);
+  } else if (score_.output == ScoreOutput::words || score_.output == ScoreOutput::regions) {
+    for_each_part(item, [&](const PartRow& row) { write(record, row, rows); });
   } else {
     write(record, TotalRow{result.pll, result.tokens}, rows);
   }
@@ -276,6 +332,36 @@ void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& r
   });
 }
 
+/// The sum over the tokens of a word or region; NaN if none of them is scored.
+double MlmScoreWorker::part_score(const Item& item, size_t part) const {
+  double sum = 0;
+  bool found = false;
+  for (const TokenScore& score : scores_of(item)) {
+    const bool within =
+        score_.output == ScoreOutput::words
+            ? item.tokens.word(score.token) == static_cast<int32_t>(part)
+            : meet(behind_blanks(item.text, item.tokens.offset(score.token)), item.parts[part]);
+    if (!within) continue;
+    sum += score.logprob;
+    found = true;
+  }
+  return found ? sum : std::nan("");
+}
+
+/// Calls use(row) for each word between blanks, or each region.
+template <typename Use>
+void MlmScoreWorker::for_each_part(const Item& item, Use use) const {
+  const auto shift = static_cast<uint32_t>(item.text_begin);
+  for (size_t i = 0; i < item.parts.size(); ++i) {
+    const Offset bytes = item.parts[i];
+    use(PartRow{score_.output == ScoreOutput::words ? "word" : "region",
+                i,
+                item.text.substr(bytes.begin, bytes.end - bytes.begin),
+                {bytes.begin - shift, bytes.end - shift},
+                part_score(item, i)});
+  }
+}
+
 void MlmScoreWorker::add_scores(const Item& item, Rows& rows) const {
   JsonRow json(rows.raw());
   json.count("tokens", item.scores).count("words", words_in(item)).list("scores");
@@ -288,6 +374,11 @@ void MlmScoreWorker::add_scores(const Item& item, Rows& rows) const {
     json.digits("logprob", score.logprob, 9).end_object();
   }
   json.end_list();
+  if (score_.output == ScoreOutput::words || score_.output == ScoreOutput::regions) {
+    json.list(score_.output == ScoreOutput::words ? "word_scores" : "region_scores");
+    for_each_part(item, [&](const PartRow& row) { add_object(rows, row); });
+    json.end_list();
+  }
   if (score_.output != ScoreOutput::per_word) return;
   json.list("word_scores");
   for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {

@@ -8,12 +8,13 @@
 namespace bert {
 namespace {
 
-std::string summary_row(const std::string& group, const ScoreSummary::Part& part, bool pair) {
+std::string summary_row(const std::string& group, const ScoreSummary::Part& part, bool pair,
+                        double nats) {
   if (pair) {
     return fmt::format("{}\t{}\t{:.6g}\t{}\n", group, part.records, part.accuracy(), part.ties);
   }
   return fmt::format("{}\t{}\t{}\t{}\t{:.6g}\n", group, part.records, part.tokens,
-                     score_text(part.pll.value()), part.perplexity());
+                     score_text(part.pll.value()), part.perplexity(nats));
 }
 
 }  // namespace
@@ -31,8 +32,8 @@ double ScoreSummary::Part::accuracy() const {
   return records == 0 ? NAN : static_cast<double>(first_better) / static_cast<double>(records);
 }
 
-double ScoreSummary::Part::perplexity() const {
-  return tokens == 0 ? NAN : std::exp(-pll.value() / static_cast<double>(tokens));
+double ScoreSummary::Part::perplexity(double nats) const {
+  return tokens == 0 ? NAN : std::exp(-nats * pll.value() / static_cast<double>(tokens));
 }
 
 ScoreSummary& ScoreSummary::operator+=(const ScoreSummary& other) {
@@ -55,9 +56,9 @@ std::vector<std::string> ScoreSummary::columns(bool pair) {
 std::string ScoreSummary::table(bool pair, bool by_group) const {
   std::string rows;
   for (const auto& [group, part] : groups) {
-    if (by_group) rows += summary_row(group, part, pair);
+    if (by_group) rows += summary_row(group, part, pair, nats);
   }
-  return rows + summary_row("total", total(), pair);
+  return rows + summary_row("total", total(), pair, nats);
 }
 
 std::string ScoreSummary::report(bool pair, bool by_group) const {
@@ -73,7 +74,7 @@ std::string ScoreSummary::json(bool pair, bool by_group) const {
       json.count("ties", part.ties).end_object();
     } else {
       json.count("records", part.records).count("tokens", part.tokens);
-      json.digits("pll", part.pll.value(), 9).number("perplexity", part.perplexity());
+      json.digits("pll", part.pll.value(), 9).number("perplexity", part.perplexity(nats));
       json.end_object();
     }
   };

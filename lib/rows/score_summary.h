@@ -21,9 +21,11 @@ struct BERT_API ScoreSummary {
 
     Part& operator+=(const Part& other);
     double accuracy() const;    ///< share of pairs whose first text scores higher
-    double perplexity() const;  ///< exp(-PLL / tokens), the pseudo-perplexity of Salazar et al.
+    /// exp(-PLL / tokens), the pseudo-perplexity of Salazar et al.; `nats` in the unit of the PLL.
+    double perplexity(double nats) const;
   };
   std::map<std::string, Part> groups;
+  double nats = 1;       ///< in the unit of the sums, ln of the base of their logarithm
   UnknownCount unknown;  ///< scored tokens that are the unknown token
 
   ScoreSummary& operator+=(const ScoreSummary& other);
