@@ -52,6 +52,7 @@ void add(tools::Command& app, Options& o) {
   app.add({"--labels", "as --gold, with the labels that mlm-mask --labels wrote", tools::column()},
           o.labels);
   o.report.add(app, nullptr);
+  o.report.add_seed(app, nullptr);
   app.add({"--prompt", "a text with {} where the record belongs", tools::text("TEXT")},
           o.fill.prompt);
   app.add({"--calibrate", "divide each probability by the one that this content-free prompt gives",
@@ -86,6 +87,8 @@ void finish(const tools::Command& app, Options& o) {
     tools::refuse_given(app, {"--top-k"}, "not with --gold or --labels");
   if (o.fill.targets.empty() && !o.fill.targets_field && o.verbalizers.empty())
     tools::refuse_given(app, {"--target-score"}, "wants --targets or --verbalizer");
+  if (o.fill.truth == FillTruth::none)
+    tools::refuse_given(app, {"--seed"}, "wants --gold or --labels");
   if (o.report.given() && o.fill.truth == FillTruth::none)
     throw Error(Error::Kind::usage, "--report", "wants --gold or --labels");
 }
@@ -132,10 +135,13 @@ int main(int argc, char** argv) {
     };
     const int status = options.report.run(rows, make_worker, [&] {
       for (const FillSummary& part : summaries) sum += part;
-      return tools::Report{"", sum.report(), sum.json()};
+      const Doubt doubt = sum.doubt(options.report.seed());
+      return tools::Report{"", sum.report(), doubt.rows(), sum.json(doubt)};
     });
     const std::string text = options.report.given() ? "" : sum.text(measured, rows.counts());
-    for (const std::string& told : {text, sum.unknown_text()})
+    const bool sure = measured && !options.report.given() && sum.masks > 0;
+    const std::string doubt = sure ? sum.doubt_text(options.report.seed()) : "";
+    for (const std::string& told : {text, doubt, sum.unknown_text()})
       if (!told.empty() && !tools::within_memo()) tools::notice(told);
     return status;
   });

@@ -16,7 +16,7 @@ namespace {
 struct Options {
   MlmScoreOptions score;
   bool per_token = false, per_word = false, words = false, pair = false;
-  std::string context, group, regions;
+  std::string context, group, regions, against;
   tools::ReportOption report;
 
   /// Whether a record has any number of rows.
@@ -41,6 +41,9 @@ void add(tools::Command& app, Options& o) {
   app.add<double>({"--base", "the base of the logarithms"}, o.score.nats,
                   {{"e", 1.0}, {"2", std::numbers::ln2}, {"10", std::numbers::ln10}});
   app.add({"--pair", "score the texts of two fields and say which is better"}, o.pair);
+  app.add({"--against", "pair: field with the better text (0, 1, 2) by another model, compared",
+           tools::column()},
+          o.against);
   app.add({"--context", "field with a text that comes before and is not scored", tools::column()},
           o.context);
   app.add({"--group", "field that names the record's group in the summary", tools::column()},
@@ -57,6 +60,7 @@ void finish(const tools::Command& app, Options& o) {
   if (int{o.per_token} + int{o.per_word} + int{o.words} + int{regions} + int{o.pair} > 1)
     throw Error(Error::Kind::usage, "",
                 "wants one of --per-token, --per-word, --words, --regions, --pair");
+  if (!o.pair) tools::refuse_given(app, {"--against"}, "wants --pair");
   if (o.score.tokens)
     tools::refuse_given(app, {"--words", "--regions"}, "reads text, not --tokens");
   if (o.score.summary_only)
@@ -73,6 +77,7 @@ void finish(const tools::Command& app, Options& o) {
   if (o.pair) o.score.output = ScoreOutput::pair;
   o.score.context = !o.context.empty();
   o.score.group = !o.group.empty();
+  o.score.against = !o.against.empty();
 }
 
 void settle_stream(const Options& o, tools::RowOptions& rows) {
@@ -82,6 +87,7 @@ void settle_stream(const Options& o, tools::RowOptions& rows) {
   stream.want_field("context", o.context);
   stream.want_field("group", o.group);
   stream.want_field("regions", o.regions);
+  stream.want_field("against", o.against);
   if (!stream.extra_fields.empty() && !o.pair && !rows.fields_given()) stream.fields = {"1"};
 }
 
@@ -121,6 +127,7 @@ int main(int argc, char** argv) {
     std::deque<ScoreSummary> summaries;  // one for each worker
     ScoreSummary sum;
     sum.nats = options.score.nats;
+    sum.against = options.score.against;
     const auto make_worker = [&] {
       return std::make_unique<MlmScoreWorker>(opened.tokenizer(), opened.model(), head,
                                               options.score, summaries.emplace_back(), task);
@@ -128,7 +135,8 @@ int main(int argc, char** argv) {
     const int status = options.report.run(rows, make_worker, [&] {
       for (const ScoreSummary& part : summaries) sum += part;
       const bool groups = options.score.group;
-      return tools::Report{"", sum.report(options.pair, groups), sum.json(options.pair, groups)};
+      return tools::Report{"", sum.report(options.pair, groups), "",
+                           sum.json(options.pair, groups)};
     });
     if (!tools::within_memo()) report(sum, options, rows.json());
     return status;

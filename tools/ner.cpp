@@ -47,6 +47,7 @@ void add(tools::Command& app, Options& o) {
                       o.ner.gold)
                   ->needs(columns);
   o.report.add(app, gold);
+  o.report.add_seed(app, gold);
   columns->excludes(words);
   conll->excludes(marked);
   for (const char* name : {"--fields", "--null", "--header"}) {
@@ -101,7 +102,7 @@ int main(int argc, char** argv) {
       sink = [&](auto gold, auto predicted) { metrics.add(gold, predicted); };
       report = [&] {
         if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
-        return tools::report_of(metrics)();
+        return tools::report_of(metrics, options.report)();
       };
     }
     return options.report.run(

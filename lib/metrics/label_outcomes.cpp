@@ -15,17 +15,10 @@ double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; 
 /// The three measures, from the counts of a sample.
 void measure(std::span<const LabelCounts> counts, uint64_t exact, uint64_t records,
              std::span<double> values) {
-  LabelCounts all;
-  double f1 = 0, occurring = 0;
-  for (const LabelCounts& c : counts) {
-    all += c;
-    if (c.gold + c.predicted == 0) continue;
-    f1 += c.f1();
-    ++occurring;
-  }
+  const LabelMeans means = label_means(counts);
   values[0] = ratio(static_cast<double>(exact), static_cast<double>(records));
-  values[1] = ratio(f1, occurring);
-  values[2] = all.f1();
+  values[1] = means.macro_f1;
+  values[2] = means.micro_f1;
 }
 
 /// Adds `times` records with these labels. Returns whether both are equal.

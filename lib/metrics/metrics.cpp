@@ -54,6 +54,11 @@ LabelCounts& LabelCounts::operator+=(const LabelCounts& other) {
   return *this;
 }
 
+LabelMeans label_means(std::span<const LabelCounts> counts) {
+  const LabelSums sums = sums_of(counts);
+  return {sums.f1, sums.all.f1()};
+}
+
 std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts) {
   std::string text;
   const auto add = [&](std::string_view name, double p, double r, double f1, uint64_t support) {
@@ -157,7 +162,8 @@ std::string LabelMetrics::report() const {
          label_table(labels_, counts_);
 }
 
-std::string LabelMetrics::json(bool confusions, const Doubt& doubt) const {
+std::string LabelMetrics::json(bool confusions, const Doubt& doubt,
+                               const Calibration* calibration) const {
   const std::lock_guard lock(mutex_);
   std::string text;
   JsonRow json(text);
@@ -173,6 +179,7 @@ std::string LabelMetrics::json(bool confusions, const Doubt& doubt) const {
     json.end_list();
   }
   doubt.add_to(json);
+  if (calibration) calibration->add_to(json);
   json.end_object();
   return text;
 }

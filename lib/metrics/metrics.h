@@ -10,6 +10,7 @@
 
 #include "base/export.h"
 #include "io/json_row.h"
+#include "metrics/calibration.h"
 #include "metrics/label_outcomes.h"
 
 namespace bert {
@@ -24,6 +25,11 @@ struct LabelCounts {
   double f1() const;
   LabelCounts& operator+=(const LabelCounts& other);
 };
+/// F1 over labels: the mean of those that occur, and that of all counts together.
+struct LabelMeans {
+  double macro_f1 = 0, micro_f1 = 0;
+};
+LabelMeans label_means(std::span<const LabelCounts> counts);
 /// A row for each label: name, precision, recall, f1, support, separated by TAB. Then the rows
 /// `macro` (the mean over the labels that occur) and `micro` (from the sums of all counts).
 std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts);
@@ -51,7 +57,8 @@ class BERT_API LabelMetrics {
   /// Lines `records N`, `accuracy A`, then the table of the labels with its header.
   std::string report() const;
   /// The report as a JSON object; `confusions`: with all pairs of the confusion matrix that occur.
-  std::string json(bool confusions, const Doubt& doubt = {}) const;
+  std::string json(bool confusions, const Doubt& doubt = {},
+                   const Calibration* calibration = nullptr) const;
   /// The intervals of accuracy, macro_f1 and micro_f1.
   Doubt doubt(uint64_t seed) const;
   /// The same, with the differences from the other prediction and the test of McNemar.

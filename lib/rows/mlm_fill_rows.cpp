@@ -45,6 +45,7 @@ void MlmFillWorker::count(const Item& item) {
     if (gap.candidates.empty()) continue;
     const Candidate& truth = gap.candidates.front();
     ++summary_->masks;
+    ++summary_->ranks[gap.rank];
     summary_->unknown.add(item.record->number, gap.unknown);
     summary_->reciprocal_rank.add(1.0 / static_cast<double>(gap.rank));
     if (gap.unknown) continue;

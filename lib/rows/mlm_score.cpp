@@ -72,7 +72,7 @@ struct PartRow {
 
 std::vector<std::string> MlmScoreOptions::columns() const {
   const bool pair = output == ScoreOutput::pair;
-  if (summary_only) return ScoreSummary::columns(pair);
+  if (summary_only) return ScoreSummary::columns(pair, against);
   if (output == ScoreOutput::per_token) return names_of<TokenRow>();
   if (output == ScoreOutput::per_word) return names_of<WordRow>();
   if (output == ScoreOutput::words) return names_of<PartRow>();
@@ -149,7 +149,7 @@ void MlmScoreWorker::find_words(Item& item) {
 
 void MlmScoreWorker::find_regions(const Record& record, Item& item) {
   const auto shift = static_cast<uint32_t>(item.text_begin);
-  for (const Offset region : parse_spans(record, record.extra[score_.regions_field()])) {
+  for (const Offset region : parse_spans(record, record.extra[score_.last_field()])) {
     item.parts.push_back({region.begin + shift, region.end + shift});
   }
 }
@@ -272,10 +272,28 @@ void MlmScoreWorker::write_text(const Record& record, const Item& item, Rows& ro
   }
 }
 
+/// Counts whether the other model, whose choice is 1, 2 or 0, has the pair right.
+void MlmScoreWorker::count_other(const Record& record, bool right, ScoreSummary::Part& part) const {
+  if (!score_.against) return;
+  const bool other = record.extra[score_.last_field()] == "1";
+  part.other_better += other;
+  part.own_only += right && !other;
+  part.other_only += other && !right;
+}
+
+void MlmScoreWorker::check_other(const Record& record) const {
+  if (!score_.against) return;
+  const std::string_view choice = record.extra[score_.last_field()];
+  if (choice == "0" || choice == "1" || choice == "2") return;
+  record.fail(Error::Kind::data,
+              fmt::format("found the other choice '{}', wants 0, 1 or 2", printable(choice)));
+}
+
 void MlmScoreWorker::write_pair(const Record& record, const Item& first, const Item& second,
                                 Rows& rows) {
   const Result a = result_of(first), b = result_of(second);
   if (!std::isfinite(a.sum + b.sum)) note_non_finite(record);
+  check_other(record);
   const int better = a.pll > b.pll ? 1 : b.pll > a.pll ? 2 : 0;
   once(record, [&] {
     ScoreSummary::Part& part = group_of(record);
@@ -283,6 +301,7 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
     part.tokens += a.tokens + b.tokens;
     part.first_better += better == 1;
     part.ties += better == 0;
+    count_other(record, better == 1, part);
     part.pll.add(a.sum + b.sum);
     summary_.unknown.add(record.number, unknown_in(first) + unknown_in(second));
   });

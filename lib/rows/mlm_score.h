@@ -25,14 +25,15 @@ struct MlmScoreOptions {
   PllMetric metric = PllMetric::original;
   ScoreOutput output = ScoreOutput::total;
   ScoreUnit normalize = ScoreUnit::none;
-  double nats = 1;            ///< in the unit of the scores: ln of the base of their logarithm
-  bool tokens = false;        ///< records are tokens
-  bool context = false;       ///< an extra field stands before the text and is not scored
-  bool group = false;         ///< an extra field (after the context) names the record's group
+  double nats = 1;       ///< in the unit of the scores: ln of the base of their logarithm
+  bool tokens = false;   ///< records are tokens
+  bool context = false;  ///< an extra field stands before the text and is not scored
+  bool group = false;    ///< an extra field (after the context) names the record's group
+  bool against = false;  ///< an extra field, the last, has the choice of another model for a pair
   bool summary_only = false;  ///< no rows, only the summary
 
   size_t group_field() const { return context ? 1 : 0; }
-  size_t regions_field() const { return group_field() + (group ? 1 : 0); }
+  size_t last_field() const { return group_field() + (group ? 1 : 0); }
   /// Names of the columns of its rows, or of the summary's table.
   BERT_API std::vector<std::string> columns() const;
 };
@@ -93,6 +94,8 @@ class BERT_API MlmScoreWorker : public MlmWorker {
   template <typename Use>
   void for_each_part(const Item& item, Use use) const;
   void add_scores(const Item& item, Rows& rows) const;
+  void count_other(const Record& record, bool right, ScoreSummary::Part& part) const;
+  void check_other(const Record& record) const;
   ScoreSummary::Part& group_of(const Record& record);
   std::span<const TokenScore> scores_of(const Item& item) const {
     return {scores_.data() + item.first_score, item.scores};
