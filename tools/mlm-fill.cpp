@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     const int status = options.report.run(rows, make_worker, [&] {
       for (const FillSummary& part : summaries) sum += part;
       const Doubt doubt = sum.doubt(options.report.seed());
-      return tools::Report{"", sum.report(), doubt.rows(), sum.json(doubt)};
+      return tools::Report{"", sum.report() + doubt.rows(), "", sum.json(doubt)};
     });
     const std::string text = options.report.given() ? "" : sum.text(measured, rows.counts());
     const bool sure = measured && !options.report.given() && sum.masks > 0;
