@@ -19,6 +19,22 @@ struct Options {
   tools::ReportOption report;
 };
 
+void add_gold(tools::Command& app, Options& o) {
+  auto gold =
+      app.add({"--gold", "field with the true label: report accuracy, precision, F1 on stderr",
+               tools::column()},
+              o.gold);
+  app.add({"--against", "field with another prediction: report whether the two differ",
+           tools::column()},
+          o.against)
+      ->needs(gold);
+  app.add({"--calibration", "report how far the probabilities are from the shares that are right"},
+          o.calibration)
+      ->needs(gold);
+  o.report.add(app, gold);
+  o.report.add_seed(app, gold);
+}
+
 void add(tools::Command& app, Options& o) {
   app.add({"--pair", "read a pair of texts (default: fields 1 and 2)"}, o.classify.pair);
   auto all = app.add({"--all", "one score per label, in the model's order"}, o.classify.all);
@@ -49,19 +65,7 @@ void add(tools::Command& app, Options& o) {
           o.choice.calibrate);
   app.add({"--multi-label", "any number of candidates may be true"}, o.choice.independent)
       .of("independent");
-  auto gold =
-      app.add({"--gold", "field with the true label: report accuracy, precision, F1 on stderr",
-               tools::column()},
-              o.gold);
-  app.add({"--against", "field with another prediction: report whether the two differ",
-           tools::column()},
-          o.against)
-      ->needs(gold);
-  app.add({"--calibration", "report how far the probabilities are from the shares that are right"},
-          o.calibration)
-      ->needs(gold);
-  o.report.add(app, gold);
-  o.report.add_seed(app, gold);
+  add_gold(app, o);
 }
 
 /// What the report says of labels or values; with the other prediction, if there is one.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "ops/kernels.h"
+#include "rows/score_rows.h"
 #include "rows/spans.h"
 #include "tokenizer/words.h"
 
@@ -17,67 +18,16 @@ namespace {
 /// Whether two ranges of bytes share one.
 bool meet(const Offset& a, const Offset& b) { return a.begin < b.end && b.begin < a.end; }
 
-struct TotalRow {
-  double pll = 0;
-  size_t tokens = 0;
-  void cells(Cells& c) const { c.sum("pll", pll).count("tokens", tokens); }
-};
-
-struct PairRow {
-  double pll = 0, pll_pair = 0;
-  int better = 0;
-  size_t tokens = 0, tokens_pair = 0;
-  void cells(Cells& c) const {
-    auto json = c.members();
-    if (json) json->count("better", better);
-    c.sum("pll", pll).sum("pll_pair", pll_pair);
-    if (json) {
-      json->count("tokens", tokens).count("tokens_pair", tokens_pair);
-    } else {
-      c.count("better", better);
-    }
-  }
-};
-
-struct TokenRow {
-  size_t index = 0;
-  std::string_view token = {};
-  double logprob = 0;
-  void cells(Cells& c) const {
-    c.count("index", index).text("token", token).sum("logprob", logprob);
-  }
-};
-
-struct WordRow {
-  int32_t index = 0;
-  std::string_view word = {};
-  double logprob = 0;
-  void cells(Cells& c) const { c.count("index", index).text("word", word).sum("logprob", logprob); }
-};
-
-/// A word between blanks, or a region of the text.
-struct PartRow {
-  const char* name = "word";
-  size_t index = 0;
-  std::string_view text = {};
-  Offset bytes = {};
-  double logprob = 0;
-  void cells(Cells& c) const {
-    c.count("index", index).passage(name, text);
-    c.count("start", bytes.begin).count("end", bytes.end).sum("logprob", logprob);
-  }
-};
-
 }  // namespace
 
 std::vector<std::string> MlmScoreOptions::columns() const {
   const bool pair = output == ScoreOutput::pair;
   if (summary_only) return ScoreSummary::columns(pair, against);
-  if (output == ScoreOutput::per_token) return names_of<TokenRow>();
-  if (output == ScoreOutput::per_word) return names_of<WordRow>();
+  if (output == ScoreOutput::per_token) return names_of<ScoredTokenRow>();
+  if (output == ScoreOutput::per_word) return names_of<ScoredWordRow>();
   if (output == ScoreOutput::words) return names_of<PartRow>();
   if (output == ScoreOutput::regions) return names_of(PartRow{"region"});
-  return pair ? names_of<PairRow>() : names_of<TotalRow>();
+  return pair ? names_of<ScoredPairRow>() : names_of<TotalRow>();
 }
 
 MlmScoreWorker::MlmScoreWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
@@ -306,7 +256,7 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
     summary_.unknown.add(record.number, unknown_in(first) + unknown_in(second));
   });
   if (score_.summary_only) return;
-  write(record, PairRow{a.pll, b.pll, better, a.tokens, b.tokens}, rows, Repeats::pair);
+  write(record, ScoredPairRow{a.pll, b.pll, better, a.tokens, b.tokens}, rows, Repeats::pair);
 }
 
 /// Tokens of a context: it has no rows, and does not count in an index.
@@ -320,8 +270,8 @@ void MlmScoreWorker::write_tokens(const Record& record, const Item& item, Rows& 
   const size_t before = context_tokens(item);
   for (const TokenScore& score : scores_of(item)) {
     write(record,
-          TokenRow{item.tokens.index(score.token - before), tokenizer_.token(score.id),
-                   score.logprob},
+          ScoredTokenRow{item.tokens.index(score.token - before), tokenizer_.token(score.id),
+                         score.logprob},
           rows);
   }
 }
@@ -347,7 +297,7 @@ void MlmScoreWorker::for_each_word(const Item& item, Use use) const {
 
 void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& rows) const {
   for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
-    write(record, WordRow{index, word, logprob}, rows);
+    write(record, ScoredWordRow{index, word, logprob}, rows);
   });
 }
 
@@ -401,7 +351,7 @@ void MlmScoreWorker::add_scores(const Item& item, Rows& rows) const {
   if (score_.output != ScoreOutput::per_word) return;
   json.list("word_scores");
   for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
-    add_object(rows, WordRow{index, word, logprob});
+    add_object(rows, ScoredWordRow{index, word, logprob});
   });
   json.end_list();
 }

@@ -4,7 +4,7 @@
 
 #include "common/run.h"
 #include "io/rereadable_files.h"
-#include "rows/bert_score.h"
+#include "rows/bert_score_rows.h"
 
 namespace bert::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "rows/bert_score.h"
+#include "rows/bert_score_rows.h"
 
 #include <cmath>
 
