@@ -220,6 +220,42 @@ inline constexpr Family kRemBert = {.model_type = "rembert",
                                     .pooler = true,
                                     .text_head = TextHead::pooled};
 
+// ---- MobileBERT (Sun et al. 2020): narrow layers with several feed-forward nets, between
+// bottlenecks
+
+inline constexpr auto kMobileBertSizes = with(
+    bert_sizes(
+        {.vocab = 30522, .positions = 512, .hidden = 512, .layers = 24, .heads = 4, .inner = 512}),
+    types_size(2, 1), SizeKey{&Config::embedding_size, {"embedding_size"}, 128, kMaxWidth},
+    SizeKey{&Config::bottleneck_size, {"intra_bottleneck_size"}, 128, kMaxWidth},
+    SizeKey{&Config::feed_forward_nets, {"num_feedforward_networks"}, 4, 4});
+inline constexpr FlagKey kMobileBertFlags[] = {
+    {&Config::pooler_dense, "classifier_activation", true}};
+inline constexpr FixedKey kMobileBertFixed[] = {{"normalization_type", "no_norm"},
+                                                {"trigram_input", "true"},
+                                                {"use_bottleneck", "true"},
+                                                {"key_query_shared_bottleneck", "true"},
+                                                {"use_bottleneck_attention", "false"}};
+inline constexpr Renaming kMobileBertNames[] = {
+    {"embeddings.embedding_transformation.", "embeddings_project."}};
+
+inline constexpr Family kMobileBert = {.model_type = "mobilebert",
+                                       .class_prefix = "MobileBert",
+                                       .tensor_prefix = "mobilebert.",
+                                       .sizes = kMobileBertSizes,
+                                       .flags = kMobileBertFlags,
+                                       .fixed = kMobileBertFixed,
+                                       .activation = "relu",
+                                       .names = kMobileBertNames,
+                                       .norm_kind = NormKind::affine,
+                                       .trigrams = true,
+                                       .projects_always = true,
+                                       .pooler = true,
+                                       .text_head = TextHead::pooled,
+                                       .splits_decoder = true,
+                                       .next_sentence = true,
+                                       .saves_decoder_bias = true};
+
 // ---- DPR (Karpukhin et al. 2020): BERT whose first hidden state is the vector of a question or of
 // a passage
 
