@@ -91,9 +91,10 @@ void MlmScoreWorker::find_words(Item& item) {
     word = -1;
     if (is_special(item.tokens.id(t)) || is_context(item, t)) continue;
     const uint32_t last = behind_blanks(item.text, item.tokens.offset(t)).end - 1;
-    for (size_t w = 0; w < item.parts.size() && item.parts[w].begin <= last; ++w) {
-      word = static_cast<int32_t>(w);
-    }
+    const auto behind =
+        std::upper_bound(item.parts.begin(), item.parts.end(), last,
+                         [](uint32_t byte, const Offset& part) { return byte < part.begin; });
+    word = static_cast<int32_t>(behind - item.parts.begin()) - 1;
   }
 }
 
