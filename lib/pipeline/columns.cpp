@@ -12,6 +12,13 @@ size_t field_number(const std::string& text) { return to_number<size_t>(text).va
 
 }  // namespace
 
+void check_extra(const StreamOptions& options, size_t count) {
+  if (count <= Record::kExtra) return;
+  throw Error::of_field("fields",
+                        fmt::format("found {} fields, wants at most {}", options.texts + count,
+                                    options.texts + Record::kExtra));
+}
+
 std::string_view comma_hint(std::string_view line) {
   const bool commas = line.find('\t') == line.npos && line.find(',') != line.npos;
   if (!commas) return "";
@@ -24,7 +31,8 @@ Columns::Columns(const StreamOptions& options)
       whole_line_(options.fields.empty() && options.texts == 1),
       csv_(options.csv) {
   if (wanted_.empty() && !whole_line_) wanted_ = {"1", "2"};
-  if (!whole_line_ && wanted_.size() != texts_) {
+  const bool more = options.more_texts && wanted_.size() > texts_;
+  if (!whole_line_ && wanted_.size() != texts_ && !more) {
     throw Error::of_field("fields",
                           fmt::format("found {} fields, wants {}", wanted_.size(), texts_));
   }
@@ -42,6 +50,7 @@ Columns::Columns(const StreamOptions& options)
     add_index(name, field);
     wanted_.push_back(field);
   }
+  check_extra(options, index_.size() - (whole_line_ ? 0 : texts_));
 }
 
 std::vector<std::string_view> Columns::names_of(const Record& header,

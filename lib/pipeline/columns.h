@@ -11,6 +11,9 @@
 
 namespace bert {
 
+/// Refuses more extra fields than a record has room for.
+void check_extra(const StreamOptions& options, size_t count);
+
 /// A hint for a message about a line that looks like CSV; else "".
 BERT_API std::string_view comma_hint(std::string_view line);
 
