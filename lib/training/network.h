@@ -79,10 +79,9 @@ class Network {
   /// batch's input_ids. Large vocabularies then cost no time in the other rows.
   virtual bool sparse_table(const Layout& /*layout*/) const { return false; }
 
-  /// The names that the tensor has in model.safetensors. It is written under each of them, and read
-  /// from the first.
-  virtual std::vector<std::string> file_names(const Parameter& parameter) const {
-    return {parameter.name};
+  /// The tensors of model.safetensors. A parameter may stand in several of them.
+  virtual std::vector<FileTensor> file_tensors(const Layout& layout) const {
+    return plain_tensors(layout);
   }
 };
 
