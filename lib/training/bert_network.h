@@ -31,6 +31,8 @@ class BertNetwork : public Network {
   bool sparse_table(const Layout& layout) const override;
   std::vector<FileTensor> file_tensors(const Layout& layout) const override;
 
+  bool bf16() const { return bf16_; }
+
  private:
   std::vector<HeadPlan> heads_;
   bool bf16_;

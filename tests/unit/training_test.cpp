@@ -437,7 +437,7 @@ TEST_CASE("training's forward pass is the model's, and evaluation is the model")
   Encoder encoder(learner->config(), weights);
   Workspace workspace;
   const Matrix hidden = model.forward(batch.batch, workspace);
-  const Matrix learned = encoder.forward(batch.batch, {});
+  const ConstMatrix learned = encoder.forward(batch.batch, {});
   for (size_t i = 0; i < hidden.rows * hidden.cols; ++i) {
     CHECK(std::abs(hidden.data[i] - learned.data[i]) < 1e-5f);
   }

@@ -69,7 +69,10 @@ def as_saved(model, directory):
         grad = parameter.grad
         parameter.data = torch.zeros_like(parameter) if grad is None else grad.clone()
     model.save_pretrained(directory)
-    return load_file(f"{directory}/model.safetensors")
+    # ESM's small files have the names of TensorFlow for norms; transformers reads both.
+    rename = {"gamma": "weight", "beta": "bias"}
+    tensors = load_file(f"{directory}/model.safetensors")
+    return {".".join(rename.get(part, part) for part in key.split(".")): value for key, value in tensors.items()}
 
 
 def make_gradients(name, objective, seed):
