@@ -17,6 +17,7 @@
 #include "trainers/finetune_plan.h"
 #include "trainers/held_out.h"
 #include "trainers/supervised.h"
+#include "trainers/train_vectors.h"
 
 namespace bert {
 namespace {
@@ -436,6 +437,8 @@ void FinetuneOptions::set_class_weights(const std::string& text) {
   }
 }
 
-bool finetune(const FinetuneOptions& options) { return Finetuning(options).run(); }
+bool finetune(const FinetuneOptions& options) {
+  return options.task == HeadKind::vectors ? train_vectors(options) : Finetuning(options).run();
+}
 
 }  // namespace bert
