@@ -244,12 +244,13 @@ void read_training(const Json& root, Config& config) {
   };
   const Family& family = *config.family;
   config.initializer_range = read("initializer_range", 0.02);
-  config.hidden_dropout_prob = read(family.hidden_dropout_key, 0.1);
-  config.attention_probs_dropout_prob = read(family.attention_dropout_key, 0.1);
+  config.hidden_dropout_prob = read(family.hidden_dropout_key, family.hidden_dropout);
+  config.attention_probs_dropout_prob =
+      read(family.attention_dropout_key, family.attention_dropout);
   config.classifier_dropout = read(family.classifier_dropout_key,
                                    family.classifier_dropout.value_or(config.hidden_dropout_prob));
   const std::string_view answers = family.answers_dropout_key;
-  config.answers_dropout = answers.empty() ? 0 : read(answers, 0.1);
+  config.answers_dropout = answers.empty() ? 0 : read(answers, family.hidden_dropout);
 }
 
 }  // namespace
