@@ -14,9 +14,26 @@ namespace {
 struct Options {
   ClassifyOptions classify;
   LabelChoice choice;
-  std::string labels, rename, gold;
+  std::string labels, rename, gold, against;
+  bool calibration = false;
   tools::ReportOption report;
 };
+
+void add_gold(tools::Command& app, Options& o) {
+  auto gold =
+      app.add({"--gold", "field with the true label: report accuracy, precision, F1 on stderr",
+               tools::column()},
+              o.gold);
+  app.add({"--against", "field with another prediction: report whether the two differ",
+           tools::column()},
+          o.against)
+      ->needs(gold);
+  app.add({"--calibration", "report how far the probabilities are from the shares that are right"},
+          o.calibration)
+      ->needs(gold);
+  o.report.add(app, gold);
+  o.report.add_seed(app, gold);
+}
 
 void add(tools::Command& app, Options& o) {
   app.add({"--pair", "read a pair of texts (default: fields 1 and 2)"}, o.classify.pair);
@@ -48,11 +65,26 @@ void add(tools::Command& app, Options& o) {
           o.choice.calibrate);
   app.add({"--multi-label", "any number of candidates may be true"}, o.choice.independent)
       .of("independent");
-  auto gold =
-      app.add({"--gold", "field with the true label: report accuracy, precision, F1 on stderr",
-               tools::column()},
-              o.gold);
-  o.report.add(app, gold);
+  add_gold(app, o);
+}
+
+/// What the report says of labels or values; with the other prediction, if there is one.
+template <typename Metrics, typename ToJson>
+tools::Report report_of(const Metrics& metrics, const Options& o, ToJson to_json) {
+  const uint64_t seed = o.report.seed();
+  const Doubt doubt = o.against.empty() ? metrics.doubt(seed) : metrics.against(seed);
+  return {metrics.report(), "", doubt.rows(), to_json(doubt)};
+}
+
+tools::Report report_of(const GoldLabels& gold, const LabelPlan& plan, const Options& o) {
+  if (gold.of_values())
+    return report_of(gold.values(), o, [&](const Doubt& d) { return gold.values().json(d); });
+  tools::Report report = report_of(gold.labels(), o, [&](const Doubt& d) {
+    return gold.labels().json(!plan.independent, d, o.calibration ? &gold.calibration() : nullptr);
+  });
+  if (!plan.independent) report.more = gold.labels().confusions();
+  if (o.calibration) report.end += gold.calibration().report();
+  return report;
 }
 
 /// Reads the true labels, which `sink` compares with those that are found. Returns what reports on
@@ -65,10 +97,13 @@ std::function<tools::Report()> want_gold(const LabelPlan& plan, Options& o, tool
   rows.stream().want_truth("gold", o.gold);
   const bool whole = !o.classify.pair && !rows.fields_given();  // the line has the label
   if (whole) rows.stream().fields = {o.gold == "1" ? "2" : "1"};
+  rows.stream().want_field("against", o.against);
+  if (o.calibration && (gold.of_values() || plan.logits))
+    throw Error(Error::Kind::usage, "--calibration", "wants a model with labels, without --logits");
+  gold.set_against(!o.against.empty());
   o.classify.rule.several = !gold.of_values();
   sink = [&gold](const auto&... found) { gold.add(found...); };
-  return gold.of_values() ? tools::report_of(gold.values())
-                          : tools::report_of(gold.labels(), !plan.independent);
+  return [&] { return report_of(gold, plan, o); };
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "common/npy_output.h"
 #include "common/row_options.h"
 #include "common/run.h"
+#include "embed/bert_score.h"
 #include "embed/options.h"
 #include "io/output_file.h"
 #include "pipeline/intake.h"
@@ -57,8 +58,17 @@ int write(Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions&
   if (const std::string type(npy_type(format)); !type.empty()) {
     npy.emplace(o.rows, npy_columns(format, plan.width()), type);
   }
-  const int status =
-      rows.run([&] { return EmbedWorker::make(embedder.predictor(plan), o.shape, task); });
+  ValueMetrics metrics;
+  SimilaritySink sink;
+  std::function<tools::Report()> report;
+  if (!o.gold.empty()) {
+    sink = tools::gold_sink(metrics, 0);
+    report = tools::report_of(metrics, o.report);
+    rows.stream().want_truth("gold", o.gold);
+  }
+  const int status = o.report.run(
+      rows, [&] { return EmbedWorker::make(embedder.predictor(plan), o.shape, task, sink); },
+      report);
   if (npy) npy->finish(rows.counts().bytes);
   return status;
 }
@@ -129,8 +139,10 @@ int main(int argc, char** argv) {
     }
     const OpenedModel opened(request, ModelsTaken::any);
     Embedder embedder(opened, std::move(modules));
-    const VectorPlan plan = tools::make_plan(embedder, options);
+    const VectorPlan plan = tools::make_plan(app, embedder, options);
     rows.stream().texts = options.compare ? 2 : 1;
+    if (options.score == tools::EmbedOptions::Score::bert_score)
+      return tools::write_bert_score(embedder, plan, options, rows);
     return options.learn.empty() ? write(embedder, plan, options, rows)
                                  : learn(embedder, plan, options, rows);
   });

@@ -16,9 +16,22 @@ namespace {
 struct Options {
   MlmFillOptions fill;
   std::vector<std::string> verbalizers;
-  std::string gold, labels;
+  std::string gold, labels, targets_field;
   tools::ReportOption report;
 };
+
+void add_targets(tools::Command& app, Options& o) {
+  app.add({"--targets", "the only candidates, separated by commas", tools::text("WORDS")},
+          o.fill.targets)
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add({"--targets-field", "field with the record's own candidates, separated by commas",
+           tools::column()},
+          o.targets_field);
+  app.add<TargetScore>(
+      {"--target-score", "how a candidate of several pieces is scored"}, o.fill.target_score,
+      {{"joint", TargetScore::joint}, {"sum", TargetScore::sum}, {"mean", TargetScore::mean}});
+}
 
 void add(tools::Command& app, Options& o) {
   app.add({"-k,--top-k", "the K best candidates for each mask, one per row", tools::positive("K")},
@@ -31,15 +44,15 @@ void add(tools::Command& app, Options& o) {
                      {{"confidence", FillOrder::confidence}, {"left", FillOrder::left}});
   app.add({"--max-pieces", "fill a mask with a word of 1 to N pieces", tools::whole(1, 16)},
           o.fill.max_pieces);
-  app.add({"--targets", "the only candidates, separated by commas", tools::text("WORDS")},
-          o.fill.targets)
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_targets(app, o);
+  app.add({"--temperature", "divide the logits by T (default: 1)", tools::real(1e-3, 1e3, "T")},
+          o.fill.temperature);
   app.add({"--gold", "field with the true text: measure instead of filling", tools::column()},
           o.gold);
   app.add({"--labels", "as --gold, with the labels that mlm-mask --labels wrote", tools::column()},
           o.labels);
   o.report.add(app, nullptr);
+  o.report.add_seed(app, nullptr);
   app.add({"--prompt", "a text with {} where the record belongs", tools::text("TEXT")},
           o.fill.prompt);
   app.add({"--calibrate", "divide each probability by the one that this content-free prompt gives",
@@ -63,6 +76,7 @@ void finish(const tools::Command& app, Options& o) {
     const auto words = split(std::string_view(text).substr(equals + 1), ',');
     o.fill.verbalizers.push_back({text.substr(0, equals), {words.begin(), words.end()}});
   }
+  o.fill.targets_field = !o.targets_field.empty();
   if (!o.gold.empty()) o.fill.truth = FillTruth::text;
   if (!o.labels.empty()) o.fill.truth = FillTruth::labels;
   if (!o.gold.empty() && !o.labels.empty())
@@ -71,12 +85,18 @@ void finish(const tools::Command& app, Options& o) {
     tools::refuse_given(app, {"--beam", "--order"}, "wants --joint or --max-pieces");
   if (o.fill.truth != FillTruth::none)
     tools::refuse_given(app, {"--top-k"}, "not with --gold or --labels");
+  if (o.fill.targets.empty() && !o.fill.targets_field && o.verbalizers.empty())
+    tools::refuse_given(app, {"--target-score"}, "wants --targets or --verbalizer");
+  if (o.fill.truth == FillTruth::none)
+    tools::refuse_given(app, {"--seed"}, "wants --gold or --labels");
   if (o.report.given() && o.fill.truth == FillTruth::none)
     throw Error(Error::Kind::usage, "--report", "wants --gold or --labels");
 }
 
 /// Reads the true texts or labels beside the records, if they are measured.
 void want_truth(const Options& o, tools::RowOptions& rows) {
+  rows.stream().want_field("targets_field", o.targets_field);
+  if (o.fill.targets_field && !rows.fields_given()) rows.stream().fields = {"1"};
   if (o.fill.truth == FillTruth::none) return;
   rows.stream().want_truth("gold", o.gold);
   rows.stream().want_truth("labels", o.labels);
@@ -115,10 +135,13 @@ int main(int argc, char** argv) {
     };
     const int status = options.report.run(rows, make_worker, [&] {
       for (const FillSummary& part : summaries) sum += part;
-      return tools::Report{"", sum.report(), sum.json()};
+      const Doubt doubt = sum.doubt(options.report.seed());
+      return tools::Report{"", sum.report() + doubt.rows(), "", sum.json(doubt)};
     });
     const std::string text = options.report.given() ? "" : sum.text(measured, rows.counts());
-    for (const std::string& told : {text, sum.unknown_text()})
+    const bool sure = measured && !options.report.given() && sum.masks > 0;
+    const std::string doubt = sure ? sum.doubt_text(options.report.seed()) : "";
+    for (const std::string& told : {text, doubt, sum.unknown_text()})
       if (!told.empty() && !tools::within_memo()) tools::notice(told);
     return status;
   });

@@ -1,5 +1,6 @@
 // mlm-score - score each line of text with a masked language model. See man/mlm-score.1.
 #include <deque>
+#include <numbers>
 
 #include "common/model_options.h"
 #include "common/report.h"
@@ -14,9 +15,12 @@ namespace {
 
 struct Options {
   MlmScoreOptions score;
-  bool per_token = false, per_word = false, pair = false;
-  std::string context, group;
+  bool per_token = false, per_word = false, words = false, pair = false;
+  std::string context, group, regions, against;
   tools::ReportOption report;
+
+  /// Whether a record has any number of rows.
+  bool several() const { return per_token || per_word || words || !regions.empty(); }
 };
 
 void add(tools::Command& app, Options& o) {
@@ -29,7 +33,17 @@ void add(tools::Command& app, Options& o) {
       {{"none", ScoreUnit::none}, {"tokens", ScoreUnit::tokens}, {"words", ScoreUnit::words}});
   app.add({"--per-token", "write one row per token: record index token logprob"}, o.per_token);
   app.add({"--per-word", "write one row per word: record index word logprob"}, o.per_word);
+  app.add({"--words", "write one row per word between blanks: record index word start end logprob"},
+          o.words);
+  app.add(
+      {"--regions", "field with spans, such as 3-8 12-15: write one row per span", tools::column()},
+      o.regions);
+  app.add<double>({"--base", "the base of the logarithms"}, o.score.nats,
+                  {{"e", 1.0}, {"2", std::numbers::ln2}, {"10", std::numbers::ln10}});
   app.add({"--pair", "score the texts of two fields and say which is better"}, o.pair);
+  app.add({"--against", "pair: field with the better text (0, 1, 2) by another model, compared",
+           tools::column()},
+          o.against);
   app.add({"--context", "field with a text that comes before and is not scored", tools::column()},
           o.context);
   app.add({"--group", "field that names the record's group in the summary", tools::column()},
@@ -42,19 +56,28 @@ void add(tools::Command& app, Options& o) {
 }
 
 void finish(const tools::Command& app, Options& o) {
-  if (int{o.per_token} + int{o.per_word} + int{o.pair} > 1)
-    throw Error(Error::Kind::usage, "", "wants one of --per-token, --per-word, --pair");
+  const bool regions = !o.regions.empty();
+  if (int{o.per_token} + int{o.per_word} + int{o.words} + int{regions} + int{o.pair} > 1)
+    throw Error(Error::Kind::usage, "",
+                "wants one of --per-token, --per-word, --words, --regions, --pair");
+  if (!o.pair) tools::refuse_given(app, {"--against"}, "wants --pair");
+  if (o.score.tokens)
+    tools::refuse_given(app, {"--words", "--regions"}, "reads text, not --tokens");
   if (o.score.summary_only)
-    tools::refuse_given(app, {"--per-token", "--per-word"}, "not with --summary");
-  if (o.per_token || o.per_word || (o.score.summary_only && !o.pair))
+    tools::refuse_given(app, {"--per-token", "--per-word", "--words", "--regions"},
+                        "not with --summary");
+  if (o.several() || (o.score.summary_only && !o.pair))
     tools::refuse_given(app, {"--normalize"}, "wants rows of records: it divides their scores");
   if (!o.score.summary_only && !o.pair && !o.report.given())
     tools::refuse_given(app, {"--group"}, "wants --summary, --pair or --report");
   if (o.per_token) o.score.output = ScoreOutput::per_token;
   if (o.per_word) o.score.output = ScoreOutput::per_word;
+  if (o.words) o.score.output = ScoreOutput::words;
+  if (regions) o.score.output = ScoreOutput::regions;
   if (o.pair) o.score.output = ScoreOutput::pair;
   o.score.context = !o.context.empty();
   o.score.group = !o.group.empty();
+  o.score.against = !o.against.empty();
 }
 
 void settle_stream(const Options& o, tools::RowOptions& rows) {
@@ -63,6 +86,8 @@ void settle_stream(const Options& o, tools::RowOptions& rows) {
   stream.chunk_records = 16;  // a record has many sequences
   stream.want_field("context", o.context);
   stream.want_field("group", o.group);
+  stream.want_field("regions", o.regions);
+  stream.want_field("against", o.against);
   if (!stream.extra_fields.empty() && !o.pair && !rows.fields_given()) stream.fields = {"1"};
 }
 
@@ -93,14 +118,16 @@ int main(int argc, char** argv) {
     const MaskedLM head = MaskedLM::open(opened.model());
     TaskOptions task = task_options(opened);
     using Per = tools::RowShape::Per;
-    rows.fill(task, {options.score.summary_only              ? Per::none
-                     : options.per_token || options.per_word ? Per::several
-                                                             : Per::one});
+    rows.fill(task, {options.score.summary_only ? Per::none
+                     : options.several()        ? Per::several
+                                                : Per::one});
     settle_stream(options, rows);
     rows.stream().output_names = options.score.columns();
 
     std::deque<ScoreSummary> summaries;  // one for each worker
     ScoreSummary sum;
+    sum.nats = options.score.nats;
+    sum.against = options.score.against;
     const auto make_worker = [&] {
       return std::make_unique<MlmScoreWorker>(opened.tokenizer(), opened.model(), head,
                                               options.score, summaries.emplace_back(), task);
@@ -108,7 +135,8 @@ int main(int argc, char** argv) {
     const int status = options.report.run(rows, make_worker, [&] {
       for (const ScoreSummary& part : summaries) sum += part;
       const bool groups = options.score.group;
-      return tools::Report{"", sum.report(options.pair, groups), sum.json(options.pair, groups)};
+      return tools::Report{"", sum.report(options.pair, groups), "",
+                           sum.json(options.pair, groups)};
     });
     if (!tools::within_memo()) report(sum, options, rows.json());
     return status;

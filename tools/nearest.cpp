@@ -14,6 +14,7 @@ struct Options {
   NearestOptions nearest;
   std::optional<double> groups, unique;
   bool pairs = false;
+  tools::RankReport report;
   CLI::Option *text = nullptr, *queries = nullptr, *query_vectors = nullptr;
 };
 
@@ -63,6 +64,12 @@ void add_values(tools::Command& app, Options& o) {
   app.add({"--prompt", "text put before each record (default: the model's)", tools::text("TEXT")},
           n.prompt)
       .may_be_empty();
+  auto gold =
+      app.add({"--gold", "file of judgments, QUERY 0 RECORD RELEVANCE: report nDCG, MRR, MAP",
+               tools::text("QRELS")},
+              n.gold)
+          .same_rows();
+  o.report.add(app, gold);
 }
 
 [[noreturn]] void refuse(const char* option, const char* what) {
@@ -85,7 +92,7 @@ void choose_mode(tools::Command& app, Options& o) {
   if (!n.query_fields.empty() && n.queries.empty()) refuse("--query-fields", "wants --query");
   const bool searches = n.mode == Mode::text || n.mode == Mode::queries;
   if (!searches)
-    tools::refuse_given(app, {"--top-k", "--similarity", "--query-prompt", "--index"},
+    tools::refuse_given(app, {"--top-k", "--similarity", "--query-prompt", "--index", "--gold"},
                         "wants -q or --query");
   const bool queries_are_vectors = !n.query_vectors.empty();
   if (n.vectors.empty() && !queries_are_vectors)
@@ -120,6 +127,6 @@ int main(int argc, char** argv) {
 
   return tools::run(app, argc, argv, [&] {
     choose_mode(app, options);
-    return tools::run_nearest(options.nearest, rows, models);
+    return tools::run_nearest(options.nearest, rows, models, options.report);
   });
 }

@@ -69,6 +69,7 @@ void add(tools::Command& app, Options& o) {
                       o.ner.gold)
                   ->needs(columns);
   o.report.add(app, gold);
+  o.report.add_seed(app, gold);
   columns->excludes(words);
   conll->excludes(marked);
   for (const char* name : {"--fields", "--null", "--header"}) {
@@ -157,7 +158,7 @@ int run(Options& o, tools::RowOptions& rows, TaskOptions task, const Predictor& 
     sink = [&](auto gold, auto predicted) { metrics.add(gold, predicted); };
     report = [&] {
       if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
-      return tools::report_of(metrics)();
+      return tools::report_of(metrics, o.report)();
     };
   }
   return o.report.run(

@@ -27,6 +27,7 @@ void add(tools::Command& app, Options& o) {
               o.gold)
           ->excludes("--adjacent");
   o.report.add(app, gold);
+  o.report.add_seed(app, gold);
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ int main(int argc, char** argv) {
       return std::make_unique<NspScoreWorker>(opened.tokenizer(), predictor, nsp, task, sink);
     };
     std::function<tools::Report()> report;
-    if (sink) report = tools::report_of(metrics, true);
+    if (sink) report = tools::report_of(metrics, true, options.report);
     return options.report.run(rows, make_worker, report);
   });
 }

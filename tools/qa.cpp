@@ -52,6 +52,7 @@ void add(tools::Command& app, Options& o) {
               o.gold)
           ->excludes(o.question);
   o.report.add(app, gold);
+  o.report.add_seed(app, gold);
 }
 
 /// One question to all records, whose answers are ranked.
@@ -80,7 +81,7 @@ int answer_records(const AnswerPredictor& predictor, const Options& o, const Tas
       metrics.add(gold_answers(record.extra[0]), best);
     };
     rows.stream().want_truth("gold", o.gold);
-    report = tools::report_of(metrics);
+    report = tools::report_of(metrics, o.report);
   }
   rows.stream().output_names = names_of<AnswerRow>();
   return o.report.run(

@@ -2,6 +2,7 @@
 #include "rows/rank.h"
 
 #include "common/model_options.h"
+#include "common/rank_report.h"
 #include "common/row_options.h"
 #include "common/run.h"
 #include "common/search.h"
@@ -16,6 +17,8 @@ struct Options {
   size_t top_k = 10;
   bool sigmoid = false, logits = false, maxsim = false;
   CLI::Option* query = nullptr;
+  std::string gold;
+  tools::RankReport report;
 };
 
 void add(tools::Command& app, Options& o) {
@@ -35,18 +38,46 @@ void add(tools::Command& app, Options& o) {
           o.maxsim)
       ->excludes(sigmoid)
       ->excludes(logits);
+  auto gold =
+      app.add({"--gold", "field with the relevance: report nDCG, MRR, MAP, recall, precision",
+               tools::column()},
+              o.gold);
+  o.report.add(app, gold);
+}
+
+/// Judges each record by the relevance in its field, under its query.
+ScoreSink want_gold(Options& o, tools::RowOptions& rows, RankMetrics& metrics) {
+  if (o.gold.empty()) return {};
+  rows.stream().want_truth("gold", o.gold);
+  if (o.query->count() > 0 && !rows.fields_given())
+    rows.stream().fields = {o.gold == "1" ? "2" : "1"};
+  return [&metrics](const Record& record, std::string_view query, double score) {
+    metrics.add(std::string(query), record.number, score,
+                tools::relevance_of(record, record.extra[0]));
+  };
 }
 
 /// Scores each record or, with -q, ranks them.
-int run(const Options& o, tools::RowOptions& rows,
-        const std::function<std::unique_ptr<Worker>(const TextSink& sink)>& make_worker) {
+int run(Options& o, tools::RowOptions& rows,
+        const std::function<std::unique_ptr<Worker>(const RankSinks& sinks)>& make_worker) {
   rows.stream().output_names = names_of<ScoreRow>();
-  if (o.query->count() == 0) return rows.run([&] { return make_worker({}); });
+  RankMetrics metrics(o.report.cutoffs());
+  RankSinks sinks;
+  sinks.scored = want_gold(o, rows, metrics);
+  std::function<tools::Report()> report;
+  if (sinks.scored) report = tools::report_of(metrics, o.report);
+  if (o.query->count() == 0)
+    return o.report.run(
+        rows, [&] { return make_worker(sinks); }, report);
   rows.stream().texts = 1;
   rows.stream().output_names = names_of<FoundText>();
   TextRanking ranking(o.top_k);
-  const TextSink sink = [&](FoundText text) { ranking.add(std::move(text)); };
-  return tools::search(rows, ranking, [&] { return make_worker(sink); });
+  sinks.found = [&](FoundText text) { ranking.add(std::move(text)); };
+  const auto search = [&] {
+    return tools::search(
+        rows, ranking, [&] { return make_worker(sinks); }, o.report.hides_rows());
+  };
+  return o.report.run(rows, std::function<int()>(search), report);
 }
 
 }  // namespace
@@ -81,10 +112,10 @@ int main(int argc, char** argv) {
                : task_options(opened, encoder->reading());
     rows.fill(task, {searching ? tools::RowShape::Per::none : tools::RowShape::Per::one});
 
-    return run(options, rows, [&](const TextSink& sink) -> std::unique_ptr<Worker> {
-      if (maxsim) return std::make_unique<MaxSimWorker>(model, *plan, options.rank, task, sink);
+    return run(options, rows, [&](const RankSinks& sinks) -> std::unique_ptr<Worker> {
+      if (maxsim) return std::make_unique<MaxSimWorker>(model, *plan, options.rank, task, sinks);
       return std::make_unique<CrossEncoderWorker>(opened.tokenizer(), *encoder, options.rank, task,
-                                                  sink);
+                                                  sinks);
     });
   });
 }

@@ -30,6 +30,7 @@ inline constexpr std::string_view kPickle = "pytorch_model.bin";
 inline constexpr std::string_view kIndexEnding = ".index.json";  ///< end of an index of shards
 inline constexpr std::string_view kColbertLayer = "colbert_linear.pt";
 inline constexpr std::string_view kSparseLayer = "sparse_linear.pt";
+inline constexpr std::string_view kChatTemplate = "chat_template.jinja";
 inline constexpr std::string_view kAdapter = "adapter_config.json";
 }  // namespace file_names
 
@@ -99,6 +100,7 @@ inline constexpr ModelFile kModelFiles[] = {
     {file_names::kTokenizer, FileRole::tokenizer},
     {file_names::kTokenizerConfig, FileRole::tokenizer},
     {file_names::kSpecialTokensMap, FileRole::tokenizer},
+    {file_names::kChatTemplate, FileRole::tokenizer},
     {file_names::kAddedTokens, FileRole::tokenizer},
     {file_names::kVocabJson, FileRole::tokenizer},
     {file_names::kMerges, FileRole::tokenizer},

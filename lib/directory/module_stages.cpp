@@ -14,8 +14,9 @@ namespace {
 struct Name {
   std::string_view name, file;
   Stage stage;
-  bool sparse = false;  ///< a module of SparseEncoder
+  std::string_view kind = "sentence_transformer";  ///< the class that has such a module
 };
+constexpr std::string_view kSparse = "sparse_encoder";
 constexpr Name kNames[] = {
     {"Transformer", "transformer", Stage::transformer},
     {"StaticEmbedding", "static_embedding", Stage::static_embedding},
@@ -25,9 +26,10 @@ constexpr Name kNames[] = {
     {"LayerNorm", "layer_norm", Stage::norm},
     {"Normalize", "normalize", Stage::normalize},
     {"Dropout", "dropout", Stage::dropout},
-    {"MLMTransformer", "mlm_transformer", Stage::masked_lm, true},
-    {"SpladePooling", "splade_pooling", Stage::splade, true},
-    {"SparseStaticEmbedding", "sparse_static_embedding", Stage::sparse_static, true},
+    {"MLMTransformer", "mlm_transformer", Stage::masked_lm, kSparse},
+    {"SpladePooling", "splade_pooling", Stage::splade, kSparse},
+    {"SparseStaticEmbedding", "sparse_static_embedding", Stage::sparse_static, kSparse},
+    {"LogitScore", "logit_score", Stage::logit_score, "cross_encoder"},
     {"Router", "router", Stage::router},
     {"Asym", "router", Stage::router}};
 
@@ -48,10 +50,9 @@ std::optional<Stage> stage_of(std::string_view type) {
     return Stage::mask;
   }
   const std::string_view name = type.substr(type.rfind('.') + 1);
-  for (const auto& [known, file, stage, sparse] : kNames) {
+  for (const auto& [known, file, stage, kind] : kNames) {
     if (name != known) continue;
-    const std::string_view kind = sparse ? "sparse_encoder" : "sentence_transformer";
-    const std::string old = sparse ? "sparse_encoder.models" : "models";
+    const std::string old = kind == kSparse ? "sparse_encoder.models" : "models";
     const std::string spellings[] = {
         fmt::format("sentence_transformers.{}.{}", old, name),
         fmt::format("sentence_transformers.{0}.{1}.{1}", old, name),

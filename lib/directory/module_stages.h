@@ -18,6 +18,7 @@ enum class Stage {
   dense,
   norm,  ///< a layer norm, among the dense ones
   normalize,
+  logit_score,
   dropout,
   mask,
   static_embedding,

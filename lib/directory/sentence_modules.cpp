@@ -77,6 +77,10 @@ void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
     refuse(type, "a Transformer first");
   }
   if (stage != Stage::start && next == Stage::masked_lm) refuse(type, "no module before it");
+  if (modules.logit_score) refuse(type, "no module behind LogitScore");
+  if (next == Stage::logit_score && stage != Stage::transformer) {
+    refuse(type, "a Transformer before it, and nothing between");
+  }
   if (modules.scores) refuse(type, "no module behind the Dense that gives scores");
   if (next == Stage::splade && stage != Stage::transformer && stage != Stage::masked_lm) {
     refuse(type, "a Transformer or MLMTransformer before it, and nothing between");
@@ -87,8 +91,9 @@ void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
   if (!of_tokens && next > Stage::transformer && modules.of_tokens) {
     refuse(type, "modules that work on the vectors of tokens, as the one before it");
   }
-  if (!of_tokens && (stage == Stage::transformer || stage == Stage::layers) &&
-      next > Stage::pooling && next < Stage::masked_lm) {
+  if (!of_tokens && next != Stage::logit_score &&
+      (stage == Stage::transformer || stage == Stage::layers) && next > Stage::pooling &&
+      next < Stage::masked_lm) {
     refuse(type, "a Pooling before it");
   }
   if (next < stage || (next == stage && next != Stage::dense)) {
@@ -122,6 +127,23 @@ bool gives_scores(const Json& root, bool of_tokens) {
     if (!scores) refuse(*name, fmt::format("\"{}\"", own));
   }
   return scores;
+}
+
+/// Which tokens' logits are the score of a pair.
+void read_logit_score(const Json& root, SentenceModules& modules) {
+  const auto id = [](const Json& value) {
+    const auto number = value.try_int();
+    if (!number || *number < 0) refuse(value, "the id of a token");
+    return *number;
+  };
+  SentenceModules::LogitScore score;
+  score.yes = id(root.at("true_token_id"));
+  if (const auto no = root.find("false_token_id"); no && !no->is_null()) score.no = id(*no);
+  const auto input = root.find("module_input_name");
+  if (input && !input->is_null() && input->as_string() != "causal_logits") {
+    refuse(*input, "\"causal_logits\"");
+  }
+  modules.logit_score = score;
 }
 
 /// WeightedLayerPooling, which has no effect where the Transformer does not give all layers.
@@ -165,6 +187,7 @@ void read_module(const ModelDirectory& directory, const Json& module, Stage stag
   if (stage == Stage::pooling) read_pooling(config(), modules);
   if (stage == Stage::masked_lm) modules.of_logits = true;
   if (stage == Stage::splade) read_splade(config(), modules);
+  if (stage == Stage::logit_score) read_logit_score(config(), modules);
   if (stage == Stage::layers) read_layer_mean(directory, folder, config(), modules);
   if (stage == Stage::dense) {
     const Json root = config();

@@ -36,6 +36,13 @@ struct BERT_API SentenceModules {
   std::optional<LayerMean> layer_mean;
   std::vector<Dense> token_layers;  ///< over each token's state, before the pooling
   std::vector<Dense> dense;
+  /// Tokens whose logits, the first less the second, are the score of a pair (LogitScore), which
+  /// the model reads through a PairTemplate.
+  struct LogitScore {
+    int64_t yes = 0;
+    std::optional<int64_t> no;
+  };
+  std::optional<LogitScore> logit_score;
   bool scores = false;  ///< the last layer gives the score of a pair (CrossEncoder), not a vector
   bool normalize = false;
   /// Dense and Normalize work on the vector of each token (ColBERT); see LateInteraction.

@@ -9,7 +9,9 @@ AttentionWeights AttentionWeights::load(const Config& config, const Weights& wei
                                         Precision precision, const AttentionBias* bias,
                                         const RelativePositions* positions) {
   AttentionWeights w;
-  w.qkv = weights.linear(config, kQueryKeyValue, precision, layer);
+  const bool apart = has_module(config, Role::shared_bottleneck);
+  w.qkv = weights.linear(config, std::span(kQueryKeyValue).first(apart ? 2 : 3), precision, layer);
+  if (apart) w.values = weights.linear(config, Role::value, precision, layer);
   w.head_size = config.head_size();
   if (has_module(config, Role::query_norm)) {
     w.query_norm = Norm::load(config, weights, Role::query_norm, layer);
@@ -153,7 +155,12 @@ void self_attention(const AttentionWeights& weights, const PackedBatch& batch, C
   if (pass.alike) {
     project_kinds(weights.qkv, *pass.alike, hidden, qkv, scratch, linear_scratch);
   } else {
-    weights.qkv(hidden, qkv, Activation::none, linear_scratch);
+    weights.qkv(hidden, columns(qkv, 0, weights.qkv.out_features()), Activation::none,
+                linear_scratch);
+  }
+  if (weights.values) {
+    const Matrix v = columns(qkv, weights.qkv.out_features(), weights.values.out_features());
+    weights.values(pass.values, v, Activation::none, linear_scratch);
   }
   if (weights.query_norm) norm_heads(weights, qkv);
   if (weights.rotary.theta > 0) {

@@ -32,6 +32,7 @@ struct LayerPass {
   LayerTrace trace = {};               ///< what is to be seen of it
   const AlikeTokens* alike = nullptr;  ///< rows of the input that are known to be equal, which
                                        ///< saves their projections and changes no bit
+  ConstMatrix values = {};             ///< [T, H] what values are made of, if not of the input
   std::span<const size_t> off = {};    ///< heads, 0 .. A - 1, whose output is zero
 };
 
@@ -39,7 +40,8 @@ struct LayerPass {
 /// matrix are the query's, then the key's [K D], then the value's. In most models A = K and A D =
 /// H. Stored [out, in]; q = W x + b, so a row vector x is multiplied by W transposed.
 struct AttentionWeights {
-  Linear qkv;                 ///< [(A + 2K) D, H]
+  Linear qkv;                 ///< [(A + 2K) D, H]; without the values if these read something else
+  Linear values;              ///< [K D, H] then
   size_t head_size = 0;       ///< D
   Norm query_norm, key_norm;  ///< over each head [D], before it turns, or none
   AttentionForm form;         ///< heads, scale, window, and the bias, which is borrowed

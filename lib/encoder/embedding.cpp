@@ -31,6 +31,7 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   e.scale_ = config.embedding_scale;
   if (config.token_dropout) e.dropped_ = config.mask_token_id;
   e.projects_first_ = config.family->projects_first;
+  e.trigrams_ = config.family->trigrams;
   if (has_module(config, Role::embedding_projection)) {
     e.projection_ = weights.linear(config, Role::embedding_projection, precision);
   }
@@ -42,14 +43,17 @@ bool Embedding::is_plain(const PackedBatch& batch) const {
     return std::find(batch.input_ids.begin(), batch.input_ids.end(), id) != batch.input_ids.end();
   };
   const bool shifts = first_position_ > 0 && has(static_cast<int32_t>(first_position_) - 1);
-  return !shifts && !(dropped_ >= 0 && has(dropped_));
+  return !trigrams_ && !shifts && !(dropped_ >= 0 && has(dropped_));
+}
+
+float dropped_words_scale(std::span<const int32_t> ids, int32_t mask) {
+  constexpr float kTrained = 0.15f * 0.8f;  // the share of masks in training
+  const auto masks = static_cast<float>(std::count(ids.begin(), ids.end(), mask));
+  return (1 - kTrained) / (1 - masks / static_cast<float>(ids.size()));
 }
 
 float Embedding::scale_of(std::span<const int32_t> ids) const {
-  if (dropped_ < 0) return scale_;
-  constexpr float kTrained = 0.15f * 0.8f;  // the share of masks in training
-  const auto masks = static_cast<float>(std::count(ids.begin(), ids.end(), dropped_));
-  return (1 - kTrained) / (1 - masks / static_cast<float>(ids.size()));
+  return dropped_ < 0 ? scale_ : dropped_words_scale(ids, dropped_);
 }
 
 void Embedding::word_vector(int32_t id, std::span<float> out) const {
@@ -66,6 +70,11 @@ void Embedding::add_up(int32_t id, size_t type, size_t position_row, float scale
     for (size_t i = 0; i < width; ++i) out[i] *= scale;
   }
   // The reference adds the token type first, then the position: the order decides the last bit.
+  add_places(type, position_row, width, out);
+  for (size_t i = 0; i < task_type_.size(); ++i) out[i] += task_type_[i];
+}
+
+void Embedding::add_places(size_t type, size_t position_row, size_t width, float* out) const {
   if (!token_type_.empty()) {
     const float* vector = &token_type_[type * width];
     for (size_t i = 0; i < width; ++i) out[i] += vector[i];
@@ -74,7 +83,29 @@ void Embedding::add_up(int32_t id, size_t type, size_t position_row, float scale
     const float* vector = &position_[position_row * width];
     for (size_t i = 0; i < width; ++i) out[i] += vector[i];
   }
-  for (size_t i = 0; i < task_type_.size(); ++i) out[i] += task_type_[i];
+}
+
+void Embedding::trigrams(const PackedBatch& batch, Matrix output, Buffer& scratch,
+                         LinearScratch& linear_scratch) const {
+  const size_t width = word_.shape[1];                             // E
+  const Matrix words = scratch.matrix(batch.tokens(), 3 * width);  // [T, 3E]: next, own, last
+  for (size_t s = 0; s < batch.sequences(); ++s) {
+    const size_t begin = batch.begin(s), end = batch.cu_seq_lens[s + 1];
+    for (size_t t = begin; t < end; ++t) {
+      float* row = words.row(t);
+      std::fill_n(row, words.cols, 0.0f);
+      if (t + 1 < end) word_vector(batch.input_ids[t + 1], {row, width});
+      word_vector(batch.input_ids[t], {row + width, width});
+      if (t > begin) word_vector(batch.input_ids[t - 1], {row + 2 * width, width});
+    }
+  }
+  projection_(words, output, Activation::none, linear_scratch);
+  PositionRows rows(batch, first_position_);
+  for (size_t t = 0; t < batch.tokens(); ++t) {
+    const auto type = static_cast<size_t>(batch.token_type_ids[t]);
+    add_places(type, rows.next(t), output.cols, output.row(t));
+  }
+  norm_(output, output);
 }
 
 void Embedding::finish(Matrix sum, Matrix output, LinearScratch& linear_scratch) const {
@@ -89,6 +120,7 @@ void Embedding::finish(Matrix sum, Matrix output, LinearScratch& linear_scratch)
 
 void Embedding::operator()(const PackedBatch& batch, Matrix output, Buffer& scratch,
                            LinearScratch& linear_scratch) const {
+  if (trigrams_) return trigrams(batch, output, scratch, linear_scratch);
   const size_t width = word_.shape[1];
   // sum [T, E]
   const Matrix sum = projection_ ? scratch.matrix(batch.tokens(), width) : output;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/export.h"
 #include "checkpoint/weights.h"
 #include "encoder/norm.h"
 #include "encoder/packed_batch.h"
@@ -11,15 +12,20 @@
 
 namespace bert {
 
+/// The factor of a text's word vectors where those of masks are zero: the more masks there are, the
+/// larger it is (ESM's token_dropout).
+BERT_API float dropped_words_scale(std::span<const int32_t> ids, int32_t mask);
+
 /// Word + position + token type vectors, then layer norm (Devlin et al. 2019, section 3 and figure
 /// 2).
 ///
 ///   word [V, E]   position [P, E]   token_type [types, E]   E = config.embedding_size
 ///
-/// ELECTRA's small models have E < H and a projection after it, DeBERTa has it before the norm.
-/// DistilBERT has no token types, models with rotary or relative positions have no position table.
-/// The tables stay in the mapped file: only the rows that are looked up are read. Thread rule:
-/// const after load.
+/// MobileBERT's vector of a token is made of three words' [T, 3E], by the projection, before place
+/// and type [H] are added. ELECTRA's small models have E < H and a projection after it, DeBERTa has
+/// it before the norm. DistilBERT has no token types, models with rotary or relative positions have
+/// no position table. The tables stay in the mapped file: only the rows that are looked up are
+/// read. Thread rule: const after load.
 class Embedding {
  public:
   /// Throws Error(data) naming the tensor that is missing or has another shape.
@@ -44,6 +50,11 @@ class Embedding {
  private:
   /// Word, token type and position vectors of one token, added. `scale`: of the word vector.
   void add_up(int32_t id, size_t type, size_t position_row, float scale, float* out) const;
+  /// Type and position vectors, added to out [width].
+  void add_places(size_t type, size_t position_row, size_t width, float* out) const;
+  /// The vectors [T, H] of a model of trigrams.
+  void trigrams(const PackedBatch& batch, Matrix output, Buffer& scratch,
+                LinearScratch& linear_scratch) const;
   /// The scale of the word vectors of a text: 1, or more the more masks it has (token_dropout).
   float scale_of(std::span<const int32_t> ids) const;
   /// What stands behind the sum [T, E].
@@ -59,6 +70,7 @@ class Embedding {
   Norm norm_;
   Linear projection_;
   bool projects_first_ = false;
+  bool trigrams_ = false;
 };
 
 }  // namespace bert

@@ -48,6 +48,7 @@ Layer Layer::load(const Config& config, const Weights& weights, size_t index, Pr
     layer.attention_exit_norm_ = Norm::load(config, weights, Role::attention_exit_norm, stored);
     layer.output_exit_norm_ = Norm::load(config, weights, Role::output_exit_norm, stored);
   }
+  layer.bottleneck_ = Bottleneck::load(config, weights, stored, precision);
   layer.hidden_act_ = config.hidden_act;
   layer.norms_before_ = config.family->norms != NormPlace::after;
   return layer;
@@ -61,15 +62,27 @@ Matrix Layer::attend(const PackedBatch& batch, ConstMatrix hidden, Workspace& wo
     attention_norm_(hidden, normed);
     input = normed;
   }
+  LayerPass own = pass;
+  if (bottleneck_) {
+    const Matrix shared = workspace.attended.matrix(hidden.rows, attention_.qkv.in_features());
+    bottleneck_.share(hidden, shared, workspace);  // [T, B]
+    input = shared;
+    own.values = hidden;
+  }
   pass.trace.show(Traced::attention_input, input);
   const Matrix context = workspace.context.matrix(hidden.rows, attention_.width());  // [T, A D]
-  self_attention(attention_, batch, input, context, workspace.attention, workspace.linear, pass);
+  self_attention(attention_, batch, input, context, workspace.attention, workspace.linear, own);
   return context;
+}
+
+Matrix Layer::enter(Matrix hidden, Workspace& workspace) const {
+  return bottleneck_ ? bottleneck_.enter(hidden, workspace) : hidden;
 }
 
 void Layer::forward(const PackedBatch& batch, Matrix hidden, Workspace& workspace,
                     const LayerPass& pass) const {
-  finish(attend(batch, hidden, workspace, pass), hidden, workspace, pass.trace);
+  const Matrix context = attend(batch, hidden, workspace, pass);
+  finish(context, hidden, workspace, pass.trace);
 }
 
 Matrix Layer::forward_rows(const PackedBatch& batch, Matrix hidden, std::span<const size_t> rows,
@@ -83,19 +96,21 @@ Matrix Layer::forward_rows(const PackedBatch& batch, Matrix hidden, std::span<co
 void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
                    const LayerTrace& trace) const {
   const size_t tokens = hidden.rows;
-  const Matrix attended = workspace.attended.matrix(tokens, hidden.cols);  // [T, H]
+  const Matrix inner = enter(hidden, workspace);                          // [T, H] or [T, B]
+  const Matrix attended = workspace.attended.matrix(tokens, inner.cols);  // as inner
   attention_output_(context, attended, Activation::none, workspace.linear,
-                    added_by_product(attention_exit_norm_, hidden));
-  leave(attention_exit_norm_, hidden, attended);
+                    added_by_product(attention_exit_norm_, inner));
+  leave(attention_exit_norm_, inner, attended);
   if (!norms_before_) attention_norm_(attended, attended);
   trace.show(Traced::attended, attended);
 
   // In blocks of B rows, which bound [B, I].
   for (size_t begin = 0; begin < tokens; begin += kRowsAtOnce) {
     const size_t rows = std::min(kRowsAtOnce, tokens - begin);
+    if (bottleneck_) bottleneck_.nets(attended.slice(begin, rows), hidden_act_, workspace);
     const ConstMatrix residual = attended.slice(begin, rows);  // [B, H]
     ConstMatrix input = residual;
-    const Matrix output = hidden.slice(begin, rows);
+    const Matrix output = inner.slice(begin, rows);
     if (norms_before_) {
       output_norm_(residual, output);
       input = output;
@@ -105,6 +120,7 @@ void Layer::finish(ConstMatrix context, Matrix hidden, Workspace& workspace,
     leave(output_exit_norm_, residual, output);
     if (!norms_before_) output_norm_(output, output);
   }
+  if (bottleneck_) bottleneck_.leave(inner, hidden, workspace);
 }
 
 void Layer::feed_forward(ConstMatrix input, ConstMatrix residual, Matrix output, size_t first,

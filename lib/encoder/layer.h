@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "encoder/attention.h"
+#include "encoder/bottleneck.h"
 #include "encoder/norm.h"
 #include "encoder/workspace.h"
 
@@ -23,7 +24,8 @@ struct LayerContext {
 ///   before   y = x + attention(LN(x));       z = y + net(LN(y))       (Xiong et al. 2020)
 ///   around   y = x + LN(attention(LN(x)));   z = y + LN(net(LN(y)))   (Gemma)
 ///
-/// The net is W2 act(W1 x), or gated, W2 (act(Wg x) * Wu x) (Shazeer 2020).
+/// The net is W2 act(W1 x), or gated, W2 (act(Wg x) * Wu x) (Shazeer 2020). Behind a bottleneck,
+/// all but hidden states is B wide, not H (MobileBERT).
 class Layer {
  public:
   /// Layer `index` of a pass, from 0. Throws Error(data) naming a tensor of it.
@@ -51,6 +53,9 @@ class Layer {
   void feed_forward(ConstMatrix input, ConstMatrix residual, Matrix output, size_t first,
                     Workspace& workspace, const LayerTrace& trace) const;
 
+  /// What attention and the net are added to: hidden itself, or [T, B] behind the bottleneck.
+  Matrix enter(Matrix hidden, Workspace& workspace) const;
+
   AttentionWeights attention_;
   Linear attention_output_;  ///< [H, A D]
   Norm attention_norm_;      ///< none before the first layer where norms stand before
@@ -58,6 +63,7 @@ class Layer {
   Linear output_;            ///< [H, I]
   Norm output_norm_;
   Norm attention_exit_norm_, output_exit_norm_;  ///< where norms stand around
+  Bottleneck bottleneck_;                        ///< or none
   Activation hidden_act_ = Activation::gelu;
   bool gated_ = false;
   bool norms_before_ = false;

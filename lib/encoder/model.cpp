@@ -41,7 +41,8 @@ void Model::State::run(size_t index, const PackedBatch& batch, Matrix hidden, Wo
     const Matrix before = workspace.convolved.matrix(hidden.rows, hidden.cols);  // [T, H]
     std::copy_n(hidden.data, hidden.rows * hidden.cols, before.data);
   }
-  layer(index).forward(batch, hidden, workspace, {trace, alike, off[index]});
+  layer(index).forward(batch, hidden, workspace,
+                       {.trace = trace, .alike = alike, .off = off[index]});
   if (convolves) {
     const ConstMatrix before(workspace.convolved.data(), hidden.rows, hidden.cols);
     convolution(batch, before, hidden, workspace.windows, workspace.linear);
@@ -122,7 +123,7 @@ const Config& Model::config() const { return state_->config; }
 const Weights& Model::weights() const { return *state_->weights; }
 Precision Model::precision() const { return state_->precision; }
 const ModelDirectory& Model::directory() const { return state_->directory; }
-bool Model::has_pooler() const { return static_cast<bool>(state_->pooler); }
+bool Model::has_pooler() const { return state_->pooler || !state_->config.pooler_dense; }
 void Model::word_vector(int32_t id, std::span<float> out) const {
   state_->embedding.word_vector(id, out);
 }
@@ -173,7 +174,8 @@ Matrix gather_first_tokens(const PackedBatch& batch, ConstMatrix hidden, Buffer&
 
 Matrix Model::pooled_output(const PackedBatch& batch, ConstMatrix hidden,
                             Workspace& workspace) const {
-  const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);        // [S, H]
+  const Matrix first = gather_first_tokens(batch, hidden, workspace.rows);  // [S, H]
+  if (!state_->pooler) return first;
   const Matrix pooled = workspace.pooled.matrix(batch.sequences(), hidden.cols);  // [S, H]
   state_->pooler(first, pooled, state_->config.pooler_act, workspace.linear);
   return pooled;

@@ -66,8 +66,9 @@ class BERT_API Model {
                       Workspace& workspace) const;
 
   bool has_pooler() const;
-  /// act(W h + b) of each sequence's first hidden state, where act is tanh (DeBERTa: gelu): [S, H],
-  /// in the workspace. Needs has_pooler().
+  /// act(W h + b) of each sequence's first hidden state, where act is tanh (DeBERTa: gelu), or that
+  /// state itself where the pooler has no layer (MobileBERT): [S, H], in the workspace. Needs
+  /// has_pooler().
   Matrix pooled_output(const PackedBatch& batch, ConstMatrix hidden, Workspace& workspace) const;
 
   /// The static vector of a word piece, [E].

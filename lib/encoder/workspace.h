@@ -13,6 +13,7 @@ struct Workspace {
   Buffer attended;      ///< [T, H] after the attention block's layer norm
   Buffer intermediate;  ///< [T, I]
   Buffer embedding;     ///< [T, E] when E is not H
+  Buffer narrow;        ///< [T, B] a layer's input and output, behind a bottleneck
   Buffer convolved;     ///< [T, H] what DeBERTa's convolution reads
   Buffer windows;       ///< [B, K * H] its windows
   Buffer pooled;        ///< [S, H]

@@ -5,6 +5,16 @@
 
 namespace bert {
 
+/// values [rows, n] as [n, rows].
+static std::vector<float> transposed(const std::vector<float>& values, size_t rows) {
+  const size_t n = values.size() / rows;
+  std::vector<float> out(values.size());
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < n; ++j) out[j * rows + i] = values[i * n + j];
+  }
+  return out;
+}
+
 MaskedLM MaskedLM::open(const Model& model) {
   const Config& config = model.config();
   const Weights& weights = model.weights();
@@ -19,6 +29,12 @@ MaskedLM MaskedLM::open(const Model& model) {
     bias = weights.floats(tensor_spec(config, Role::mlm_bias, Part::bias));
   }
   mlm.decoder_ = weights.linear({&decoder, 1}, std::move(bias), model.precision());
+  if (!has_module(config, Role::mlm_rest)) return mlm;
+  const TensorSpec rest = tensor_spec(config, Role::mlm_rest);  // [H - E, V]
+  mlm.rest_weight_ = transposed(weights.floats(rest), rest.shape[0]);
+  mlm.rest_ = Linear({reinterpret_cast<const std::byte*>(mlm.rest_weight_.data()), DType::f32,
+                      rest.shape[1], rest.shape[0]},
+                     {}, model.precision());
   return mlm;
 }
 
@@ -31,7 +47,11 @@ Matrix MaskedLM::logits(ConstMatrix hidden, std::span<const size_t> positions,
   const ConstMatrix transformed = transform_(rows, workspace.rows2, workspace.linear);  // [M, E]
   const Matrix logits =
       workspace.logits.matrix(positions.size(), decoder_.out_features());  // [M, V]
-  decoder_(transformed, logits, Activation::none, workspace.linear);
+  const size_t width = decoder_.in_features();
+  decoder_(columns(transformed, 0, width), logits, Activation::none, workspace.linear);
+  if (!rest_) return logits;
+  const ConstMatrix rest = columns(transformed, width, rest_.in_features());  // [M, H - E]
+  rest_(rest, logits, Activation::none, workspace.linear, logits);
   return logits;
 }
 

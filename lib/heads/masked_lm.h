@@ -24,8 +24,10 @@ class BERT_API MaskedLM {
   Matrix logits(ConstMatrix hidden, std::span<const size_t> positions, Workspace& workspace) const;
 
  private:
-  HeadTransform transform_;  ///< to [M, E]
-  Linear decoder_;           ///< [V, E]
+  HeadTransform transform_;         ///< to [M, E]
+  Linear decoder_;                  ///< [V, E]
+  std::vector<float> rest_weight_;  ///< [V, H - E]
+  Linear rest_;  ///< the same as a layer: what MobileBERT reads beside [M, E], or none
 };
 
 }  // namespace bert

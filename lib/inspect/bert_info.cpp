@@ -154,6 +154,7 @@ void write_modules(const ModelDirectory& directory, Rows& rows) {
   if (modules.of_tokens) words.emplace_back("tokens");
   add_layers(modules.dense);
   if (modules.scores) words.emplace_back("score");
+  if (modules.logit_score) words.emplace_back("logit score");
   if (modules.normalize) words.emplace_back("normalize");
   if (modules.splade) words.emplace_back(modules.splade->sum ? "splade sum" : "splade max");
   row(rows, "sentence_modules", joined(words));

@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "directory/adapter.h"
 #include "directory/file_names.h"
+#include "directory/pair_template.h"
 #include "directory/router.h"
 #include "directory/sentence_modules.h"
 #include "directory/weight_files.h"
@@ -102,6 +103,7 @@ void Doctor::look_at_architectures() {
   for (const std::string& name : config_->architectures) {
     if (is_known_class(name)) continue;
     if (name == "HF_ColBERT" && SentenceModules::open(directory_).of_tokens) continue;
+    if (name.ends_with("ForCausalLM") && SentenceModules::open(directory_).logit_score) continue;
     say("warning", "config",
         fmt::format("{} is an architecture that no tool knows: what it has beside the encoder is "
                     "not computed",
@@ -370,6 +372,7 @@ void Doctor::look_at_modules() {
   if (config_)
     for (const std::string& line : token_layers(directory_, *config_)) say("ok", "layers", line);
   if (lowercases_) look("case", [&] { modules.check_case(*lowercases_); });
+  if (modules.logit_score) look("template", [&] { PairTemplate::open(directory_); });
   look("length", [&] { modules.check_length(2); });
   if (!config_) return;
   const TransformerSettings& settings = modules.settings;

@@ -23,6 +23,7 @@ PoolingWords pooling_words(const SentenceModules& modules, const std::optional<C
     return {"ok", fmt::format("{}, {} layers, the score of a pair, for rank", modes,
                               modules.dense.size())};
   }
+  if (modules.logit_score) return {"ok", "the score of a pair by a chat template, for rank"};
   if (modes.empty()) return {"warning", "modules.json names no Pooling: embed refuses the model"};
   return {"ok", fmt::format("{}{}{}", modes, modules.dense.empty() ? "" : ", dense",
                             modules.normalize ? ", normalize" : "")};

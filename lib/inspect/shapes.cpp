@@ -35,7 +35,8 @@ class ShapeRows {
     if (has(Role::position_embeddings)) module("+ ", Role::position_embeddings, {n, E});
     if (has(Role::token_type_embeddings)) module("+ ", Role::token_type_embeddings, {n, E});
     if (has(Role::task_type_embeddings)) module("+ ", Role::task_type_embeddings, {n, E});
-    const bool first = config_.family->projects_first, norm = has(Role::embedding_norm);
+    const bool first = config_.family->projects_first || config_.family->trigrams;
+    const bool norm = has(Role::embedding_norm);
     if (!first && norm) module("", Role::embedding_norm, {n, E});
     if (has(Role::embedding_projection)) module("", Role::embedding_projection, {n, H});
     if (first && norm) module("", Role::embedding_norm, {n, H});

@@ -17,7 +17,8 @@ struct BERT_API Record {
   std::string_view line = {};  ///< the whole line without the terminator, but with a CR before LF
   std::string_view text = {};  ///< the chosen field (the first of a pair), without that CR
   std::string_view text_pair = {};  ///< the second chosen field; "" if the tool reads one text
-  std::array<std::string_view, 2> extra = {};  ///< further chosen fields, in order
+  static constexpr size_t kExtra = 10;
+  std::array<std::string_view, kExtra> extra = {};  ///< further chosen fields, in order
   uint64_t number = 0;                         ///< 1-based over all inputs
   uint64_t number_in_file = 0;                 ///< 1-based within its file; 0: its header
   const std::string* file = nullptr;           ///< name for messages; "-" for stdin

@@ -101,6 +101,7 @@ void AnswerMetrics::add(const std::vector<std::string>& gold, std::string_view p
   ++records_;
   exact_ += exact ? 1 : 0;
   f1_ += f1;
+  ++f1s_[f1];
 }
 
 double AnswerMetrics::f1() const {
@@ -116,15 +117,34 @@ std::string AnswerMetrics::report() const {
                      number_text(100.0 * f1_ / n));
 }
 
-std::string AnswerMetrics::json() const {
+std::string AnswerMetrics::json(const Doubt& doubt) const {
   const std::lock_guard lock(mutex_);
   const auto n = static_cast<double>(records_);
   std::string text;
   JsonRow json(text);
   json.object().count("records", records_);
   json.number("exact_match", 100.0 * static_cast<double>(exact_) / n);
-  json.number("f1", 100.0 * f1_ / n).end_object();
+  json.number("f1", 100.0 * f1_ / n);
+  doubt.add_to(json);
+  json.end_object();
   return text;
+}
+
+Doubt AnswerMetrics::doubt(uint64_t seed) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<double> f1s;
+  std::vector<uint64_t> records;
+  for (const auto& [f1, count] : f1s_) {
+    f1s.push_back(f1);
+    records.push_back(count);
+  }
+  const Interval exact = wilson(exact_, records_);
+  const std::vector<Interval> found = bootstrap(records, 1, seed, [&](auto times, auto values) {
+    double sum = 0;
+    for (size_t k = 0; k < f1s.size(); ++k) sum += times[k] * f1s[k];
+    values[0] = 100.0 * sum / static_cast<double>(records_);
+  });
+  return {{{"exact_match", {100 * exact.low, 100 * exact.high}}, {"f1", found[0]}}};
 }
 
 }  // namespace bert

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/export.h"
+#include "metrics/doubt.h"
 
 namespace bert {
 
@@ -30,13 +32,15 @@ class BERT_API AnswerMetrics {
   double f1() const;  ///< in percent
   /// Lines `records N`, `exact_match P`, `f1 P`, in percent.
   std::string report() const;
-  std::string json() const;  ///< the same as a JSON object
+  std::string json(const Doubt& doubt = {}) const;  ///< the same as a JSON object
+  Doubt doubt(uint64_t seed) const;                 ///< the intervals of both
 
  private:
   mutable std::mutex mutex_;
   uint64_t records_ = 0;
   uint64_t exact_ = 0;
   double f1_ = 0;
+  std::map<double, uint64_t> f1s_;  ///< records of each F1
 };
 
 }  // namespace bert

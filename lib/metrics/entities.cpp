@@ -58,24 +58,29 @@ void EntityMetrics::add(std::span<const std::string_view> gold,
                         std::span<const std::string_view> predicted) {
   const std::vector<EntitySpan> truth = scheme_.entities(gold), guess = scheme_.entities(predicted);
   const std::lock_guard lock(mutex_);
-  const auto counts = [&](std::string_view type) -> LabelCounts& {
-    const auto found = types_.find(type);
-    return found != types_.end() ? found->second : types_[std::string(type)];
+  Sentence sentence{gold.size()};
+  const auto counts = [&](std::string_view type) -> std::array<uint64_t, 3>& {
+    const auto found = sentence.types.find(type);
+    return found != sentence.types.end() ? found->second : sentence.types[std::string(type)];
   };
-  for (const EntitySpan& e : truth) ++counts(e.type).gold;
+  for (const EntitySpan& e : truth) ++counts(e.type)[2];
   for (const EntitySpan& e : guess) {
-    ++counts(e.type).predicted;
-    counts(e.type).true_positives += std::binary_search(truth.begin(), truth.end(), e);
+    ++counts(e.type)[1];
+    counts(e.type)[0] += std::binary_search(truth.begin(), truth.end(), e);
   }
+  for (const auto& [type, found] : sentence.types)
+    types_[type] += LabelCounts{found[0], found[1], found[2]};
   ++sentences_;
   words_ += gold.size();
   for (size_t i = 0; i < gold.size(); ++i) {
-    right_ += gold[i] == predicted[i];
+    sentence.right += gold[i] == predicted[i];
     if (gold[i] == predicted[i] || labels_.empty() || gold[i] == "O") continue;
     if (std::find(labels_.begin(), labels_.end(), gold[i]) == labels_.end()) {
       ++unknown_[std::string(gold[i])];
     }
   }
+  right_ += sentence.right;
+  ++kinds_[std::move(sentence)];
 }
 
 std::string EntityMetrics::unknown() const {
@@ -124,7 +129,7 @@ std::string EntityMetrics::report() const {
          label_table(types, counts);
 }
 
-std::string EntityMetrics::json() const {
+std::string EntityMetrics::json(const Doubt& doubt) const {
   const std::lock_guard lock(mutex_);
   const auto [types, counts] = columns();
   std::string text;
@@ -132,8 +137,42 @@ std::string EntityMetrics::json() const {
   json.object().count("sentences", sentences_).count("words", words_);
   json.number("accuracy", accuracy());
   add_label_table(json, "types", "type", types, counts);
+  doubt.add_to(json);
   json.end_object();
   return text;
+}
+
+Doubt EntityMetrics::doubt(uint64_t seed) const {
+  const std::lock_guard lock(mutex_);
+  const std::vector<std::string> types = columns().types;
+  std::vector<uint64_t> records;
+  std::vector<const Sentence*> kinds;
+  std::vector<std::vector<std::pair<size_t, LabelCounts>>> counts_of;  // [kinds] by type
+  for (const auto& [sentence, count] : kinds_) {
+    records.push_back(count);
+    kinds.push_back(&sentence);
+    counts_of.emplace_back();
+    for (const auto& [type, n] : sentence.types) {
+      const auto at = std::lower_bound(types.begin(), types.end(), type) - types.begin();
+      counts_of.back().push_back({static_cast<size_t>(at), {n[0], n[1], n[2]}});
+    }
+  }
+  std::vector<LabelCounts> sums(types.size());
+  const std::vector<Interval> found = bootstrap(records, 3, seed, [&](auto times, auto values) {
+    std::fill(sums.begin(), sums.end(), LabelCounts{});
+    uint64_t right = 0, words = 0;
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      right += times[k] * kinds[k]->right;
+      words += times[k] * kinds[k]->words;
+      for (const auto& [type, n] : counts_of[k])
+        sums[type] += {times[k] * n.true_positives, times[k] * n.predicted, times[k] * n.gold};
+    }
+    const LabelMeans means = label_means(sums);
+    values[0] = words == 0 ? 0 : static_cast<double>(right) / static_cast<double>(words);
+    values[1] = means.macro_f1;
+    values[2] = means.micro_f1;
+  });
+  return {{{"accuracy", found[0]}, {"macro_f1", found[1]}, {"micro_f1", found[2]}}};
 }
 
 }  // namespace bert

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -65,9 +66,19 @@ class BERT_API EntityMetrics {
   /// Lines `sentences N`, `words N`, `accuracy A` (the share of words with the right tag), then a
   /// table of types like that of LabelMetrics.
   std::string report() const;
-  std::string json() const;  ///< the same as a JSON object, with a list `types`
+  std::string json(const Doubt& doubt = {}) const;  ///< a JSON object, with a list `types`
+  /// The intervals of accuracy, macro_f1 and micro_f1, by bootstrap over the sentences.
+  Doubt doubt(uint64_t seed) const;
 
  private:
+  /// What a sentence adds: its words, the right ones, and for each type true positives, predicted
+  /// and gold entities.
+  struct Sentence {
+    uint64_t words = 0, right = 0;
+    std::map<std::string, std::array<uint64_t, 3>, std::less<>> types = {};
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 is wrong about <=>
+    auto operator<=>(const Sentence&) const = default;
+  };
   struct Columns {
     std::vector<std::string> types;
     std::vector<LabelCounts> counts;
@@ -82,6 +93,7 @@ class BERT_API EntityMetrics {
   std::map<std::string, LabelCounts, std::less<>> types_;
   uint64_t sentences_ = 0;
   uint64_t words_ = 0;
+  std::map<Sentence, uint64_t> kinds_;                    ///< sentences with these counts
   uint64_t right_ = 0;                                    ///< words with the right tag
   std::map<std::string, uint64_t, std::less<>> unknown_;  ///< gold tags that are no labels
 };

@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "metrics/value_outcomes.h"
+
 namespace bert {
 namespace {
 
@@ -35,10 +37,6 @@ LabelSums sums_of(std::span<const LabelCounts> counts) {
 
 }  // namespace
 
-std::string number_text(double value) {
-  return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
-}
-
 double LabelCounts::precision() const {
   return ratio(static_cast<double>(true_positives), static_cast<double>(predicted));
 }
@@ -54,6 +52,11 @@ LabelCounts& LabelCounts::operator+=(const LabelCounts& other) {
   predicted += other.predicted;
   gold += other.gold;
   return *this;
+}
+
+LabelMeans label_means(std::span<const LabelCounts> counts) {
+  const LabelSums sums = sums_of(counts);
+  return {sums.f1, sums.all.f1()};
 }
 
 std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts) {
@@ -94,9 +97,11 @@ void add_label_table(JsonRow& json, std::string_view list, std::string_view key,
 LabelMetrics::LabelMetrics(std::vector<std::string> labels)
     : labels_(std::move(labels)), counts_(labels_.size()) {}
 
-void LabelMetrics::add(std::span<const size_t> gold, std::span<const size_t> predicted) {
+void LabelMetrics::add(std::span<const size_t> gold, std::span<const size_t> predicted,
+                       std::span<const size_t> other) {
   const std::lock_guard lock(mutex_);
   ++records_;
+  outcomes_.add(gold, predicted, other);
   size_t hits = 0;
   for (const size_t label : gold) ++counts_[label].gold;
   for (const size_t label : predicted) {
@@ -157,7 +162,8 @@ std::string LabelMetrics::report() const {
          label_table(labels_, counts_);
 }
 
-std::string LabelMetrics::json(bool confusions) const {
+std::string LabelMetrics::json(bool confusions, const Doubt& doubt,
+                               const Calibration* calibration) const {
   const std::lock_guard lock(mutex_);
   std::string text;
   JsonRow json(text);
@@ -172,13 +178,26 @@ std::string LabelMetrics::json(bool confusions) const {
     }
     json.end_list();
   }
+  doubt.add_to(json);
+  if (calibration) calibration->add_to(json);
   json.end_object();
   return text;
 }
 
-void ValueMetrics::add(uint64_t record, double gold, double predicted) {
+Doubt LabelMetrics::doubt(uint64_t seed) const {
   const std::lock_guard lock(mutex_);
-  pairs_.push_back({record, gold, predicted});
+  return {outcomes_.intervals(labels_.size(), seed), {}, {}};
+}
+
+Doubt LabelMetrics::against(uint64_t seed) const {
+  const std::lock_guard lock(mutex_);
+  return {outcomes_.intervals(labels_.size(), seed), outcomes_.differences(labels_.size(), seed),
+          outcomes_.discordant()};
+}
+
+void ValueMetrics::add(uint64_t record, double gold, double predicted, double other) {
+  const std::lock_guard lock(mutex_);
+  pairs_.push_back({record, gold, predicted, other});
 }
 
 /// The values in input order, so that sums do not depend on the threads.
@@ -191,17 +210,18 @@ ValueMetrics::Columns ValueMetrics::columns() const {
   for (const Pair& p : pairs) {
     columns.gold.push_back(p.gold);
     columns.predicted.push_back(p.predicted);
+    columns.other.push_back(p.other);
   }
   return columns;
 }
 
 double ValueMetrics::spearman() const {
-  const auto [gold, predicted] = columns();
+  const auto [gold, predicted, other] = columns();
   return pearson(ranks(gold), ranks(predicted));
 }
 
 std::vector<std::pair<const char*, double>> ValueMetrics::measures() const {
-  const auto [gold, predicted] = columns();
+  const auto [gold, predicted, other] = columns();
   double squares = 0;
   for (size_t i = 0; i < gold.size(); ++i) {
     squares += (gold[i] - predicted[i]) * (gold[i] - predicted[i]);
@@ -219,13 +239,25 @@ std::string ValueMetrics::report() const {
   return text;
 }
 
-std::string ValueMetrics::json() const {
+std::string ValueMetrics::json(const Doubt& doubt) const {
   std::string text;
   JsonRow json(text);
   json.object().count("records", columns().gold.size());
   for (const auto& [name, value] : measures()) json.number(name, value);
+  doubt.add_to(json);
   json.end_object();
   return text;
+}
+
+Doubt ValueMetrics::doubt(uint64_t seed) const {
+  const auto [gold, predicted, other] = columns();
+  return {value_intervals(gold, predicted, seed), {}, {}};
+}
+
+Doubt ValueMetrics::against(uint64_t seed) const {
+  const auto [gold, predicted, other] = columns();
+  return {
+      value_intervals(gold, predicted, seed), value_differences(gold, predicted, other, seed), {}};
 }
 
 double pearson(std::span<const double> x, std::span<const double> y) {

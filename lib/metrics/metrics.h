@@ -10,6 +10,8 @@
 
 #include "base/export.h"
 #include "io/json_row.h"
+#include "metrics/calibration.h"
+#include "metrics/label_outcomes.h"
 
 namespace bert {
 
@@ -23,8 +25,11 @@ struct LabelCounts {
   double f1() const;
   LabelCounts& operator+=(const LabelCounts& other);
 };
-/// A number as reports print it; "nan" for a NaN of any sign.
-BERT_API std::string number_text(double value);
+/// F1 over labels: the mean of those that occur, and that of all counts together.
+struct LabelMeans {
+  double macro_f1 = 0, micro_f1 = 0;
+};
+LabelMeans label_means(std::span<const LabelCounts> counts);
 /// A row for each label: name, precision, recall, f1, support, separated by TAB. Then the rows
 /// `macro` (the mean over the labels that occur) and `micro` (from the sums of all counts).
 std::string label_table(std::span<const std::string> names, std::span<const LabelCounts> counts);
@@ -41,8 +46,9 @@ class BERT_API LabelMetrics {
 
   /// Adds a record: the ids of its gold and predicted labels. Each list has one id, or any number
   /// with a multi-label model. No predicted label (nan, or below the threshold) lowers recall and
-  /// accuracy, not precision.
-  void add(std::span<const size_t> gold, std::span<const size_t> predicted);
+  /// accuracy, not precision. `other`: what another prediction says, for against().
+  void add(std::span<const size_t> gold, std::span<const size_t> predicted,
+           std::span<const size_t> other = {});
   double accuracy() const;  ///< share of records with exactly the gold labels
   double micro_f1() const;
   /// The confusion matrix of the records that have one label: a row for each true label, a column
@@ -51,13 +57,19 @@ class BERT_API LabelMetrics {
   /// Lines `records N`, `accuracy A`, then the table of the labels with its header.
   std::string report() const;
   /// The report as a JSON object; `confusions`: with all pairs of the confusion matrix that occur.
-  std::string json(bool confusions) const;
+  std::string json(bool confusions, const Doubt& doubt = {},
+                   const Calibration* calibration = nullptr) const;
+  /// The intervals of accuracy, macro_f1 and micro_f1.
+  Doubt doubt(uint64_t seed) const;
+  /// The same, with the differences from the other prediction and the test of McNemar.
+  Doubt against(uint64_t seed) const;
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::string> labels_;
   std::vector<LabelCounts> counts_;                           ///< [labels]
   std::map<std::pair<size_t, size_t>, uint64_t> confusions_;  ///< (gold, predicted): records
+  LabelOutcomes outcomes_;
   uint64_t records_ = 0;
   uint64_t exact_ = 0;
 };
@@ -68,20 +80,23 @@ class BERT_API LabelMetrics {
 /// Thread rule: add() may be called from many threads; the report does not depend on the order.
 class BERT_API ValueMetrics {
  public:
-  void add(uint64_t record, double gold, double predicted);
+  void add(uint64_t record, double gold, double predicted, double other = 0);
   double spearman() const;  ///< nan if undefined, as in the report
   /// Lines `records N`, `pearson R`, `spearman R`, `mse E`. A measure is `nan` if a value is nan; a
   /// correlation also if all values are equal.
   std::string report() const;
-  std::string json() const;  ///< the same as a JSON object, nan as null
+  std::string json(const Doubt& doubt = {}) const;  ///< the same as a JSON object, nan as null
+  /// The intervals of the measures; `against`: with the differences from the other values.
+  Doubt doubt(uint64_t seed) const;
+  Doubt against(uint64_t seed) const;
 
  private:
   struct Pair {
     uint64_t record;
-    double gold, predicted;
+    double gold, predicted, other;
   };
   struct Columns {
-    std::vector<double> gold, predicted;
+    std::vector<double> gold, predicted, other;
   };
   Columns columns() const;
   /// The measures of the report, by name.

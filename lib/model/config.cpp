@@ -155,13 +155,19 @@ void read_sizes(const Json& root, Config& config) {
     config.*flag.field = flag.name.empty() ? flag.absent : flag_at(root, flag.name, flag.absent);
   }
   if (config.embedding_size == 0) config.embedding_size = config.hidden_size;
-  if (config.output_embedding_size == 0) config.output_embedding_size = config.embedding_size;
+  if (config.output_embedding_size == 0) {
+    config.output_embedding_size =
+        config.family->splits_decoder ? config.hidden_size : config.embedding_size;
+  }
   if (config.num_key_value_heads == 0) config.num_key_value_heads = config.num_attention_heads;
   if (config.family->scales_embeddings) {
     config.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(config.hidden_size)));
   }
-  if (config.head_width == 0)
-    require_multiple(config, &Config::hidden_size, &Config::num_attention_heads);
+  if (config.head_width == 0) {
+    const bool narrow = config.bottleneck_size > 0;
+    require_multiple(config, narrow ? &Config::bottleneck_size : &Config::hidden_size,
+                     &Config::num_attention_heads);
+  }
   require_multiple(config, &Config::num_attention_heads, &Config::num_key_value_heads);
 }
 
@@ -238,12 +244,13 @@ void read_training(const Json& root, Config& config) {
   };
   const Family& family = *config.family;
   config.initializer_range = read("initializer_range", 0.02);
-  config.hidden_dropout_prob = read(family.hidden_dropout_key, 0.1);
-  config.attention_probs_dropout_prob = read(family.attention_dropout_key, 0.1);
+  config.hidden_dropout_prob = read(family.hidden_dropout_key, family.hidden_dropout);
+  config.attention_probs_dropout_prob =
+      read(family.attention_dropout_key, family.attention_dropout);
   config.classifier_dropout = read(family.classifier_dropout_key,
                                    family.classifier_dropout.value_or(config.hidden_dropout_prob));
   const std::string_view answers = family.answers_dropout_key;
-  config.answers_dropout = answers.empty() ? 0 : read(answers, 0.1);
+  config.answers_dropout = answers.empty() ? 0 : read(answers, family.hidden_dropout);
 }
 
 }  // namespace

@@ -89,6 +89,8 @@ struct BERT_API Config : HeadConfig {
   size_t head_width = 0;                      ///< D; 0: H / A
   size_t query_scalar = 0;                    ///< Gemma's: scores are scaled by 1 / sqrt(it); 0: D
   size_t intermediate_size = 0;               ///< I
+  size_t bottleneck_size = 0;                 ///< B, what layers compute in; 0: H
+  size_t feed_forward_nets = 1;               ///< in a layer, one behind the other
   size_t max_position_embeddings = 0;         ///< P, rows of the position table; see max_tokens()
   size_t type_vocab_size = 0;                 ///< 0: no token type table (DistilBERT)
   size_t task_type_vocab_size = 0;            ///< ERNIE's tasks, of which the first is taken
@@ -102,6 +104,7 @@ struct BERT_API Config : HeadConfig {
   bool bidirectional = true;   ///< else a token sees none behind it
   bool task_types = false;     ///< ERNIE's: there is a vector for the task
   bool embedding_norm = true;  ///< where the family has one
+  bool pooler_dense = true;    ///< else the pooler's output is what it reads
   /// Vectors of masks are zero, and the others of their text are scaled by the share that is left
   /// (ESM).
   bool token_dropout = false;
@@ -136,8 +139,9 @@ struct BERT_API Config : HeadConfig {
   OpenEntities open_entities;              ///< GLiNER's head
   bool any_length = false;  ///< a text may have more tokens than the positions that are told apart
 
+  size_t layer_width() const { return bottleneck_size > 0 ? bottleneck_size : hidden_size; }
   size_t head_size() const {  ///< D
-    return head_width > 0 ? head_width : hidden_size / num_attention_heads;
+    return head_width > 0 ? head_width : layer_width() / num_attention_heads;
   }
   /// Scores are divided by its square root.
   size_t score_divisor() const {

@@ -18,8 +18,8 @@ constexpr Family kFamilies[] = {
     kRoberta,   kCamembert,  kXlmRobertaXl, kXlmRoberta,   kAlbert,
     kDebertaV2, kDeberta,    kModernBert,   kNomicBert,    kGte,
     kNewGte,    kData2Vec,   kErnie,        kMegatronBert, kRemBert,
-    kDpr,       kRoFormer,   kEsm,          kJinaV3,       kEuroBert,
-    kQwen3,     kGemma3Text, kIBert};
+    kDpr,       kMobileBert, kRoFormer,     kEsm,          kJinaV3,
+    kEuroBert,  kQwen3,      kGemma3Text,   kIBert};
 
 }  // namespace
 

@@ -71,6 +71,7 @@ enum class NormKind {
   layer,           ///< (x - mean) / deviation * weight + bias (Ba et al. 2016)
   rms,             ///< x / sqrt(mean(x^2)) * weight (Zhang and Sennrich 2019)
   rms_around_one,  ///< the same with 1 + weight
+  affine,          ///< x * weight + bias, but for that of the masked LM head (Sun et al. 2020)
 };
 
 /// What a classifier of texts reads.
@@ -115,7 +116,8 @@ struct Family {
   std::string_view hidden_dropout_key = "hidden_dropout_prob";
   std::string_view attention_dropout_key = "attention_probs_dropout_prob";
   std::string_view classifier_dropout_key = "classifier_dropout";
-  std::optional<double> classifier_dropout = {};  ///< by default; none: the hidden one
+  double hidden_dropout = 0.1, attention_dropout = 0.1;  ///< where the file has none
+  std::optional<double> classifier_dropout = {};         ///< by default; none: the hidden one
 
   bool ties_words = true;  ///< where the file does not say whether the masked LM has the word table
   std::string_view refused_class = {};  ///< a class of transformers that computes otherwise
@@ -156,9 +158,11 @@ struct Family {
   bool embedding_norm = true;       ///< the embeddings have one
   bool scales_embeddings = false;   ///< word vectors are multiplied by sqrt(H)
   bool cross_attention = false;     ///< its layers are a decoder's: they look at a source, too
-  bool projects_always = false;     ///< from E to H, even if both are the same
-  bool projects_first = false;      ///< from E to H before the embeddings' norm, without a bias
-  bool key_bias = true;             ///< where queries and values have one, and positions' keys
+  bool trigrams = false;  ///< a token's vector is made of three: the next one's, its own, the last
+                          ///< one's; places and types are added behind that
+  bool projects_always = false;  ///< from E to H, even if both are the same
+  bool projects_first = false;   ///< from E to H before the embeddings' norm, without a bias
+  bool key_bias = true;          ///< where queries and values have one, and positions' keys
   bool pooler = false;
   bool pooler_is_head = false;           ///< only models with a head for texts have it
   bool pooler_outside = false;           ///< its names do not begin with tensor_prefix
@@ -170,15 +174,19 @@ struct Family {
   std::span<const TextInputName> text_inputs = {};
   /// Behind the head's own dense layer; none: hidden_act.
   std::optional<Activation> text_head_act = Activation::none;
-  bool masked_lm = true;                   ///< transformers has a masked LM head for it
+  bool masked_lm = true;  ///< transformers has a masked LM head for it
+  bool splits_decoder =
+      false;  ///< the word table has E of the decoder's H columns, the file the rest
   bool mlm_transform = true;               ///< the masked LM head has a dense layer and a norm
   std::optional<Activation> mlm_act = {};  ///< activation of the masked LM head; none: hidden_act
 
   // What is trained, and how.
-  bool trainable = false;
+  std::string_view not_trained = {};    ///< why its models are not; empty: they are
   bool next_sentence = false;           ///< transformers has a head of next sentences for it
   bool discriminator = false;           ///< its ForPreTraining tells true tokens from replaced ones
   bool drops_attention_output = true;   ///< dropout behind the attention's dense layer
+  bool drops_embeddings = true;         ///< dropout behind the embeddings
+  bool drops_net_output = true;         ///< and behind the feed-forward net
   bool drops_before_text_head = false;  ///< dropout of a text classifier's first input, too
   /// Of the input of a head that finds answers; empty: nothing is dropped there.
   std::string_view answers_dropout_key = {};

@@ -30,6 +30,7 @@ class HeadTensors {
   HeadTensors(const Config& config, HeadKind kind) : config_(config), kind_(kind) {}
 
   void want(Role role, bool required = true) {
+    if (!has_module(config_, role)) return;
     for (TensorSpec& spec : module_tensors(config_, role)) {
       list_.push_back(std::move(spec));
       list_.back().required = required;
@@ -41,6 +42,7 @@ class HeadTensors {
       want(Role::mlm_norm);
     }
     want(Role::mlm_decoder, !config_.tie_word_embeddings);
+    want(Role::mlm_rest);
     want(Role::mlm_bias);
   }
   /// Those of labels of a text, of tokens, or of answers.

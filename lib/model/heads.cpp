@@ -73,7 +73,8 @@ bool has_head(HeadKind kind, const Config& config,
   const bool for_texts = is(head_spec(HeadKind::classify).class_suffix);
   const bool for_tokens = is(head_spec(HeadKind::tokens).class_suffix);
   const bool for_choices = is("ForMultipleChoice");
-  const bool of_text = has(Role::pooler) || has(Role::head_dense);
+  const bool pools = has(Role::pooler) || !config.pooler_dense;
+  const bool of_text = pools || has(Role::head_dense);
   switch (kind) {
     case HeadKind::masked_lm:
     case HeadKind::pretrain:
@@ -81,7 +82,7 @@ bool has_head(HeadKind kind, const Config& config,
       return config.family->masked_lm &&
              (has(Role::mlm_decoder) || is(head_spec(HeadKind::masked_lm).class_suffix));
     case HeadKind::next_sentence:
-      return has(Role::next_sentence) && has(Role::pooler);
+      return has(Role::next_sentence) && pools;
     case HeadKind::classify:
       return has(Role::classifier_output) || has(Role::score) || has(Role::pooling_classifier) ||
              (has(Role::classifier) && of_text && !for_tokens && !for_choices);

@@ -27,7 +27,28 @@ constexpr std::pair<Size, size_t Config::*> kNamed[] = {
     {Size::I, &Config::intermediate_size},
     {Size::buckets, &Config::relative_attention_num_buckets}};
 
+/// The widths around the word table.
+size_t width_of(const Config& config, Size size) {
+  const Family& family = *config.family;
+  const size_t H = config.hidden_size, E = config.embedding_size;
+  switch (size) {
+    case Size::words:
+      return (family.trigrams ? 3 : 1) * E;
+    case Size::places:
+      return family.trigrams ? H : E;
+    case Size::norm:
+      return family.projects_first || family.trigrams ? H : E;
+    case Size::decoded:
+      return family.splits_decoder ? E : config.output_embedding_size;
+    case Size::rest:
+      return H - E;
+    default:
+      return 0;
+  }
+}
+
 size_t size_of(const Config& config, Size size) {
+  if (const size_t width = width_of(config, size); width > 0) return width;
   for (const auto& [named, field] : kNamed) {
     if (named == size) return config.*field;
   }
@@ -36,6 +57,8 @@ size_t size_of(const Config& config, Size size) {
       return 1;
     case Size::two:
       return 2;
+    case Size::B:
+      return config.layer_width();
     case Size::D:
       return config.head_size();
     case Size::AD:
@@ -44,8 +67,6 @@ size_t size_of(const Config& config, Size size) {
       return config.num_key_value_heads * config.head_size();
     case Size::span:
       return 2 * config.disentangled.span();
-    case Size::norm:
-      return config.family->projects_first ? config.hidden_size : config.embedding_size;
     case Size::hops:
       return config.pooling.hops;
     case Size::pooling:
@@ -59,6 +80,9 @@ size_t size_of(const Config& config, Size size) {
   }
 }
 
+constexpr std::string_view kAllThree = "attention.self.query_key_value.";
+constexpr std::string_view kTwo = "attention.self.query_key.";  // where values read something else
+constexpr std::string_view kNet = "intermediate.gate_up.";
 /// Queries, keys and values of a head, then those of the next one. Files alone have it.
 constexpr std::string_view kByHeads = "attention.self.heads_query_key_value.";
 
@@ -68,10 +92,10 @@ struct Joined {
   std::array<std::string_view, 3> parts;
 };
 constexpr Joined kJoined[] = {
-    {"attention.self.query_key_value.",
-     {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
+    {kAllThree, {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
     {kByHeads, {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
-    {"intermediate.gate_up.", {"intermediate.dense.", "intermediate.up."}},
+    {kTwo, {"attention.self.query.", "attention.self.key."}},
+    {kNet, {"intermediate.dense.", "intermediate.up."}},
     {"intermediate.up_gate.", {"intermediate.up.", "intermediate.dense."}}};
 constexpr std::string_view kEndings[] = {"weight", "bias"};
 
@@ -127,6 +151,13 @@ static bool has_relative(const Disentangled& d, Role role) {
   return relative && (role == Role::relative_embeddings || d.norm);
 }
 
+static bool has_bottleneck(const Config& c) { return c.bottleneck_size > 0; }
+/// Whether there are so many feed-forward nets in a layer, or more.
+template <size_t N>
+static bool has_nets(const Config& c) {
+  return c.feed_forward_nets >= N;
+}
+
 /// The modules that not every model has.
 struct Conditional {
   Role role;
@@ -146,6 +177,21 @@ constexpr Conditional kConditional[] = {
      [](const Config& c) { return c.relative_attention_num_buckets > 0; }},
     {Role::convolution, [](const Config& c) { return c.conv_kernel_size > 0; }},
     {Role::convolution_norm, [](const Config& c) { return c.conv_kernel_size > 0; }},
+    {Role::bottleneck, has_bottleneck},
+    {Role::bottleneck_norm, has_bottleneck},
+    {Role::shared_bottleneck, has_bottleneck},
+    {Role::shared_bottleneck_norm, has_bottleneck},
+    {Role::bottleneck_exit, has_bottleneck},
+    {Role::bottleneck_exit_norm, has_bottleneck},
+    {Role::first_intermediate, has_nets<2>},
+    {Role::first_output, has_nets<2>},
+    {Role::first_output_norm, has_nets<2>},
+    {Role::second_intermediate, has_nets<3>},
+    {Role::second_output, has_nets<3>},
+    {Role::second_output_norm, has_nets<3>},
+    {Role::third_intermediate, has_nets<4>},
+    {Role::third_output, has_nets<4>},
+    {Role::third_output_norm, has_nets<4>},
     {Role::query_norm, [](const Config& c) { return c.family->norm_of_heads; }},
     {Role::key_norm, [](const Config& c) { return c.family->norm_of_heads; }},
     {Role::attention_exit_norm,
@@ -153,9 +199,17 @@ constexpr Conditional kConditional[] = {
     {Role::output_exit_norm, [](const Config& c) { return c.family->norms == NormPlace::around; }},
     {Role::up, [](const Config& c) { return c.family->gated; }},
     {Role::final_norm, [](const Config& c) { return c.family->norms != NormPlace::after; }},
-    {Role::pooler, [](const Config& c) { return c.family->pooler; }},
+    {Role::pooler, [](const Config& c) { return c.family->pooler && c.pooler_dense; }},
+    {Role::mlm_rest,
+     [](const Config& c) { return c.family->splits_decoder && c.hidden_size > c.embedding_size; }},
     {Role::mlm_dense, [](const Config& c) { return c.family->mlm_transform; }},
     {Role::mlm_norm, [](const Config& c) { return c.family->mlm_transform; }}};
+
+NormKind norm_kind(const Family& family, Role role) {
+  return family.norm_kind == NormKind::affine && role == Role::mlm_norm ? NormKind::layer
+                                                                        : family.norm_kind;
+}
+static bool has_bias(NormKind kind) { return kind == NormKind::layer || kind == NormKind::affine; }
 
 bool has_module(const Config& config, Role role, size_t layer) {
   switch (role) {
@@ -185,7 +239,7 @@ bool has_part(const Config& config, Role role, Part part) {
   const Form form = module_of(role).form;
   if (part == Part::weight) return form != Form::bias;
   if (form == Form::table) return false;
-  if (form == Form::norm) return config.norm_bias && config.family->norm_kind == NormKind::layer;
+  if (form == Form::norm) return config.norm_bias && has_bias(norm_kind(*config.family, role));
   switch (role) {
     case Role::embedding_projection:
       return !config.family->projects_first;
@@ -232,7 +286,8 @@ TensorSpec tensor_spec(const Config& config, Role role, Part part, size_t layer)
   spec.depth = static_cast<int32_t>(depth);
   spec.initial = is_matrix ? Initial::drawn : part == Part::weight ? Initial::ones : Initial::zeros;
   spec.quantized = module.quantized && is_matrix;
-  spec.joins = role == Role::key || role == Role::value || role == Role::up;
+  spec.joins =
+      role == Role::key || role == Role::up || (role == Role::value && config.bottleneck_size == 0);
   return spec;
 }
 
@@ -303,10 +358,14 @@ std::vector<std::string> joined_wholes(std::string_view name) {
 }
 
 std::string joined_whole(std::string_view name, const Config& config) {
-  const std::vector<std::string> wholes = joined_wholes(name);
-  if (wholes.empty()) return "";
-  const bool of_net = wholes.size() > 1;  // the orders of a gated net
-  return of_net && !config.family->gated ? "" : wholes[0];
+  const bool narrow = config.bottleneck_size > 0;
+  for (std::string& whole : joined_wholes(name)) {
+    const auto is = [&](std::string_view part) { return whole.find(part) != std::string::npos; };
+    if (is(kAllThree) ? !narrow : is(kTwo) ? narrow : is(kNet) && config.family->gated) {
+      return std::move(whole);
+    }
+  }
+  return "";
 }
 
 bool is_encoder_tensor(std::string_view name) {

@@ -26,6 +26,10 @@ enum class Role : uint8_t {
   relative_norm,            ///< layer norm over the vectors of distances
   convolution,              ///< behind the first layer: [H, H / groups, K]
   convolution_norm,
+  bottleneck,  ///< from H to B, what attention is added to
+  bottleneck_norm,
+  shared_bottleneck,  ///< from H to B, what queries and keys read
+  shared_bottleneck_norm,
   query,
   key,
   value,
@@ -41,16 +45,28 @@ enum class Role : uint8_t {
   cross_value,
   cross_output,
   cross_norm,
+  first_intermediate,  ///< up to three feed-forward nets before the one that all layers have
+  first_output,
+  first_output_norm,
+  second_intermediate,
+  second_output,
+  second_output_norm,
+  third_intermediate,
+  third_output,
+  third_output_norm,
   intermediate,  ///< the gate, in a gated feed-forward net
   up,            ///< the product's other factor, in a gated feed-forward net
   output,
   output_norm,       ///< behind the feed-forward net and its residual, or before it
   output_exit_norm,  ///< behind the feed-forward net, before its residual
-  final_norm,        ///< behind the last layer, where norms stand before
+  bottleneck_exit,   ///< from B to H
+  bottleneck_exit_norm,
+  final_norm,  ///< behind the last layer, where norms stand before
   pooler,
   mlm_dense,
   mlm_norm,
   mlm_decoder,
+  mlm_rest,  ///< [H - E, V] the columns of the decoder that the word table has not
   mlm_bias,  ///< one number per token, added to the masked LM's logits
   next_sentence,
   head_dense,  ///< the dense layer of TextHead::transform
@@ -114,6 +130,8 @@ BERT_API std::optional<Role> role_of(std::string_view canonical_name);
 /// Whether a model of this config has the module, in layer `layer` if it is one of layers; of
 /// heads' own: true.
 bool has_module(const Config& config, Role role, size_t layer = 0);
+/// What a norm of the family computes.
+NormKind norm_kind(const Family& family, Role role);
 /// Whether the module has this part.
 bool has_part(const Config& config, Role role, Part part);
 /// One tensor; the module must have such a part.

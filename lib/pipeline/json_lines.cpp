@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "io/json_object.h"
 #include "io/json_row.h"
+#include "pipeline/columns.h"
 
 namespace bert {
 namespace {
@@ -57,10 +58,12 @@ JsonFields::JsonFields(const StreamOptions& options)
     : keys_(options.fields), texts_(options.texts) {
   if (keys_.empty()) keys_ = {"text", "text_pair"};
   if (options.fields.empty()) keys_.resize(texts_);
-  if (keys_.size() != texts_) {
+  const bool more = options.more_texts && keys_.size() > texts_;
+  if (keys_.size() != texts_ && !more) {
     throw Error::of_field("fields", fmt::format("found {} keys, wants {}", keys_.size(), texts_));
   }
   for (const auto& [name, key] : options.extra_fields) keys_.push_back(key);
+  check_extra(options, keys_.size() - texts_);
 }
 
 void JsonFields::choose(Record& record, std::deque<std::string>& decoded) const {

@@ -35,14 +35,44 @@ CrossEncoder::CrossEncoder(const OpenedModel& model, ScoreKind kind) : model_(mo
   if (has_layers(directory) && model.request().head.empty()) {
     modules = SentenceModules::open(directory);
   }
-  const bool own = saves_sigmoid(model.model().config(), modules.scores);
+  const bool own = saves_sigmoid(model.model().config(), modules.scores || modules.logit_score);
   sigmoid_ = kind == ScoreKind::own ? own : kind == ScoreKind::sigmoid;
-  if (modules.scores) {
+  if (modules.logit_score) {
+    open_logits(modules);
+  } else if (modules.scores) {
     open_modules(std::move(modules));
   } else {
     head_ = Classifier::open(model.model());
     reading_ = model.reading();
   }
+}
+
+void CrossEncoder::open_logits(const SentenceModules& modules) {
+  const Model& model = model_.model();
+  if (model_.request().overflow == Overflow::window) {
+    throw Error::of_field("overflow", "window: not for a model that reads a pair as one text");
+  }
+  const Weights& weights = model.weights();
+  const bool own = weights.find(Role::mlm_decoder) || !model.config().tie_word_embeddings;
+  const TensorView& decoder =
+      weights.require(tensor_spec(model.config(), own ? Role::mlm_decoder : Role::word_embeddings));
+  const auto add = [&](int64_t id) {
+    if (id >= static_cast<int64_t>(decoder.shape[0])) {
+      throw Error(
+          Error::Kind::data, model_.request().directory.file(file_names::kModules),
+          fmt::format("LogitScore has the token {}, wants one of {}", id, decoder.shape[0]));
+    }
+    words_.resize(words_.size() + decoder.shape[1]);
+    decoder.row(static_cast<size_t>(id), std::span(words_).last(decoder.shape[1]));
+  };
+  add(modules.logit_score->yes);
+  if (modules.logit_score->no) add(*modules.logit_score->no);
+  reading_ = model_.reading(ModuleLimit::of(modules));
+  reading_.prompt = modules.prompt();  // the instruction
+  reading_.encode.add_special_tokens = false;
+  pairs_ = PairText::open(PairTemplate::open(model_.request().directory), model_.tokenizer(),
+                          reading_.prompt);
+  reading_.pairs = &*pairs_;
 }
 
 void CrossEncoder::open_modules(SentenceModules modules) {
@@ -104,10 +134,28 @@ void CrossEncoder::run_modules(const Sequences& sequences, Batcher& batcher,
       });
 }
 
+void CrossEncoder::run_logits(const Sequences& sequences, Batcher& batcher,
+                              std::vector<double>& scores) const {
+  batcher.run(model_.model(), sequences.encodings(),
+              [&](size_t first, const PackedBatch& batch, Matrix hidden) {
+                for (size_t s = 0; s < batch.sequences(); ++s) {
+                  const float* last = hidden.row(batch.cu_seq_lens[s + 1] - 1);
+                  double logits[2] = {};  // of yes, of no
+                  for (size_t i = 0; i < words_.size(); ++i) {
+                    logits[i / hidden.cols] +=
+                        static_cast<double>(words_[i]) * static_cast<double>(last[i % hidden.cols]);
+                  }
+                  scores[sequences.texts()[first + s]] = logits[0] - logits[1];
+                }
+              });
+}
+
 void CrossEncoder::predict(const Sequences& sequences, size_t texts, Batcher& batcher,
                            std::vector<double>& scores) const {
   scores.assign(texts, -std::numeric_limits<double>::infinity());
-  if (modules_) {
+  if (pairs_) {
+    run_logits(sequences, batcher, scores);
+  } else if (modules_) {
     run_modules(sequences, batcher, scores);
   } else {
     batcher.run(model_.model(), sequences.encodings(),

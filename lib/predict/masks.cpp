@@ -55,6 +55,10 @@ void MaskQueries::project() {
   indices_.resize(waiting_rows_);
   std::iota(indices_.begin(), indices_.end(), size_t{0});
   const Matrix logits = head_.logits(hidden, indices_, batcher_.workspace());  // [B, V]
+  if (temperature_ != 1) {
+    for (size_t i = 0; i < logits.rows * logits.cols; ++i)
+      logits.data[i] /= static_cast<float>(temperature_);
+  }
   for (size_t r = 0; r < logits.rows; ++r) use_(tags_[r], {logits.row(r), logits.cols});
   tags_.erase(tags_.begin(), tags_.begin() + static_cast<ptrdiff_t>(waiting_rows_));
   waiting_rows_ = 0;

@@ -29,6 +29,8 @@ class BERT_API MaskQueries {
   MaskQueries(const Model& model, const MaskedLM& head, size_t max_batch_tokens)
       : model_(model), head_(head), batcher_(max_batch_tokens) {}
   void use_team(Team* team) { batcher_.use_team(team); }
+  /// All logits are divided by it.
+  void set_temperature(double temperature) { temperature_ = temperature; }
 
   void start(Use use);
   /// `input_ids` is copied; token types are 0. The wanted rows, one at least, ascend.
@@ -42,6 +44,7 @@ class BERT_API MaskQueries {
 
   const Model& model_;
   const MaskedLM& head_;
+  double temperature_ = 1;
   Use use_;
   Batcher batcher_;
   std::vector<int32_t> types_;

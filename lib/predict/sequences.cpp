@@ -1,5 +1,6 @@
 #include "predict/sequences.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -18,6 +19,21 @@ Reading Reading::of(const Encoding& encoding, int32_t unk_id, Offset own) {
     reading.unknown[text] += encoding.input_ids[i] == unk_id;
   }
   return reading;
+}
+
+PairText PairText::open(PairTemplate form, const Tokenizer& tokenizer,
+                        const std::string& instruction) {
+  // The end that texts of other words have in common.
+  const auto ids_of = [&](std::string_view words) {
+    Tokenizer::Scratch scratch;
+    Encoding encoding;
+    tokenizer.encode(form.text(words, words, instruction), {.add_special_tokens = false}, encoding,
+                     scratch);
+    return encoding.input_ids;
+  };
+  const std::vector<int32_t> one = ids_of("alpha"), other = ids_of("!");
+  const auto end = std::mismatch(one.rbegin(), one.rend(), other.rbegin(), other.rend()).first;
+  return {std::move(form), {end.base(), one.end()}};
 }
 
 void Sequences::clear() {
@@ -41,7 +57,10 @@ size_t Sequences::end_of_text(size_t first) const {
 
 Reading TextReader::read(const Text& given, size_t number, Sequences& to) {
   Text text = given;
-  if (!options_.prompt.empty()) {
+  if (options_.pairs) {
+    prompted_ = options_.pairs->form.text(text.text, text.pair.value_or(""), options_.prompt);
+    text = {prompted_};
+  } else if (!options_.prompt.empty()) {
     prompted_.assign(options_.prompt).append(text.text);
     text.text = prompted_;
   }
@@ -50,6 +69,12 @@ Reading TextReader::read(const Text& given, size_t number, Sequences& to) {
 
   Encoding& encoding = to.add(number);
   encode(text, encoding);
+  if (options_.pairs && encoding.dropped > 0) {
+    const std::vector<int32_t>& suffix = options_.pairs->suffix;
+    const size_t kept = std::min(suffix.size(), encoding.size());
+    std::copy_n(suffix.end() - static_cast<ptrdiff_t>(kept), kept,
+                encoding.input_ids.end() - static_cast<ptrdiff_t>(kept));
+  }
   const Offset own{static_cast<uint32_t>(options_.prompt.size()), UINT32_MAX};
   Reading reading = Reading::of(encoding, tokenizer_.unk_id(), own);
   reading.cut = text.text.size() < whole;

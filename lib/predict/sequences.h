@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "directory/pair_template.h"
 #include "predict/static_text.h"
 #include "predict/task.h"
 #include "tokenizer/tokenizer.h"
@@ -21,12 +22,24 @@ struct Text {
   std::optional<std::string_view> pair = {};
 };
 
+/// How a pair is read as one text. The last tokens of it, the suffix, also stand behind a pair that
+/// was cut.
+struct PairText {
+  PairTemplate form;
+  std::vector<int32_t> suffix;
+
+  /// `instruction`: see PairTemplate::text.
+  static PairText open(PairTemplate form, const Tokenizer& tokenizer,
+                       const std::string& instruction);
+};
+
 /// How texts become sequences.
 struct ReadOptions {
   EncodeOptions encode;  ///< max_length is set
   Overflow overflow = Overflow::cut;
   size_t stride = TaskSpec().stride;  ///< tokens that two windows share
   std::string prompt = {};            ///< put before every text
+  const PairText* pairs = nullptr;    ///< pairs are read as one text, the prompt is its instruction
   const StaticText* fixed = nullptr;  ///< static vectors, by whose rule texts are cut
   std::string limit_source = {};      ///< the setting that limits max_length, if it needs telling
 };

@@ -26,7 +26,7 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
                 "the model's vectors are sparse (SpladePooling): `sparse` of embed writes them, "
                 "and a pooling that is asked for (`pool`) is of its bare encoder");
   }
-  if (modules.scores) {
+  if (modules.scores || modules.logit_score) {
     throw Error(Error::Kind::unsupported, modules_json,
                 "the model gives the score of a pair (CrossEncoder), no vector: rank works with "
                 "it, and a pooling that is asked for (`pool`) is of its bare encoder");

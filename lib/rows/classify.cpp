@@ -55,27 +55,54 @@ size_t GoldLabels::label(const Record& record, std::string_view name) const {
                           printable(name), printable(fmt::format("{}", fmt::join(labels, ", ")))));
 }
 
-void GoldLabels::add(const Record& record, std::span<const float> scores,
-                     std::span<const size_t> chosen) {
-  const std::string_view gold = record.extra[0];
-  if (of_values()) {
-    const auto value = to_number<double>(gold);
-    if (!value) {
-      record.fail(Error::Kind::data,
-                  fmt::format("found the gold value '{}', wants a number", printable(gold)));
-    }
-    return values_.add(record.number, *value, static_cast<double>(scores[0]));
-  }
-  if (!plan_.independent) {
-    const size_t id = label(record, gold);
-    return labels_.add({&id, 1}, chosen);
-  }
+/// The labels of a record that may have several.
+std::vector<size_t> GoldLabels::labels_in(const Record& record, std::string_view field) const {
   std::vector<size_t> ids;
-  for (const std::string& name : names_in(record, gold)) {
+  for (const std::string& name : names_in(record, field)) {
     const size_t id = label(record, name);
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
   }
-  labels_.add(ids, chosen);
+  return ids;
+}
+
+/// What the other prediction says: '-' and 'nan', as rows have them, are no label.
+std::vector<size_t> GoldLabels::other_labels(const Record& record) const {
+  const std::string_view field = record.extra[1];
+  if (!against_ || field == "-" || field == "nan") return {};
+  if (plan_.independent) return labels_in(record, field);
+  return {label(record, field)};
+}
+
+void GoldLabels::add_value(const Record& record, double predicted) {
+  const auto read = [&](std::string_view field, const char* what) {
+    const auto value = to_number<double>(field);
+    if (!value) {
+      record.fail(Error::Kind::data,
+                  fmt::format("found the {} value '{}', wants a number", what, printable(field)));
+    }
+    return *value;
+  };
+  values_.add(record.number, read(record.extra[0], "gold"), predicted,
+              against_ ? read(record.extra[1], "other") : 0);
+}
+
+void GoldLabels::add(const Record& record, std::span<const float> scores,
+                     std::span<const size_t> chosen) {
+  const std::string_view gold = record.extra[0];
+  if (of_values()) return add_value(record, static_cast<double>(scores[0]));
+  const std::vector<size_t> ids =
+      plan_.independent ? labels_in(record, gold) : std::vector<size_t>{label(record, gold)};
+  labels_.add(ids, chosen, other_labels(record));
+  if (plan_.independent) {
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const bool right = std::find(ids.begin(), ids.end(), i) != ids.end();
+      calibration_.add(static_cast<double>(scores[i]), right);
+    }
+  } else {
+    const auto best = std::max_element(scores.begin(), scores.end());
+    const bool right = static_cast<size_t>(best - scores.begin()) == ids[0];
+    calibration_.add(static_cast<double>(*best), right);
+  }
 }
 
 LabelWorker::LabelWorker(const Tokenizer& tokenizer, const LabelPlan& plan,

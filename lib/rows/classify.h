@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "metrics/calibration.h"
 #include "metrics/metrics.h"
 #include "predict/cloze.h"
 #include "predict/labels.h"
@@ -35,13 +36,21 @@ class BERT_API GoldLabels {
   bool of_values() const { return plan_.labels.size() == 1; }
   const LabelMetrics& labels() const { return labels_; }
   const ValueMetrics& values() const { return values_; }
+  const Calibration& calibration() const { return calibration_; }
+  /// Whether extra[1] has what another prediction says.
+  void set_against(bool against) { against_ = against; }
   /// Throws Error(data) naming the record for a label that there is not.
   void add(const Record& record, std::span<const float> scores, std::span<const size_t> chosen);
 
  private:
   size_t label(const Record& record, std::string_view name) const;
+  std::vector<size_t> labels_in(const Record& record, std::string_view field) const;
+  std::vector<size_t> other_labels(const Record& record) const;
+  void add_value(const Record& record, double predicted);
 
   const LabelPlan& plan_;
+  bool against_ = false;
+  Calibration calibration_;
   LabelMetrics labels_;
   ValueMetrics values_;
 };

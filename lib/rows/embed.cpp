@@ -84,7 +84,9 @@ class TextWorker : public EmbedWorker {
 
 class PairWorker : public EmbedWorker {
  public:
-  using EmbedWorker::EmbedWorker;
+  PairWorker(const VectorPredictor& predictor, const EmbedRows& rows, const TaskOptions& options,
+             SimilaritySink sink)
+      : EmbedWorker(predictor, rows, options), sink_(std::move(sink)) {}
   void run(std::span<const Record> records, Rows& rows) override {
     read_all(records, true);
     const Matrix vectors = predictor_.predict(sequences_, 2 * records.size(), vectors_);
@@ -98,8 +100,11 @@ class PairWorker : public EmbedWorker {
  private:
   void write_cosine(const Record& record, double similarity, Rows& rows) {
     if (!std::isfinite(similarity)) note_non_finite(record);
+    if (sink_) once(record, [&] { sink_(record, similarity); });
     write(record, PairRow{similarity}, rows, Repeats::pair);
   }
+
+  const SimilaritySink sink_;
 };
 
 /// A row for each token or word.
@@ -140,10 +145,10 @@ class SpanWorker : public EmbedWorker {
 }  // namespace
 
 std::unique_ptr<Worker> EmbedWorker::make(const VectorPredictor& predictor, const EmbedRows& rows,
-                                          const TaskOptions& options) {
+                                          const TaskOptions& options, const SimilaritySink& sink) {
   switch (rows.of) {
     case EmbedRows::Of::pair:
-      return std::make_unique<PairWorker>(predictor, rows, options);
+      return std::make_unique<PairWorker>(predictor, rows, options, sink);
     case EmbedRows::Of::tokens:
     case EmbedRows::Of::words:
       return std::make_unique<TokenWorker>(predictor, rows, options);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,12 +26,16 @@ struct EmbedRows {
   BERT_API std::vector<std::string> columns(const VectorPlan& plan) const;
 };
 
+/// Gets each record of a pair with the cosine, once. Called by several threads.
+using SimilaritySink = std::function<void(const Record& record, double similarity)>;
+
 /// A worker that writes vectors; what they are of is a derived class's.
 class BERT_API EmbedWorker : public TaskWorker {
  public:
-  /// Borrows the predictor. The options are completed by what it reads.
+  /// Borrows the predictor. The options are completed by what it reads. `sink`, of pairs, may be
+  /// empty.
   static std::unique_ptr<Worker> make(const VectorPredictor& predictor, const EmbedRows& rows,
-                                      const TaskOptions& options);
+                                      const TaskOptions& options, const SimilaritySink& sink = {});
   EmbedWorker(const VectorPredictor& predictor, const EmbedRows& rows, const TaskOptions& options)
       : TaskWorker(predictor.tokenizer(), options),
         predictor_(predictor),

@@ -16,8 +16,41 @@ namespace {
   throw Error::of_field(field, what);
 }
 
-FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer,
-                             size_t max_length) {
+/// A target is a field of its rows.
+void check_new(const std::vector<FillPlan::Target>& targets, const std::string& text) {
+  if (text.find_first_of("\t\n") != std::string::npos) {
+    refuse("targets", fmt::format("found '{}', wants no tab and no line feed", printable(text)));
+  }
+  for (const FillPlan::Target& other : targets) {
+    if (other.text == text) refuse("targets", fmt::format("found '{}' twice", printable(text)));
+  }
+}
+
+void check(const MlmFillOptions& o) {
+  const int ways = int{o.joint} + int{o.max_pieces > 1} + int{!o.targets.empty()} +
+                   int{o.targets_field} + int{!o.verbalizers.empty()} +
+                   int{o.truth != FillTruth::none};
+  if (ways > 1) {
+    refuse("",
+           "wants only one of `joint`, `max_pieces`, `targets`, `targets_field`, `verbalizers`, "
+           "`gold`, "
+           "`labels`");
+  }
+  if (!o.calibration.empty() && (o.joint || o.max_pieces > 1 || o.truth != FillTruth::none)) {
+    refuse("calibration", "works with `targets`, `verbalizers` or `top_k`");
+  }
+  if (!o.prompt.empty() &&
+      (o.prompt.find("{}") == std::string::npos || o.prompt.find("{}") != o.prompt.rfind("{}"))) {
+    refuse("prompt", "wants {} once, where the record's text belongs");
+  }
+  if (!o.calibration.empty() && o.targets_field) refuse("calibration", "not with `targets_field`");
+  if (o.tokens && !o.calibration.empty()) refuse("calibration", "reads text, not `tokens`");
+}
+
+}  // namespace
+
+FillPlan::Target FillPlan::target_of(const std::string& text, const Tokenizer& tokenizer,
+                                     size_t max_length) {
   Tokenizer::Scratch scratch;
   EncodeOptions encode;
   encode.add_special_tokens = false;
@@ -38,35 +71,6 @@ FillPlan::Target make_target(const std::string& text, const Tokenizer& tokenizer
   return {text, encoding.input_ids, behind_blank.input_ids};
 }
 
-/// A target is a field of its rows.
-void check_new(const std::vector<FillPlan::Target>& targets, const std::string& text) {
-  if (text.find_first_of("\t\n") != std::string::npos) {
-    refuse("targets", fmt::format("found '{}', wants no tab and no line feed", printable(text)));
-  }
-  for (const FillPlan::Target& other : targets) {
-    if (other.text == text) refuse("targets", fmt::format("found '{}' twice", printable(text)));
-  }
-}
-
-void check(const MlmFillOptions& o) {
-  const int ways = int{o.joint} + int{o.max_pieces > 1} + int{!o.targets.empty()} +
-                   int{!o.verbalizers.empty()} + int{o.truth != FillTruth::none};
-  if (ways > 1) {
-    refuse("",
-           "wants only one of `joint`, `max_pieces`, `targets`, `verbalizers`, `gold`, `labels`");
-  }
-  if (!o.calibration.empty() && (o.joint || o.max_pieces > 1 || o.truth != FillTruth::none)) {
-    refuse("calibration", "works with `targets`, `verbalizers` or `top_k`");
-  }
-  if (!o.prompt.empty() &&
-      (o.prompt.find("{}") == std::string::npos || o.prompt.find("{}") != o.prompt.rfind("{}"))) {
-    refuse("prompt", "wants {} once, where the record's text belongs");
-  }
-  if (o.tokens && !o.calibration.empty()) refuse("calibration", "reads text, not `tokens`");
-}
-
-}  // namespace
-
 FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenizer,
                         size_t max_length) {
   check(options);
@@ -78,7 +82,7 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
   plan.options = options;
   for (const std::string& text : options.targets) {
     check_new(plan.targets, text);
-    plan.targets.push_back(make_target(text, tokenizer, max_length));
+    plan.targets.push_back(target_of(text, tokenizer, max_length));
   }
   for (const Verbalizer& verbalizer : options.verbalizers) {
     if (verbalizer.label.find_first_of("\t\n") != std::string::npos) {
@@ -94,7 +98,7 @@ FillPlan FillPlan::make(const MlmFillOptions& options, const Tokenizer& tokenize
     plan.label_targets.emplace_back();
     for (const std::string& word : verbalizer.words) {
       plan.label_targets.back().push_back(plan.targets.size());
-      plan.targets.push_back(make_target(word, tokenizer, max_length));
+      plan.targets.push_back(target_of(word, tokenizer, max_length));
     }
   }
   return plan;

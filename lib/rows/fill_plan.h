@@ -23,6 +23,13 @@ enum class FillTruth {
   labels,  ///< items "index:token" as mlm-mask --labels writes them
 };
 
+/// The score of a word of several pieces, each of which has a mask: ln P of the pieces ...
+enum class TargetScore {
+  joint,  ///< one after the other, each with those before it in place
+  sum,    ///< all masked at once, added up
+  mean,   ///< all masked at once, their mean
+};
+
 struct MlmFillOptions {
   size_t top_k = 0;     ///< 0: the filled text; else that many rows per mask
   bool tokens = false;  ///< records are tokens, in and out
@@ -31,6 +38,9 @@ struct MlmFillOptions {
   FillOrder order = FillOrder::confidence;
   size_t max_pieces = 1;             ///< pieces of which a gap may consist
   std::vector<std::string> targets;  ///< the only candidates
+  bool targets_field = false;        ///< an extra field has the record's own candidates
+  TargetScore target_score = TargetScore::joint;
+  double temperature = 1;  ///< divides the logits
   FillTruth truth = FillTruth::none;
   std::string prompt;       ///< a text in which "{}" stands for the record's
   std::string calibration;  ///< a prompt without content: probabilities become ratios to its own
@@ -51,6 +61,9 @@ struct BERT_API FillPlan {
   /// Throws Error(usage) for options that exclude each other or a target without a piece.
   static FillPlan make(const MlmFillOptions& options, const Tokenizer& tokenizer,
                        size_t max_length);
+  /// A word as a candidate. Throws Error(data) for one that has no pieces, or too many.
+  static Target target_of(const std::string& text, const Tokenizer& tokenizer, size_t max_length);
+  bool scores_targets() const { return !targets.empty() || options.targets_field; }
   /// Names of the columns of its rows, but for the record's number.
   std::vector<std::string> columns() const;
   /// Labels in a row of verbalizers.

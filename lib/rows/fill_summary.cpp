@@ -18,6 +18,7 @@ FillSummary& FillSummary::operator+=(const FillSummary& other) {
   top5 += other.top5;
   reciprocal_rank.add(other.reciprocal_rank);
   surprisal.add(other.surprisal);
+  for (const auto& [rank, count] : other.ranks) ranks[rank] += count;
   return *this;
 }
 
@@ -48,14 +49,39 @@ std::string FillSummary::report() const {
                      number_text(m.reciprocal_rank), number_text(m.perplexity));
 }
 
-std::string FillSummary::json() const {
+Doubt FillSummary::doubt(uint64_t seed) const {
+  std::vector<uint64_t> counts;
+  std::vector<double> reciprocals;
+  for (const auto& [rank, count] : ranks) {
+    counts.push_back(count);
+    reciprocals.push_back(1 / static_cast<double>(rank));
+  }
+  const std::vector<Interval> found = bootstrap(counts, 1, seed, [&](auto times, auto values) {
+    values[0] = 0;
+    for (size_t k = 0; k < reciprocals.size(); ++k) values[0] += times[k] * reciprocals[k];
+    values[0] /= static_cast<double>(masks);
+  });
+  return {{{"top1", wilson(top1, masks)}, {"top5", wilson(top5, masks)}, {"mrr", found[0]}}};
+}
+
+std::string FillSummary::json(const Doubt& doubt) const {
   const Measures m = measures();
   std::string text;
   JsonRow json(text);
   json.object().count("masks", masks).count("unknown", unknown.count).number("top1", m.top1);
   json.number("top5", m.top5).number("mrr", m.reciprocal_rank);
-  json.number("perplexity", m.perplexity).end_object();
+  json.number("perplexity", m.perplexity);
+  doubt.add_to(json);
+  json.end_object();
   return text;
+}
+
+std::string FillSummary::doubt_text(uint64_t seed) const {
+  const std::vector<DoubtedMeasure> measures = doubt(seed).intervals;
+  const auto text = [&](size_t m) {
+    return fmt::format("{:.4f} to {:.4f}", measures[m].interval.low, measures[m].interval.high);
+  };
+  return fmt::format("95 %: top-1 {}, top-5 {}, MRR {}", text(0), text(1), text(2));
 }
 
 std::string FillSummary::unknown_text() const {

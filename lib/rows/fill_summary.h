@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/export.h"
+#include "metrics/doubt.h"
 #include "pipeline/worker.h"
 #include "rows/mlm_worker.h"
 
@@ -18,6 +20,7 @@ struct BERT_API FillSummary {
   uint64_t top5 = 0;
   UnknownCount unknown;  ///< masks whose truth the model cannot choose: wrong, without surprisal
   OrderFreeSum reciprocal_rank;
+  std::map<size_t, uint64_t> ranks;  ///< masks of each rank
   OrderFreeSum surprisal;
 
   FillSummary& operator+=(const FillSummary& other);
@@ -26,7 +29,11 @@ struct BERT_API FillSummary {
   std::string text(bool measured, const Counts& counts) const;
   /// The measures of masks with a known truth, by name: lines `NAME VALUE`, and a JSON object.
   std::string report() const;
-  std::string json() const;
+  std::string json(const Doubt& doubt = {}) const;
+  /// The intervals of top1, top5 and mrr.
+  Doubt doubt(uint64_t seed) const;
+  /// "95 %: top-1 0.35 to 0.47, top-5 0.57 to 0.69, MRR 0.45 to 0.57"
+  std::string doubt_text(uint64_t seed) const;
   /// What it says of truths that the model cannot choose; "" if there are none.
   std::string unknown_text() const;
 

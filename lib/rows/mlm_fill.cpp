@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "ops/kernels.h"
 #include "tokenizer/words.h"
 
@@ -30,6 +31,7 @@ MlmFillWorker::MlmFillWorker(const Tokenizer& tokenizer, const Model& model, con
   if (tokenizer.mask_id() < 0) {
     throw Error(Error::Kind::data, model.directory().path(), "its vocabulary has no mask token");
   }
+  queries_.set_temperature(plan.options.temperature);
 }
 
 void MlmFillWorker::run(std::span<const Record> records, Rows& rows) {
@@ -39,11 +41,12 @@ void MlmFillWorker::run(std::span<const Record> records, Rows& rows) {
   items_.resize(std::max(items_.size(), records.size()));
   for (size_t i = 0; i < records.size(); ++i) {
     prepare(records[i], items_[i]);
+    read_targets(items_[i]);
     find_gaps(items_[i], i);
     read_truth(items_[i]);
     add_puzzles(items_[i]);
   }
-  if (plan_.options.truth != FillTruth::none || !plan_.targets.empty()) {
+  if (plan_.options.truth != FillTruth::none || plan_.scores_targets()) {
     score_candidates();
   } else if (plan_.options.joint) {
     fill_together();
@@ -67,6 +70,24 @@ void MlmFillWorker::prepare(const Record& record, Item& item) {
     own = {static_cast<uint32_t>(at), static_cast<uint32_t>(at + record.text.size())};
   }
   tokenize(record, item.text, item.tokens, own);
+}
+
+/// The candidates of the record's own field, separated by commas.
+void MlmFillWorker::read_targets(Item& item) {
+  item.targets.clear();
+  if (!plan_.options.targets_field) return;
+  for (const std::string_view word : split(item.record->extra[0], ',')) {
+    try {
+      item.targets.push_back(
+          FillPlan::target_of(std::string(word), tokenizer_, options_.encode.max_length));
+    } catch (const Error& error) {
+      item.record->fail(Error::Kind::data, error.what());
+    }
+  }
+}
+
+const std::vector<FillPlan::Target>& MlmFillWorker::targets_of(const Item& item) const {
+  return plan_.options.targets_field ? item.targets : plan_.targets;
 }
 
 void MlmFillWorker::find_masks(Item& item) {
@@ -98,8 +119,9 @@ void MlmFillWorker::find_gaps(Item& item, size_t index) {
     gap.item = index;
     gap.token = t;
     gap.index = mask++;
-    for (size_t i = 0; i < plan_.targets.size(); ++i) {
-      const FillPlan::Target& target = plan_.targets[i];
+    const std::vector<FillPlan::Target>& targets = targets_of(item);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const FillPlan::Target& target = targets[i];
       gap.candidates.push_back({gap.behind_blank ? target.behind_blank : target.pieces, 0, i});
     }
     gaps_.push_back(std::move(gap));
@@ -297,7 +319,8 @@ void MlmFillWorker::ask_pieces(size_t gap, size_t candidate) {
     const WantedRow row{problem.positions[i], gaps_.size() + steps_.size()};
     steps_.push_back({gap, candidate, i});
     queries_.ask(problem.input_ids, {&row, 1});
-    problem.input_ids[problem.positions[i]] = pieces[i];
+    if (plan_.options.target_score == TargetScore::joint)
+      problem.input_ids[problem.positions[i]] = pieces[i];
   }
 }
 
@@ -306,7 +329,9 @@ void MlmFillWorker::judge(const Step& step, std::span<const float> logits) {
   Candidate& candidate = gap.candidates[step.candidate];
   const int32_t piece = candidate.pieces[step.piece];
   const double normalizer = log_sum_exp(logits);
-  candidate.logprob += static_cast<double>(logits[static_cast<size_t>(piece)]) - normalizer;
+  const double logprob = static_cast<double>(logits[static_cast<size_t>(piece)]) - normalizer;
+  const bool mean = plan_.options.target_score == TargetScore::mean;
+  candidate.logprob += mean ? logprob / static_cast<double>(candidate.pieces.size()) : logprob;
   if (plan_.options.truth == FillTruth::none) return;
   gap.rank = std::max(gap.rank, rank_of(logits, piece, fillable_));
   if (step.piece == 0) {

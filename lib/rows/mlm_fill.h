@@ -53,6 +53,7 @@ class BERT_API MlmFillWorker : public MlmWorker {
     std::string_view text;  ///< with the masks
     TokenizedText tokens;
     std::vector<Mask> masks;
+    std::vector<FillPlan::Target> targets;  ///< words of its own field
     size_t first_gap = 0;
     size_t gaps = 0;
   };
@@ -70,6 +71,8 @@ class BERT_API MlmFillWorker : public MlmWorker {
   };
 
   void prepare(const Record& record, Item& item);
+  void read_targets(Item& item);
+  const std::vector<FillPlan::Target>& targets_of(const Item& item) const;
   void find_masks(Item& item);
   void find_gaps(Item& item, size_t index);
   void read_truth(const Item& item);
@@ -95,8 +98,8 @@ class BERT_API MlmFillWorker : public MlmWorker {
   void write_json(const Item& item, Rows& rows);
   void add_gap(const Item& item, const Gap& gap, JsonRow& json) const;
   std::string filled(const Item& item, size_t only, size_t rank) const;
-  std::string token_text(const Candidate& candidate) const;
-  void append_filling(std::string& out, const Candidate& candidate, bool beside,
+  std::string token_text(const Item& item, const Candidate& candidate) const;
+  void append_filling(std::string& out, const Item& item, const Candidate& candidate, bool beside,
                       size_t least) const;
   PieceJoin join_of(int32_t piece, bool beside) const;
   std::vector<std::pair<std::string_view, double>> label_scores(const Item& item) const;

@@ -45,6 +45,7 @@ void MlmFillWorker::count(const Item& item) {
     if (gap.candidates.empty()) continue;
     const Candidate& truth = gap.candidates.front();
     ++summary_->masks;
+    ++summary_->ranks[gap.rank];
     summary_->unknown.add(item.record->number, gap.unknown);
     summary_->reciprocal_rank.add(1.0 / static_cast<double>(gap.rank));
     if (gap.unknown) continue;
@@ -92,7 +93,7 @@ std::string MlmFillWorker::filled(const Item& item, size_t only, size_t rank) co
     const size_t blanks = gaps[g].bytes.begin - std::max(gaps[g].before, done);
     const size_t least = out.size() - blanks;
     if (!beside) pieces = least;
-    append_filling(out, gaps[g].candidates[rank], beside, least);
+    append_filling(out, item, gaps[g].candidates[rank], beside, least);
     done = gaps[g].bytes.end;
     beside = true;
   }
@@ -107,8 +108,8 @@ PieceJoin MlmFillWorker::join_of(int32_t piece, bool beside) const {
   return beside ? PieceJoin::beside : PieceJoin::as_is;
 }
 
-void MlmFillWorker::append_filling(std::string& out, const Candidate& candidate, bool beside,
-                                   size_t least) const {
+void MlmFillWorker::append_filling(std::string& out, const Item& item, const Candidate& candidate,
+                                   bool beside, size_t least) const {
   const std::vector<int32_t>& pieces = candidate.pieces;
   if (tokens_) {
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -117,7 +118,7 @@ void MlmFillWorker::append_filling(std::string& out, const Candidate& candidate,
     }
   } else if (candidate.target != kNoTarget) {
     const PieceJoin join = join_of(pieces.front(), beside);
-    append_piece(out, plan_.targets[candidate.target].text,
+    append_piece(out, targets_of(item)[candidate.target].text,
                  join == PieceJoin::glued ? PieceJoin::as_is : join, least);
   } else {
     for (const int32_t piece : pieces) {
@@ -129,8 +130,8 @@ void MlmFillWorker::append_filling(std::string& out, const Candidate& candidate,
 }
 
 /// The vocabulary's token, the pieces separated by blanks, or the target as it was given.
-std::string MlmFillWorker::token_text(const Candidate& candidate) const {
-  if (candidate.target != kNoTarget) return plan_.targets[candidate.target].text;
+std::string MlmFillWorker::token_text(const Item& item, const Candidate& candidate) const {
+  if (candidate.target != kNoTarget) return targets_of(item)[candidate.target].text;
   std::string text;
   for (const int32_t piece : candidate.pieces) {
     if (!text.empty()) text += ' ';
@@ -145,11 +146,11 @@ void MlmFillWorker::write_candidates(const Item& item, Rows& rows) {
     const size_t count = std::min(plan_.options.top_k, gaps[g].candidates.size());
     for (size_t r = 0; r < count; ++r) {
       const Candidate& candidate = gaps[g].candidates[r];
-      write(
-          *item.record,
-          CandidateRow{gaps[g].index + 1, r + 1, std::exp(candidate.logprob), token_text(candidate),
-                       filled(item, plan_.options.joint ? kNoTarget : g, r)},
-          rows);
+      write(*item.record,
+            CandidateRow{gaps[g].index + 1, r + 1, std::exp(candidate.logprob),
+                         token_text(item, candidate),
+                         filled(item, plan_.options.joint ? kNoTarget : g, r)},
+            rows);
     }
   }
 }
@@ -160,7 +161,7 @@ void MlmFillWorker::write_truth(const Item& item, Rows& rows) {
     const Candidate& truth = gap.candidates.front();
     write(*item.record,
           TruthRow{gap.index + 1, gap.rank, std::exp(truth.logprob), -truth.logprob, gap.entropy,
-                   token_text(truth), gap.best < 0 ? "" : tokenizer_.token(gap.best)},
+                   token_text(item, truth), gap.best < 0 ? "" : tokenizer_.token(gap.best)},
           rows);
   }
 }
@@ -215,7 +216,7 @@ void MlmFillWorker::add_gap(const Item& item, const Gap& gap, JsonRow& json) con
   if (gap.entropy > 0) json.number("entropy", gap.entropy);
   json.list("candidates");
   for (const Candidate& candidate : gap.candidates) {
-    json.object().text("token", token_text(candidate)).list("ids");
+    json.object().text("token", token_text(item, candidate)).list("ids");
     for (const int32_t piece : candidate.pieces) json.count("", piece);
     json.end_list().number("probability", std::exp(candidate.logprob));
     json.number("logprob", candidate.logprob).end_object();

@@ -8,57 +8,26 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "ops/kernels.h"
+#include "rows/score_rows.h"
+#include "rows/spans.h"
 #include "tokenizer/words.h"
 
 namespace bert {
 namespace {
 
-struct TotalRow {
-  double pll = 0;
-  size_t tokens = 0;
-  void cells(Cells& c) const { c.sum("pll", pll).count("tokens", tokens); }
-};
-
-struct PairRow {
-  double pll = 0, pll_pair = 0;
-  int better = 0;
-  size_t tokens = 0, tokens_pair = 0;
-  void cells(Cells& c) const {
-    auto json = c.members();
-    if (json) json->count("better", better);
-    c.sum("pll", pll).sum("pll_pair", pll_pair);
-    if (json) {
-      json->count("tokens", tokens).count("tokens_pair", tokens_pair);
-    } else {
-      c.count("better", better);
-    }
-  }
-};
-
-struct TokenRow {
-  size_t index = 0;
-  std::string_view token = {};
-  double logprob = 0;
-  void cells(Cells& c) const {
-    c.count("index", index).text("token", token).sum("logprob", logprob);
-  }
-};
-
-struct WordRow {
-  int32_t index = 0;
-  std::string_view word = {};
-  double logprob = 0;
-  void cells(Cells& c) const { c.count("index", index).text("word", word).sum("logprob", logprob); }
-};
+/// Whether two ranges of bytes share one.
+bool meet(const Offset& a, const Offset& b) { return a.begin < b.end && b.begin < a.end; }
 
 }  // namespace
 
 std::vector<std::string> MlmScoreOptions::columns() const {
   const bool pair = output == ScoreOutput::pair;
-  if (summary_only) return ScoreSummary::columns(pair);
-  if (output == ScoreOutput::per_token) return names_of<TokenRow>();
-  if (output == ScoreOutput::per_word) return names_of<WordRow>();
-  return pair ? names_of<PairRow>() : names_of<TotalRow>();
+  if (summary_only) return ScoreSummary::columns(pair, against);
+  if (output == ScoreOutput::per_token) return names_of<ScoredTokenRow>();
+  if (output == ScoreOutput::per_word) return names_of<ScoredWordRow>();
+  if (output == ScoreOutput::words) return names_of<PartRow>();
+  if (output == ScoreOutput::regions) return names_of(PartRow{"region"});
+  return pair ? names_of<ScoredPairRow>() : names_of<TotalRow>();
 }
 
 MlmScoreWorker::MlmScoreWorker(const Tokenizer& tokenizer, const Model& model, const MaskedLM& head,
@@ -85,7 +54,8 @@ void MlmScoreWorker::run(std::span<const Record> records, Rows& rows) {
   queries_.start([this](size_t tag, std::span<const float> logits) {
     TokenScore& score = scores_[tag];
     score.logprob =
-        static_cast<double>(logits[static_cast<size_t>(score.id)]) - log_sum_exp(logits);
+        (static_cast<double>(logits[static_cast<size_t>(score.id)]) - log_sum_exp(logits)) /
+        score_.nats;
   });
   for (size_t i = 0; i < texts * records.size(); ++i) ask(items_[i]);
   queries_.finish();
@@ -107,7 +77,32 @@ void MlmScoreWorker::prepare(const Record& record, std::string_view text, Item& 
     item.text_begin = record.extra[0].size() + 1;
   }
   tokenize(record, item.text, item.tokens, {static_cast<uint32_t>(item.text_begin), UINT32_MAX});
+  item.parts.clear();
+  if (score_.output == ScoreOutput::words) find_words(item);
+  if (score_.output == ScoreOutput::regions) find_regions(record, item);
   list_tokens(item);
+}
+
+/// A word reaches from blank to blank, for the metric too. A token is of the word of its last byte.
+void MlmScoreWorker::find_words(Item& item) {
+  item.parts = words_between_blanks(item.text, item.text_begin);
+  for (size_t t = 0; t < item.tokens.count(); ++t) {
+    int32_t& word = item.tokens.encoding.word_ids[item.tokens.index(t)];
+    word = -1;
+    if (is_special(item.tokens.id(t)) || is_context(item, t)) continue;
+    const uint32_t last = behind_blanks(item.text, item.tokens.offset(t)).end - 1;
+    const auto behind =
+        std::upper_bound(item.parts.begin(), item.parts.end(), last,
+                         [](uint32_t byte, const Offset& part) { return byte < part.begin; });
+    word = static_cast<int32_t>(behind - item.parts.begin()) - 1;
+  }
+}
+
+void MlmScoreWorker::find_regions(const Record& record, Item& item) {
+  const auto shift = static_cast<uint32_t>(item.text_begin);
+  for (const Offset region : parse_spans(record, record.extra[score_.last_field()])) {
+    item.parts.push_back({region.begin + shift, region.end + shift});
+  }
 }
 
 /// Whether a token is of the context. That of the first word may begin with the blank before it.
@@ -116,12 +111,22 @@ bool MlmScoreWorker::is_context(const Item& item, size_t token) {
   return bytes.begin < item.text_begin && bytes.end <= item.text_begin;
 }
 
+bool MlmScoreWorker::is_special(int32_t id) const {
+  return tokenizer_.is_special(id) && id != tokenizer_.unk_id();
+}
+
+bool MlmScoreWorker::is_scored(const Item& item, size_t token) const {
+  if (is_special(item.tokens.id(token)) || is_context(item, token)) return false;
+  if (score_.output != ScoreOutput::regions) return true;
+  const Offset bytes = behind_blanks(item.text, item.tokens.offset(token));
+  return std::any_of(item.parts.begin(), item.parts.end(),
+                     [&](const Offset& region) { return meet(bytes, region); });
+}
+
 void MlmScoreWorker::list_tokens(Item& item) {
   item.first_score = scores_.size();
   for (size_t t = 0; t < item.tokens.count(); ++t) {
-    const int32_t id = item.tokens.id(t);
-    const bool special = tokenizer_.is_special(id) && id != tokenizer_.unk_id();
-    if (!special && !is_context(item, t)) scores_.push_back({t, id, 0});
+    if (is_scored(item, t)) scores_.push_back({t, item.tokens.id(t), 0});
   }
   item.scores = scores_.size() - item.first_score;
 }
@@ -189,7 +194,7 @@ uint64_t MlmScoreWorker::unknown_in(const Item& item) const {
 }
 
 ScoreSummary::Part& MlmScoreWorker::group_of(const Record& record) {
-  return summary_.groups[score_.group ? std::string(record.extra[score_.context ? 1 : 0]) : ""];
+  return summary_.groups[score_.group ? std::string(record.extra[score_.group_field()]) : ""];
 }
 
 void MlmScoreWorker::write_text(const Record& record, const Item& item, Rows& rows) {
@@ -211,15 +216,35 @@ void MlmScoreWorker::write_text(const Record& record, const Item& item, Rows& ro
     write_tokens(record, item, rows);
   } else if (score_.output == ScoreOutput::per_word) {
     write_words(record, item, rows);
+  } else if (score_.output == ScoreOutput::words || score_.output == ScoreOutput::regions) {
+    for_each_part(item, [&](const PartRow& row) { write(record, row, rows); });
   } else {
     write(record, TotalRow{result.pll, result.tokens}, rows);
   }
+}
+
+/// Counts whether the other model, whose choice is 1, 2 or 0, has the pair right.
+void MlmScoreWorker::count_other(const Record& record, bool right, ScoreSummary::Part& part) const {
+  if (!score_.against) return;
+  const bool other = record.extra[score_.last_field()] == "1";
+  part.other_better += other;
+  part.own_only += right && !other;
+  part.other_only += other && !right;
+}
+
+void MlmScoreWorker::check_other(const Record& record) const {
+  if (!score_.against) return;
+  const std::string_view choice = record.extra[score_.last_field()];
+  if (choice == "0" || choice == "1" || choice == "2") return;
+  record.fail(Error::Kind::data,
+              fmt::format("found the other choice '{}', wants 0, 1 or 2", printable(choice)));
 }
 
 void MlmScoreWorker::write_pair(const Record& record, const Item& first, const Item& second,
                                 Rows& rows) {
   const Result a = result_of(first), b = result_of(second);
   if (!std::isfinite(a.sum + b.sum)) note_non_finite(record);
+  check_other(record);
   const int better = a.pll > b.pll ? 1 : b.pll > a.pll ? 2 : 0;
   once(record, [&] {
     ScoreSummary::Part& part = group_of(record);
@@ -227,11 +252,12 @@ void MlmScoreWorker::write_pair(const Record& record, const Item& first, const I
     part.tokens += a.tokens + b.tokens;
     part.first_better += better == 1;
     part.ties += better == 0;
+    count_other(record, better == 1, part);
     part.pll.add(a.sum + b.sum);
     summary_.unknown.add(record.number, unknown_in(first) + unknown_in(second));
   });
   if (score_.summary_only) return;
-  write(record, PairRow{a.pll, b.pll, better, a.tokens, b.tokens}, rows, Repeats::pair);
+  write(record, ScoredPairRow{a.pll, b.pll, better, a.tokens, b.tokens}, rows, Repeats::pair);
 }
 
 /// Tokens of a context: it has no rows, and does not count in an index.
@@ -245,8 +271,8 @@ void MlmScoreWorker::write_tokens(const Record& record, const Item& item, Rows& 
   const size_t before = context_tokens(item);
   for (const TokenScore& score : scores_of(item)) {
     write(record,
-          TokenRow{item.tokens.index(score.token - before), tokenizer_.token(score.id),
-                   score.logprob},
+          ScoredTokenRow{item.tokens.index(score.token - before), tokenizer_.token(score.id),
+                         score.logprob},
           rows);
   }
 }
@@ -272,8 +298,38 @@ void MlmScoreWorker::for_each_word(const Item& item, Use use) const {
 
 void MlmScoreWorker::write_words(const Record& record, const Item& item, Rows& rows) const {
   for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
-    write(record, WordRow{index, word, logprob}, rows);
+    write(record, ScoredWordRow{index, word, logprob}, rows);
   });
+}
+
+/// The sum over the tokens of a word or region; NaN if none of them is scored.
+double MlmScoreWorker::part_score(const Item& item, size_t part) const {
+  double sum = 0;
+  bool found = false;
+  for (const TokenScore& score : scores_of(item)) {
+    const bool within =
+        score_.output == ScoreOutput::words
+            ? item.tokens.word(score.token) == static_cast<int32_t>(part)
+            : meet(behind_blanks(item.text, item.tokens.offset(score.token)), item.parts[part]);
+    if (!within) continue;
+    sum += score.logprob;
+    found = true;
+  }
+  return found ? sum : std::nan("");
+}
+
+/// Calls use(row) for each word between blanks, or each region.
+template <typename Use>
+void MlmScoreWorker::for_each_part(const Item& item, Use use) const {
+  const auto shift = static_cast<uint32_t>(item.text_begin);
+  for (size_t i = 0; i < item.parts.size(); ++i) {
+    const Offset bytes = item.parts[i];
+    use(PartRow{score_.output == ScoreOutput::words ? "word" : "region",
+                i,
+                item.text.substr(bytes.begin, bytes.end - bytes.begin),
+                {bytes.begin - shift, bytes.end - shift},
+                part_score(item, i)});
+  }
 }
 
 void MlmScoreWorker::add_scores(const Item& item, Rows& rows) const {
@@ -288,10 +344,15 @@ void MlmScoreWorker::add_scores(const Item& item, Rows& rows) const {
     json.digits("logprob", score.logprob, 9).end_object();
   }
   json.end_list();
+  if (score_.output == ScoreOutput::words || score_.output == ScoreOutput::regions) {
+    json.list(score_.output == ScoreOutput::words ? "word_scores" : "region_scores");
+    for_each_part(item, [&](const PartRow& row) { add_object(rows, row); });
+    json.end_list();
+  }
   if (score_.output != ScoreOutput::per_word) return;
   json.list("word_scores");
   for_each_word(item, [&](int32_t index, std::string_view word, double logprob) {
-    add_object(rows, WordRow{index, word, logprob});
+    add_object(rows, ScoredWordRow{index, word, logprob});
   });
   json.end_list();
 }

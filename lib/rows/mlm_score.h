@@ -15,7 +15,8 @@ enum class PllMetric {
   whole_word,  ///< all tokens of its word
 };
 
-enum class ScoreOutput { total, per_token, per_word, pair };
+/// per_word: the tokenizer's words; words: those between blanks; regions: spans of an extra field.
+enum class ScoreOutput { total, per_token, per_word, words, regions, pair };
 
 /// What a score is divided by.
 enum class ScoreUnit { none, tokens, words };
@@ -24,11 +25,15 @@ struct MlmScoreOptions {
   PllMetric metric = PllMetric::original;
   ScoreOutput output = ScoreOutput::total;
   ScoreUnit normalize = ScoreUnit::none;
-  bool tokens = false;        ///< records are tokens
-  bool context = false;       ///< an extra field stands before the text and is not scored
-  bool group = false;         ///< an extra field (after the context) names the record's group
+  double nats = 1;       ///< in the unit of the scores: ln of the base of their logarithm
+  bool tokens = false;   ///< records are tokens
+  bool context = false;  ///< an extra field stands before the text and is not scored
+  bool group = false;    ///< an extra field (after the context) names the record's group
+  bool against = false;  ///< an extra field, the last, has the choice of another model for a pair
   bool summary_only = false;  ///< no rows, only the summary
 
+  size_t group_field() const { return context ? 1 : 0; }
+  size_t last_field() const { return group_field() + (group ? 1 : 0); }
   /// Names of the columns of its rows, or of the summary's table.
   BERT_API std::vector<std::string> columns() const;
 };
@@ -53,6 +58,7 @@ class BERT_API MlmScoreWorker : public MlmWorker {
     TokenizedText tokens;
     size_t first_score = 0;
     size_t scores = 0;
+    std::vector<Offset> parts;  ///< words between blanks, or regions: bytes of `text`
   };
   struct TokenScore {
     size_t token = 0;  ///< in the text
@@ -66,6 +72,10 @@ class BERT_API MlmScoreWorker : public MlmWorker {
   };
 
   void prepare(const Record& record, std::string_view text, Item& item);
+  void find_words(Item& item);
+  void find_regions(const Record& record, Item& item);
+  bool is_special(int32_t id) const;
+  bool is_scored(const Item& item, size_t token) const;
   void list_tokens(Item& item);
   void ask(const Item& item);
   static bool is_context(const Item& item, size_t token);
@@ -80,7 +90,12 @@ class BERT_API MlmScoreWorker : public MlmWorker {
   template <typename Use>
   void for_each_word(const Item& item, Use use) const;
   void write_words(const Record& record, const Item& item, Rows& rows) const;
+  double part_score(const Item& item, size_t part) const;
+  template <typename Use>
+  void for_each_part(const Item& item, Use use) const;
   void add_scores(const Item& item, Rows& rows) const;
+  void count_other(const Record& record, bool right, ScoreSummary::Part& part) const;
+  void check_other(const Record& record) const;
   ScoreSummary::Part& group_of(const Record& record);
   std::span<const TokenScore> scores_of(const Item& item) const {
     return {scores_.data() + item.first_score, item.scores};

@@ -34,6 +34,7 @@ struct NearestOptions {
   std::optional<std::string> query_prompt, prompt;  ///< none: the model's own
   bool skip_bad = false;                            ///< rows that are not finite are left out
   int threads = 1;
+  std::string gold;  ///< file of relevance judgments of queries
 
   bool searches() const { return mode == Mode::text || mode == Mode::queries; }
   /// Whether a text goes through a model.

@@ -11,25 +11,23 @@ void RankWorker::run(std::span<const Record> records, Rows& rows) {
   score(records);
   for (size_t i = 0; i < records.size(); ++i) {
     if (!std::isfinite(scores_[i])) note_non_finite(records[i]);
-    if (searches()) {
-      offer(records[i], scores_[i]);
-    } else {
-      write(records[i], ScoreRow{scores_[i]}, rows, Repeats::pair);
-    }
+    once(records[i], [&] { offer(records[i], scores_[i]); });
+    if (!searches()) write(records[i], ScoreRow{scores_[i]}, rows, Repeats::pair);
   }
 }
 
 void RankWorker::offer(const Record& record, double score) {
-  if (std::isnan(score) || (rank_.threshold && score < *rank_.threshold)) return;
-  once(record, [&] {
-    sink_({*record.file, record.number, record.number_in_file, score, std::string(record.text)});
-  });
+  if (sinks_.scored) sinks_.scored(record, searches() ? rank_.query : record.text, score);
+  const bool kept = !std::isnan(score) && (!rank_.threshold || score >= *rank_.threshold);
+  if (searches() && kept)
+    sinks_.found(
+        {*record.file, record.number, record.number_in_file, score, std::string(record.text)});
 }
 
 CrossEncoderWorker::CrossEncoderWorker(const Tokenizer& tokenizer, const CrossEncoder& encoder,
                                        const RankOptions& rank, const TaskOptions& options,
-                                       TextSink sink)
-    : RankWorker(tokenizer, rank, options, std::move(sink)), encoder_(encoder) {
+                                       RankSinks sinks)
+    : RankWorker(tokenizer, rank, options, std::move(sinks)), encoder_(encoder) {
   encoder.check();
 }
 
@@ -43,9 +41,9 @@ void CrossEncoderWorker::score(std::span<const Record> records) {
 }
 
 MaxSimWorker::MaxSimWorker(const Model& model, const MaxSimPlan& plan, const RankOptions& rank,
-                           const TaskOptions& options, TextSink sink)
+                           const TaskOptions& options, RankSinks sinks)
     : RankWorker(plan.document.tokenizer, rank, with_prompt(options, plan.document.prompt),
-                 std::move(sink)),
+                 std::move(sinks)),
       plan_(plan),
       maxsim_(model, plan, options.encode, batcher_) {}
 

@@ -26,6 +26,14 @@ struct ScoreRow {
 /// Gets each record of a search with its score, once, in place of rows. Called by several threads.
 using TextSink = std::function<void(FoundText)>;
 
+/// Gets each record with its score, once, and the query that it is for. Called by several threads.
+using ScoreSink = std::function<void(const Record& record, std::string_view query, double score)>;
+
+struct RankSinks {
+  TextSink found = {};    ///< a search's; without it, records have rows
+  ScoreSink scored = {};  ///< may be empty
+};
+
 /// How well a text answers a query: a score for each record, which is a pair of both or, in a
 /// search, the text alone. A derived class computes the scores.
 class BERT_API RankWorker : public TaskWorker {
@@ -33,13 +41,12 @@ class BERT_API RankWorker : public TaskWorker {
   void run(std::span<const Record> records, Rows& rows) override;
 
  protected:
-  /// `sink`: of a search.
   RankWorker(const Tokenizer& tokenizer, const RankOptions& rank, const TaskOptions& options,
-             TextSink sink)
-      : TaskWorker(tokenizer, options), rank_(rank), sink_(std::move(sink)) {}
+             RankSinks sinks)
+      : TaskWorker(tokenizer, options), rank_(rank), sinks_(std::move(sinks)) {}
   /// Sets scores_ [records].
   virtual void score(std::span<const Record> records) = 0;
-  bool searches() const { return static_cast<bool>(sink_); }
+  bool searches() const { return static_cast<bool>(sinks_.found); }
 
   const RankOptions rank_;
   std::vector<double> scores_;  ///< [records] of the chunk
@@ -47,7 +54,7 @@ class BERT_API RankWorker : public TaskWorker {
  private:
   void offer(const Record& record, double score);
 
-  const TextSink sink_;
+  const RankSinks sinks_;
 };
 
 /// By a classifier that reads query and text as one pair.
@@ -55,7 +62,7 @@ class BERT_API CrossEncoderWorker : public RankWorker {
  public:
   /// Borrows tokenizer and encoder. Throws Error as CrossEncoder::check.
   CrossEncoderWorker(const Tokenizer& tokenizer, const CrossEncoder& encoder,
-                     const RankOptions& rank, const TaskOptions& options, TextSink sink);
+                     const RankOptions& rank, const TaskOptions& options, RankSinks sinks);
 
  protected:
   void score(std::span<const Record> records) override;
@@ -69,7 +76,7 @@ class BERT_API MaxSimWorker : public RankWorker {
  public:
   /// Borrows all but the options; plan.document.tokenizer is what the options' length is of.
   MaxSimWorker(const Model& model, const MaxSimPlan& plan, const RankOptions& rank,
-               const TaskOptions& options, TextSink sink);
+               const TaskOptions& options, RankSinks sinks);
 
  protected:
   void score(std::span<const Record> records) override;

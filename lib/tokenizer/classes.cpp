@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "tokenizer/files/class_parts.h"
 
@@ -106,6 +107,12 @@ constexpr TokenizerClass kClasses[] = {
 /// classes.
 constexpr std::string_view kWrittenTypes[] = {"ModernBertTokenizer", "UMT5Tokenizer"};
 
+/// Types of models, spelt so too, whose class is called otherwise.
+constexpr std::pair<std::string_view, std::string_view> kOtherTypes[] = {
+    {"Gemma3_TextTokenizer", "GemmaTokenizer"},
+    {"Qwen3Tokenizer", "Qwen2Tokenizer"},
+    {"MT5Tokenizer", "T5Tokenizer"}};
+
 std::string plain(std::string_view name) {
   std::string plain;
   for (const char c : name) {
@@ -133,6 +140,9 @@ const TokenizerClass* find_class(std::string_view name) {
 
 const TokenizerClass* class_of_type(std::string_view model_type) {
   const std::string name = plain_of_type(model_type);
+  for (const auto& [type, class_name] : kOtherTypes) {
+    if (plain(type) == name) return find_class(class_name);
+  }
   for (const TokenizerClass& row : kClasses) {
     if (plain(row.name) == name) return &row;
   }

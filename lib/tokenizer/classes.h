@@ -74,7 +74,8 @@ struct TokenizerClass {
 std::span<const TokenizerClass> tokenizer_classes();
 /// The class with this name, nullptr if there is none.
 const TokenizerClass* find_class(std::string_view name);
-/// The class that is named as a model type is, but for capitals and hyphens; nullptr: none.
+/// The class of a model type: the one that is named as it, but for capitals and hyphens, or another
+/// that transformers has for it; nullptr: none.
 const TokenizerClass* class_of_type(std::string_view model_type);
 
 /// Whether transformers reads tokenizer.json as it stands for this model type, also where the

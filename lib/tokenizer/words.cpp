@@ -6,14 +6,43 @@
 
 namespace bert {
 
-Offset without_blank(std::string_view text, Offset bytes) {
-  const Offset whole = bytes;
-  while (bytes.begin < bytes.end) {
-    const DecodedChar c = decode_utf8(text, bytes.begin);
-    if (!(char_class(c.code_point) & (kCharSpace | kCharWhite))) return bytes;
-    bytes.begin += c.length;
+namespace {
+
+/// Where the white space ends that stands at byte `at`; at most `end`.
+size_t skip_white(std::string_view text, size_t at, size_t end) {
+  while (at < end) {
+    const DecodedChar c = decode_utf8(text, at);
+    if (!(char_class(c.code_point) & (kCharSpace | kCharWhite))) break;
+    at += c.length;
   }
-  return whole;
+  return std::min(at, end);
+}
+
+}  // namespace
+
+Offset without_blank(std::string_view text, Offset bytes) {
+  const auto begin = static_cast<uint32_t>(skip_white(text, bytes.begin, bytes.end));
+  return begin < bytes.end ? Offset{begin, bytes.end} : bytes;
+}
+
+std::vector<Offset> words_between_blanks(std::string_view text, size_t from) {
+  std::vector<Offset> words;
+  for (size_t at = skip_white(text, from, text.size()); at < text.size();) {
+    const size_t begin = at;
+    size_t behind = at;
+    while (at < text.size() && behind == at) {
+      at += decode_utf8(text, at).length;
+      behind = skip_white(text, at, text.size());
+    }
+    words.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(at)});
+    at = behind;
+  }
+  return words;
+}
+
+Offset behind_blanks(std::string_view text, Offset token) {
+  const auto begin = static_cast<uint32_t>(skip_white(text, token.begin, text.size()));
+  return {begin, std::max(token.end, begin + 1)};
 }
 
 void encode_behind_blank(const Tokenizer& tokenizer, std::string_view text,

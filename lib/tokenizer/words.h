@@ -16,6 +16,13 @@ namespace bert {
 /// `bytes` of `text` without the white space that they begin with; white space alone stays.
 BERT_API Offset without_blank(std::string_view text, Offset bytes);
 
+/// The words of `text` from byte `from` on: what stands between white space, punctuation with it.
+BERT_API std::vector<Offset> words_between_blanks(std::string_view text, size_t from = 0);
+
+/// The bytes of a token without white space before it. A token that is white space alone stands for
+/// the blank of what follows: the result is the first byte behind it.
+BERT_API Offset behind_blanks(std::string_view text, Offset token);
+
 /// Tokenizer::encode of a text that stands behind a blank: where words that do are marked, its
 /// first token is one. Offsets are those of `text`.
 BERT_API void encode_behind_blank(const Tokenizer& tokenizer, std::string_view text,

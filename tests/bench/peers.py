@@ -186,7 +186,91 @@ class CTranslate2:
         return np.array(output)
 
 
-PEERS = {"pytorch": PyTorch, "onnxruntime": OnnxRuntime, "openvino": OpenVino, "ctranslate2": CTranslate2}
+class LlamaCpp:
+    """llama.cpp through llama-cpp-python: Q8_0 for int8. It reads BERT's layers as GGUF, which is written here."""
+
+    precisions = ("f32", "int8")
+
+    def __init__(self, model_dir, cache, precision, threads):
+        import llama_cpp
+
+        self.lib = llama_cpp
+        kind = "Q8_0" if precision == "int8" else "F32"
+        path = cache / f"{kind}.gguf"
+        if not path.exists():
+            write_gguf(model_dir, path, kind)
+        llama_cpp.llama_backend_init()
+        llama_cpp.llama_log_set(NO_LOG, None)
+        self.model = llama_cpp.llama_model_load_from_file(str(path).encode(), llama_cpp.llama_model_default_params())
+        self.width = llama_cpp.llama_model_n_embd(self.model)
+        params = llama_cpp.llama_context_default_params()
+        params.n_ctx = params.n_batch = params.n_ubatch = self.room = 512 * max(BATCH_SIZES)
+        params.n_seq_max = max(BATCH_SIZES)
+        params.n_threads = params.n_threads_batch = threads
+        params.embeddings = True
+        params.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_NONE
+        params.attention_type = llama_cpp.LLAMA_ATTENTION_TYPE_NON_CAUSAL
+        self.context = llama_cpp.llama_init_from_model(self.model, params)
+        self.batch = llama_cpp.llama_batch_init(self.room, 0, 1)
+
+    def run(self, sequences):
+        at = 0
+        for number, sequence in enumerate(sequences):
+            for position, token in enumerate(sequence):
+                self.batch.token[at], self.batch.pos[at], self.batch.logits[at] = token, position, True
+                self.batch.n_seq_id[at], self.batch.seq_id[at][0] = 1, number
+                at += 1
+        self.batch.n_tokens = at
+        if self.lib.llama_encode(self.context, self.batch) != 0:
+            raise RuntimeError("llama_encode")
+        values = np.ctypeslib.as_array(self.lib.llama_get_embeddings(self.context), (at, self.width))
+        ends = np.cumsum([len(sequence) for sequence in sequences])
+        return np.split(values.copy(), ends[:-1])
+
+    def numpy(self, output):
+        return output
+
+
+def write_gguf(model_dir, path, kind):
+    """A directory of BertModel as llama.cpp reads it. Only ids are asked for, so the words are what vocab.txt has."""
+    import gguf
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(model_dir)
+    config = model.config
+    writer = gguf.GGUFWriter(str(path), "bert")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_layer_norm_eps(config.layer_norm_eps)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType.NONE)
+    words = (Path(model_dir) / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    writer.add_tokenizer_model("bert")
+    writer.add_token_list([w[2:] if w.startswith("##") else "\u2581" + w for w in words])
+    writer.add_token_type_count(config.type_vocab_size)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config.num_hidden_layers)
+    for name, tensor in model.state_dict().items():
+        if name.startswith("pooler.") or name.endswith("position_ids"):
+            continue
+        values = tensor.float().numpy()
+        known = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        small = kind == "Q8_0" and values.ndim == 2 and not known.startswith(("position_embd", "token_types"))
+        if small:
+            type_ = gguf.GGMLQuantizationType.Q8_0
+            writer.add_tensor(known, gguf.quants.quantize(values, type_), raw_dtype=type_)
+        else:
+            writer.add_tensor(known, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+PEERS = {"pytorch": PyTorch, "onnxruntime": OnnxRuntime, "openvino": OpenVino, "ctranslate2": CTranslate2,
+         "llamacpp": LlamaCpp}
 
 
 def cache_for(model_dir, root):

@@ -14,11 +14,13 @@ import shutil
 import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer, SparseEncoder
 from sentence_transformers.base.modules import Dense, Normalize, Router, Transformer
+from sentence_transformers.cross_encoder.modules import LogitScore
 from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling, WeightedLayerPooling
 from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
 from torch import nn
-from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast
+from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
+from make_modern import qwen_tokenizer
 from make_golden import HERE, PIECES, SENTENCES, randomize, write_json, write_tokenizer
 
 PAIRS = [("who sat?", "the cat sat on the mat."), ("what is the capital of France?", "Paris is the capital of France."),
@@ -79,6 +81,48 @@ def vectors(name, model):
     return model
 
 
+CHAT = """{%- set task = messages | selectattr("role", "eq", "system") | map(attribute="content") | first
+   | default("find what answers") -%}
+{# what stands around a pair #}
+<|im_end|>system
+Judge. <Instruct>: {{ task }}
+   {%- set words = messages | selectattr("role", "eq", "query") | map(attribute="content") | first | trim %}
+<Query>: {{ words }}
+<Document>: {{ (messages | selectattr('role', 'eq', 'document') | first).content }}<|im_end|>
+<think>
+
+</think>
+
+"""
+
+
+def logit_score(name, seed, no, prompts, **config):
+    """A causal model's logits of two tokens, or of one, behind the text that a chat template makes of a pair."""
+    folder = HERE / f"modules-{seed}.tmp"
+    shutil.rmtree(folder, ignore_errors=True)
+    tokenizer, settings = qwen_tokenizer()
+    model = Qwen3ForCausalLM(Qwen3Config(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
+        intermediate_size=24, max_position_embeddings=160, use_cache=False, vocab_size=tokenizer.get_vocab_size(),
+        **config))
+    randomize(model, 0.3, seed)
+    model.tie_weights()
+    model.save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    write_json(folder / "tokenizer_config.json", {**settings, "model_max_length": 112, "chat_template": CHAT})
+    ce = CrossEncoder(modules=[Transformer(str(folder), transformer_task="text-generation"),
+                               LogitScore(true_token_id=70, false_token_id=no)], prompts=prompts,
+                      default_prompt_name="task" if prompts else None, device="cpu")
+    save(name, ce)
+    if no is None:  # the template as a file, or as a key
+        (HERE / name / "chat_template.jinja").unlink(missing_ok=True)
+        shutil.copy(folder / "tokenizer_config.json", HERE / name)
+    ce = CrossEncoder(str(HERE / name), device="cpu").double()
+    for pair in [*PAIRS, ("  who sat ", "the cat sat on the mat. " * 6)]:
+        scores = [ce.predict([pair], activation_fn=f, convert_to_tensor=True).double()[0] for f in (None, nn.Identity())]
+        add(name, "score", pair, [score.item() for score in scores])
+
+
 def layers():
     """The mean of layers, and layers over tokens and texts."""
     vectors("modules-layers", SentenceTransformer(modules=[
@@ -127,6 +171,8 @@ def sparse():
 def main():
     cross_encoder("modules-scores", 11, ("cls",), 16, nn.GELU(), bias=False)
     cross_encoder("modules-logits", 12, ("mean", "max"), 20, nn.SiLU(), use_residual=True)
+    logit_score("modules-yes-no", 31, 71, {"task": "is it about cats?"}, tie_word_embeddings=True)
+    logit_score("modules-yes", 32, None, None)
     layers()
     router()
     sparse()

@@ -70,6 +70,20 @@ def make_rembert():
          std=0.3, lengths=SHORT)
 
 
+def make_mobilebert():
+    """Narrow layers with one, three and four nets; a pooler with and without its layer."""
+    size = dict(max_position_embeddings=64, embedding_size=12, intra_bottleneck_size=18)
+    make("mobilebert", t.MobileBertForPreTraining, small(t.MobileBertConfig, **size, num_feedforward_networks=4,
+         classifier_activation=False), std=0.1, lengths=LONG, layers=3, attention=True)
+    make("mobilebert-classifier", t.MobileBertForSequenceClassification, small(t.MobileBertConfig, **size,
+         num_feedforward_networks=3, **labels("a", "b", "c")), std=0.1, lengths=LONG)
+    make("mobilebert-first", t.MobileBertForSequenceClassification, small(t.MobileBertConfig, **size,
+         num_feedforward_networks=2, classifier_activation=False, **labels("no", "yes")), std=0.1, lengths=SHORT)
+    make("mobilebert-ner", t.MobileBertForTokenClassification, small(t.MobileBertConfig, **size,
+         num_feedforward_networks=1, **labels("O", "B-X")), std=0.1, lengths=SHORT, dtype=torch.float16)
+    make("mobilebert-qa", t.MobileBertForQuestionAnswering, small(t.MobileBertConfig, **size), std=0.1, lengths=SHORT)
+
+
 def make_roformer():
     """Neighbours are turned; embeddings narrower and as wide as the layers."""
     size = dict(max_position_embeddings=256, embedding_size=12)

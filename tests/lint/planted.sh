@@ -51,6 +51,11 @@ found "exception that shrank" "function lib/a/a.cpp:f: 42; tests/lint/exceptions
 mkdir -p lib/model/family man && echo '.It Cm one , two' >man/bert-model.5
 printf '{.model_type = "%s"}\n' one two three >lib/model/family/a.inc.h
 found "model type without a word" "lib/model/family/a.inc.h: the model type three is not in man/bert-model.5"
+mkdir -p lib/model/family man
+printf '\n## Models\nOne, tw-o\n' >README.md
+printf '{.model_type = "%s"}\n' one two three >lib/model/family/a.inc.h
+echo '.It Cm one , two , three' >man/bert-model.5
+found "model type that README lacks" "lib/model/family/a.inc.h: the model type three is not in README's list of models"
 if command -v git >/dev/null; then
   git init -q . && git add . && GIT_COMMITTER_DATE=2030-01-01T00:00:00 git -c user.name=a -c user.email=a@example.org \
     commit -q --no-verify -m "$(printf 'x%.0s' {1..73})"

@@ -107,6 +107,26 @@ def pages():
                 yield f"{path}: the model type {name} is not in man/bert-model.5"
 
 
+# What README calls types of models whose own name says it otherwise.
+CALLED = {"new": "gte", "data2vec-text": "data2vec", "deberta-v2": "deberta 1 to 3", "jina_embeddings_v3": "jina v3",
+          "gemma3_text": "embeddinggemma"}
+
+
+def models():
+    """Each model type of the families' tables stands in README's list of models."""
+    readme = ROOT / "README.md"
+    if not readme.exists():
+        return
+    text = readme.read_text().partition("\n## Models\n")[2].partition("\n## ")[0]
+    known = re.sub(r"[-_\s]", "", text).lower()
+    for path, lines in sources():
+        if path.parts[:3] != ("lib", "model", "family"):
+            continue
+        for name in re.findall(r'\.model_type = "([^"]+)"', "\n".join(lines)):
+            if re.sub(r"[-_\s]", "", CALLED.get(name, name)) not in known:
+                yield f"{path}: the model type {name} is not in README's list of models"
+
+
 def subjects():
     """Subjects of commits have at most 72 characters. Those before the rule are not looked at."""
     log = ["git", "-C", str(ROOT), "log", "--no-merges", "--since=2026-11-28", "--format=%h %s"]
@@ -125,7 +145,7 @@ def main():
     found = {}
     for rule in (too_long, headers, words):
         found.update(rule())
-    faults = [*subjects(), *pages()]
+    faults = [*subjects(), *pages(), *models()]
     for what, count in found.items():
         kind = what.split(" ")[0]
         if what not in known:

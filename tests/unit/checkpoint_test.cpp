@@ -125,7 +125,8 @@ TEST_CASE("Config: what is refused names key, value and rule") {
       "f: model_type: \"t5\" is not supported, wants bert, distilbert, electra, mpnet, "
       "roberta-prelayernorm, roberta, camembert, xlm-roberta-xl, xlm-roberta, albert, "
       "deberta-v2, deberta, modernbert, nomic_bert, gte, new, data2vec-text, ernie, megatron-bert, "
-      "rembert, dpr, roformer, esm, jina_embeddings_v3, eurobert, qwen3, gemma3_text or ibert");
+      "rembert, dpr, mobilebert, roformer, esm, jina_embeddings_v3, eurobert, qwen3, gemma3_text "
+      "or ibert");
   CHECK(config_error(
             R"({"model_type":"bert","hidden_size":768,"num_attention_heads":5,"num_hidden_layers":1,
                 "intermediate_size":8,"vocab_size":9,"max_position_embeddings":9})") ==

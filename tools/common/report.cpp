@@ -24,11 +24,22 @@ void refuse_input(const std::string& path, const std::vector<std::string>& files
 
 }  // namespace
 
-std::function<Report()> report_of(const LabelMetrics& metrics, bool confusions) {
-  return [&metrics, confusions] {
-    return Report{metrics.report(), confusions ? metrics.confusions() : "",
-                  metrics.json(confusions)};
+std::function<Report()> report_of(const LabelMetrics& metrics, bool confusions,
+                                  const ReportOption& option) {
+  return [&metrics, confusions, &option] {
+    const Doubt doubt = metrics.doubt(option.seed());
+    return Report{metrics.report(), confusions ? metrics.confusions() : "", doubt.rows(),
+                  metrics.json(confusions, doubt)};
   };
+}
+
+void ReportOption::add_seed(Command& app, CLI::Option* gold) {
+  const Declared option =
+      app.add({"--seed", "seed of the samples that intervals and tests are drawn from (default: 1)",
+               whole()},
+              seed_)
+          .same_rows();
+  if (gold) option->needs(gold);
 }
 
 Declared ReportOption::add(Command& app, CLI::Option* gold) {
@@ -44,24 +55,30 @@ Declared ReportOption::add(Command& app, CLI::Option* gold) {
 
 int ReportOption::run(RowOptions& rows, const std::function<std::unique_ptr<Worker>()>& make_worker,
                       const std::function<Report()>& report) const {
+  return run(
+      rows, [&] { return rows.run(make_worker); }, report);
+}
+
+int ReportOption::run(RowOptions& rows, const std::function<int()>& run_rows,
+                      const std::function<Report()>& report) const {
   if (given() && within_memo())
     throw Error(Error::Kind::usage, "--report", "would miss the records that memo has");
   std::optional<OutputFile> file;
-  if (path_ == "-") {
+  if (hides_rows()) {
     rows.stream().write = [](std::string_view) {};
   } else if (given()) {
     refuse_input(path_, rows.stream().files);
     file.emplace(path_);
   }
-  const int status = rows.run(make_worker);
+  const int status = run_rows();
   if (!report) return status;
   const Report found = report();
   if (!given()) {
-    print_report(found.text);
+    print_report(found.text + found.end);
     return status;
   }
   const bool json = file ? path_.ends_with(".json") : rows.json();
-  const std::string text = json ? found.json + "\n" : found.text + found.more;
+  const std::string text = json ? found.json + "\n" : found.text + found.more + found.end;
   if (file) {
     file->write(text);
     file->commit();

@@ -11,12 +11,13 @@
 namespace bert::tools {
 
 /// Runs workers that offer each record to a Ranking, then writes the ranking, best first. Returns
-/// the exit status: 1 if nothing was found.
+/// the exit status: 1 if nothing was found. `silent`: without the rows.
 template <typename Ranking>
 int search(RowOptions& rows, Ranking& ranking,
-           const std::function<std::unique_ptr<Worker>()>& make_worker) {
+           const std::function<std::unique_ptr<Worker>()>& make_worker, bool silent = false) {
   const auto write = [&] {
-    Rows found(rows.terminator());
+    if (silent) return;
+    Rows found = rows.new_rows();
     ranking.write(found, rows.json());
     write_shown(STDOUT_FILENO, found.bytes());
   };

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/parse.h"
+
 namespace bert::tools {
 namespace {
 
@@ -19,7 +21,8 @@ void check(const VectorPlan& plan, const EmbedOptions& o, const Embedder& embedd
   const bool whole = plan.per_token || plan.pooler || plan.attentive ||
                      std::count(plan.poolings.begin(), plan.poolings.end(), Pooling::cls) > 0;
   const bool npy = !npy_type(format).empty();
-  if (compare && (plan.per_token || spans || format != VectorFormat::tsv))
+  const bool tokens = plan.per_token && o.score == EmbedOptions::Score::cosine;
+  if (compare && (tokens || spans || format != VectorFormat::tsv))
     refuse("--compare",
            "gives one number per pair: not with --words, --pool none, --spans or --format");
   if (plan.no_special && (whole || embedder.model().fixed()))
@@ -59,6 +62,39 @@ void add_sparse_options(Command& app, EmbedOptions& o) {
   app.add({"--ids", "sparse: write ids in place of tokens"}, o.ids)->needs(sparse);
 }
 
+void add_compare_options(Command& app, EmbedOptions& o) {
+  const Declared compare =
+      app.add({"--compare", "write how alike the texts in two fields are"}, o.compare);
+  compare->excludes(app.get_option("--normalize"));
+  app.add<EmbedOptions::Score>(
+         {"--score", "compare: the cosine of the vectors, or BERTScore"}, o.score,
+         {{"cosine", EmbedOptions::Score::cosine}, {"bertscore", EmbedOptions::Score::bert_score}})
+      ->needs(compare);
+  app.add({"--idf", "bertscore: weigh tokens by how rare they are in the references"}, o.idf)
+      ->needs(compare);
+  app.add({"--baseline", "bertscore: rescale by this file's line of the layer", text("FILE")},
+          o.baseline)
+      ->needs(compare);
+  auto gold =
+      app.add({"--gold", "field with the true value: report the correlations", column()}, o.gold);
+  gold->needs(compare);
+  o.report.add(app, gold);
+  o.report.add_seed(app, gold);
+}
+
+/// Completes the choice of vectors for BERTScore: those of all tokens.
+void choose_tokens(const Command& app, EmbedOptions& o) {
+  if (o.score != EmbedOptions::Score::bert_score)
+    return refuse_given(app, {"--idf", "--baseline"}, "wants --score bertscore");
+  refuse_given(app,
+               {"--pool", "--words", "--dims", "--no-special", "--spans", "--whiten",
+                "--learn-whitening", "--format", "--prompt", "--prompt-name"},
+               "not with --score bertscore");
+  o.vector.pool = "none";
+  if (o.vector.layers.empty()) o.vector.layers = "-1";
+  o.prompt = "";
+}
+
 /// Which vector of a text.
 void add_vector_options(Command& app, VectorChoice& v) {
   app.add(
@@ -79,8 +115,7 @@ void add_embed_options(Command& app, EmbedOptions& o) {
   app.add({"--words", "write one row per word, the mean of its pieces"}, o.vector.words)
       ->excludes(app.get_option("--pool"));
   const Declared normalize = app.add({"--normalize", "scale each vector to length 1"}, o.normalize);
-  app.add({"--compare", "write the cosine of the texts in two fields"}, o.compare)
-      ->excludes(normalize);
+  add_compare_options(app, o);
   app.add({"--prompt", "text put before every record", text("TEXT")}, o.prompt).may_be_empty();
   app.add({"--prompt-name", "one of the model's own prompts", text("NAME")}, o.prompt_name)
       ->excludes(app.get_option("--prompt"));
@@ -107,7 +142,19 @@ void add_embed_options(Command& app, EmbedOptions& o) {
   add_sparse_options(app, o);
 }
 
-VectorPlan make_plan(Embedder& embedder, EmbedOptions& o) {
+SimilaritySink gold_sink(ValueMetrics& metrics, size_t field) {
+  return [&metrics, field](const Record& record, double similarity) {
+    const auto value = to_number<double>(record.extra[field]);
+    if (!value) {
+      record.fail(Error::Kind::data, fmt::format("found the gold value '{}', wants a number",
+                                                 printable(record.extra[field])));
+    }
+    metrics.add(record.number, *value, similarity);
+  };
+}
+
+VectorPlan make_plan(const Command& app, Embedder& embedder, EmbedOptions& o) {
+  choose_tokens(app, o);
   VectorPlan plan = embedder.plan(o.vector);
   plan.no_special = o.no_special;
   plan.normalize_cut = o.normalize;

@@ -50,8 +50,9 @@ void check_files(const NearestOptions& n, RowOptions& rows) {
 /// One run: what has the vectors, the stream of the records, the rows of all of them together.
 class Run {
  public:
-  Run(const NearestOptions& options, RowOptions& rows, const ModelOptions& models)
-      : options_(options), rows_(rows), out_(rows.terminator()) {
+  Run(const NearestOptions& options, RowOptions& rows, const ModelOptions& models,
+      const RankReport& report)
+      : options_(options), rows_(rows), report_(report), out_(rows.new_rows()) {
     if (options.reads_texts()) model_.emplace(models.request());
     vectors_.emplace(options, model_ ? &*model_ : nullptr, notice);
     for (const std::string& file : vectors_->files())
@@ -59,6 +60,7 @@ class Run {
   }
 
   int run() {
+    if (!options_.gold.empty()) return search_judged();
     if (options_.searches()) return search();
     return options_.mode == Mode::pairs ? pairs() : groups();
   }
@@ -97,6 +99,8 @@ class Run {
   QueryTexts query_texts(bool keep) const;
   Queries read_queries(const TaskOptions& task);
   int search();
+  int search_judged();
+  void judge(const Queries& queries, const SearchResult& result);
   void write(const Queries& queries, const SearchResult& result, bool keep);
   int pairs();
   int groups();
@@ -105,6 +109,9 @@ class Run {
 
   const NearestOptions& options_;
   RowOptions& rows_;
+  const RankReport& report_;
+  std::optional<Qrels> qrels_;
+  std::optional<RankMetrics> metrics_;
   std::optional<TextModel> model_;
   std::optional<NearestVectors> vectors_;
   Rows out_;
@@ -125,6 +132,7 @@ QueryTexts Run::query_texts(bool keep) const {
   stream.fields = {options_.query_fields};
   stream.json_lines = rows_.reads_json_lines();
   stream.wanted = rows_.wanted();
+  stream.csv = rows_.csv();
   return texts;
 }
 
@@ -161,11 +169,31 @@ int Run::search() {
                        [&](auto records, ConstMatrix vectors) { search.add(records, vectors); });
     result = search.result();
   }
+  judge(queries, result);
   write(queries, result, keep);
   return status != 0 || !result.empty() ? status : 1;
 }
 
+int Run::search_judged() {
+  qrels_ = Qrels::read(options_.gold);
+  metrics_.emplace(report_.cutoffs());
+  return report_.run(rows_, std::function<int()>([&] { return search(); }),
+                     report_of(*metrics_, report_));
+}
+
+/// The records that were found; queries and records are named by their numbers.
+void Run::judge(const Queries& queries, const SearchResult& result) {
+  if (!metrics_) return;
+  for (size_t q = 0; q < queries.numbers.size(); ++q) {
+    const std::string query = std::to_string(queries.numbers[q]);
+    for (const Neighbour& found : result.nearest[q])
+      metrics_->add(query, std::to_string(found.index + 1), static_cast<double>(found.score),
+                    *qrels_);
+  }
+}
+
 void Run::write(const Queries& queries, const SearchResult& result, bool keep) {
+  if (report_.hides_rows()) return;
   for (size_t q = 0; q < queries.numbers.size(); ++q) {
     if (options_.mode == Mode::text) {
       result.write_texts(out_, rows_.json());
@@ -246,12 +274,13 @@ int Run::group_texts(const TaskOptions& task) {
 
 }  // namespace
 
-int run_nearest(NearestOptions options, RowOptions& rows, const ModelOptions& models) {
+int run_nearest(NearestOptions options, RowOptions& rows, const ModelOptions& models,
+                const RankReport& report) {
   refuse_memo();
   options.skip_bad = rows.skips_bad();
   options.threads = rows.stream().jobs;
   check_files(options, rows);
-  return Run(options, rows, models).run();
+  return Run(options, rows, models, report).run();
 }
 
 }  // namespace bert::tools

@@ -222,6 +222,8 @@ TokenizerFacts with_type(TokenizerFacts facts, Json config) {
   if (!type || !type->is_string()) return facts;
   if (!facts.named) {
     facts.of_type = class_of_type(type->as_string());
+    // A class that builds its tokenizer anew does so unnamed, too.
+    if (facts.of_type && facts.of_type->rebuild) facts.named = facts.of_type;
   } else if (facts.named->rebuild && is_written_type(type->as_string())) {
     facts.named = &any_class();
   }

@@ -1,0 +1,188 @@
+#include "metrics/doubt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/random.h"
+
+namespace bert {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// Random words of a replicate, one after the other.
+class Draws {
+ public:
+  Draws(uint64_t seed, uint64_t replicate)
+      : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
+        replicate_(replicate) {}
+
+  uint32_t word() {
+    if (next_ == 4) {
+      words_ =
+          philox4x32({static_cast<uint32_t>(counter_), static_cast<uint32_t>(counter_ >> 32),
+                      static_cast<uint32_t>(replicate_), static_cast<uint32_t>(replicate_ >> 32)},
+                     key_);
+      ++counter_;
+      next_ = 0;
+    }
+    return words_[next_++];
+  }
+  /// A whole number below `n`. The bias of at most n / 2^32 is far below that of the replicates.
+  size_t below(size_t n) { return static_cast<size_t>(uint64_t{word()} * n >> 32); }
+  /// How often heads fall in `n` throws of a coin.
+  uint32_t heads(uint64_t n) {
+    uint32_t sum = 0;
+    for (; n >= 32; n -= 32) sum += static_cast<uint32_t>(std::popcount(word()));
+    if (n > 0) sum += static_cast<uint32_t>(std::popcount(word() >> (32 - n)));
+    return sum;
+  }
+
+ private:
+  std::array<uint32_t, 2> key_;
+  uint64_t replicate_, counter_ = 0;
+  std::array<uint32_t, 4> words_{};
+  size_t next_ = 4;
+};
+
+/// The quantile of sorted values, linear between two of them, as numpy's percentile.
+double quantile(std::span<const double> sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<size_t>(at);
+  const size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+Interval percentiles(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  if (values.empty()) return {kNan, kNan};
+  std::sort(values.begin(), values.end());
+  return {quantile(values, 0.025), quantile(values, 0.975)};
+}
+
+/// The two-sided p-value of `own` among values under the hypothesis, as scipy's permutation_test.
+double two_sided(std::span<const double> drawn, double own) {
+  if (std::isnan(own)) return kNan;
+  const double slack = std::abs(own) * 1e-14;
+  size_t above = 1, below = 1, all = 1;
+  for (const double value : drawn) {
+    if (std::isnan(value)) continue;
+    ++all;
+    above += value >= own - slack;
+    below += value <= own + slack;
+  }
+  return std::min(1.0, 2 * static_cast<double>(std::min(above, below)) / static_cast<double>(all));
+}
+
+}  // namespace
+
+std::string number_text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
+}
+
+Interval wilson(uint64_t hits, uint64_t n) {
+  if (n == 0) return {kNan, kNan};
+  constexpr double z = 1.959963984540054;
+  const auto records = static_cast<double>(n);
+  const double share = static_cast<double>(hits) / records, scale = 1 + z * z / records;
+  const double middle = (share + z * z / (2 * records)) / scale;
+  const double half =
+      z / scale * std::sqrt(share * (1 - share) / records + z * z / (4 * records * records));
+  return {hits == 0 ? 0 : middle - half, hits == n ? 1 : middle + half};
+}
+
+std::vector<Interval> bootstrap(std::span<const uint64_t> counts, size_t size, uint64_t seed,
+                                const SampleMeasures& measures) {
+  std::vector<uint32_t> kind_of;  // [records]
+  for (size_t k = 0; k < counts.size(); ++k)
+    kind_of.insert(kind_of.end(), counts[k], static_cast<uint32_t>(k));
+  if (kind_of.empty()) return std::vector<Interval>(size, {kNan, kNan});
+  std::vector<std::vector<double>> found(size);
+  std::vector<uint32_t> times(counts.size());
+  std::vector<double> values(size);
+  for (size_t r = 0; r < kReplicates; ++r) {
+    Draws draws(seed, r);
+    std::fill(times.begin(), times.end(), 0);
+    for (size_t i = 0; i < kind_of.size(); ++i) ++times[kind_of[draws.below(kind_of.size())]];
+    measures(times, values);
+    for (size_t m = 0; m < size; ++m) found[m].push_back(values[m]);
+  }
+  std::vector<Interval> intervals;
+  for (std::vector<double>& values_of : found)
+    intervals.push_back(percentiles(std::move(values_of)));
+  return intervals;
+}
+
+double mcnemar(uint64_t first_only, uint64_t second_only) {
+  const uint64_t n = first_only + second_only, least = std::min(first_only, second_only);
+  const auto log_factorial = [](uint64_t x) { return std::lgamma(static_cast<double>(x) + 1); };
+  double sum = 0;
+  for (uint64_t k = 0; k <= least; ++k) {
+    sum += std::exp(log_factorial(n) - log_factorial(k) - log_factorial(n - k) -
+                    static_cast<double>(n) * std::log(2.0));
+  }
+  return std::min(1.0, 2 * sum);
+}
+
+std::vector<double> permutation_test(std::span<const uint64_t> counts, size_t size, uint64_t seed,
+                                     const SwappedMeasures& differences) {
+  std::vector<uint32_t> swapped(counts.size(), 0);
+  std::vector<double> own(size), values(size);
+  differences(swapped, own);
+  std::vector<std::vector<double>> found(size);
+  for (size_t r = 0; r < kReplicates; ++r) {
+    Draws draws(~seed, r);
+    for (size_t k = 0; k < counts.size(); ++k) swapped[k] = draws.heads(counts[k]);
+    differences(swapped, values);
+    for (size_t m = 0; m < size; ++m) found[m].push_back(values[m]);
+  }
+  std::vector<double> p;
+  for (size_t m = 0; m < size; ++m) p.push_back(two_sided(found[m], own[m]));
+  return p;
+}
+
+std::string Doubt::rows() const {
+  std::string rows;
+  for (const auto& [name, interval] : intervals) {
+    rows += fmt::format("ci95\t{}\t{}\t{}\n", name, number_text(interval.low),
+                        number_text(interval.high));
+  }
+  for (const MeasureDifference& d : differences) {
+    rows += fmt::format("against\t{}\t{}\t{}\t{}\t{}\t{}\n", d.name, number_text(d.other),
+                        number_text(d.own - d.other), number_text(d.interval.low),
+                        number_text(d.interval.high), number_text(d.p));
+  }
+  if (!discordant) return rows;
+  const auto [own, other] = *discordant;
+  return rows + fmt::format("mcnemar\t{}\t{}\t{}\n", own, other, number_text(mcnemar(own, other)));
+}
+
+void Doubt::add_to(JsonRow& json) const {
+  if (!intervals.empty()) {
+    json.object("ci95");
+    for (const auto& [name, interval] : intervals)
+      json.list(name).number("", interval.low).number("", interval.high).end_list();
+    json.end_object();
+  }
+  if (!differences.empty()) {
+    json.object("against");
+    for (const MeasureDifference& d : differences) {
+      json.object(d.name).number("other", d.other).number("difference", d.own - d.other);
+      json.number("low", d.interval.low).number("high", d.interval.high).number("p", d.p);
+      json.end_object();
+    }
+    json.end_object();
+  }
+  if (!discordant) return;
+  const auto [own, other] = *discordant;
+  json.object("mcnemar").count("own", own).count("other", other);
+  json.number("p", mcnemar(own, other)).end_object();
+}
+
+}  // namespace bert

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "metrics/doubt.h"
+
+namespace bert {
+
+/// What records were given beside what they should have been, and how often: the ids of the gold
+/// labels, of the predicted ones, and of those of another prediction.
+class LabelOutcomes {
+ public:
+  void add(std::span<const size_t> gold, std::span<const size_t> predicted,
+           std::span<const size_t> other);
+
+  /// Intervals of accuracy, macro_f1 and micro_f1, of `labels` labels.
+  std::vector<DoubtedMeasure> intervals(size_t labels, uint64_t seed) const;
+  /// How the prediction differs from the other in the same measures.
+  std::vector<MeasureDifference> differences(size_t labels, uint64_t seed) const;
+  /// Records that only the prediction, and that only the other has right.
+  std::pair<uint64_t, uint64_t> discordant() const;
+
+ private:
+  struct Outcome {
+    std::vector<size_t> gold, predicted, other;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 is wrong about <=>
+    auto operator<=>(const Outcome&) const = default;
+  };
+  struct Table;
+  Table table(size_t labels) const;
+
+  std::map<Outcome, uint64_t> outcomes_;
+};
+
+}  // namespace bert

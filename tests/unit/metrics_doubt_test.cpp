@@ -1,0 +1,130 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "metrics/calibration.h"
+#include "metrics/doubt.h"
+#include "metrics/metrics.h"
+#include "metrics/rank_metrics.h"
+
+namespace bert {
+namespace {
+
+/// Labels written as digits.
+std::vector<size_t> digits(const std::string& text) {
+  std::vector<size_t> labels;
+  for (const char c : text) labels.push_back(static_cast<size_t>(c - '0'));
+  return labels;
+}
+
+bool near(double value, double wanted, double tolerance) {
+  return std::abs(value - wanted) <= tolerance;
+}
+
+const std::vector<double> kGold = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+const std::vector<double> kOwn = {2, 1, 4, 3, 7, 5, 8, 10, 6, 9};
+const std::vector<double> kOther = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3.5};
+
+}  // namespace
+
+TEST_CASE("Wilson's interval is that of statsmodels 0.15") {
+  // proportion_confint(hits, n, method="wilson")
+  CHECK(near(wilson(7, 10).low, 0.396778147461, 1e-11));
+  CHECK(near(wilson(7, 10).high, 0.892208732594, 1e-11));
+  CHECK(near(wilson(850, 1000).low, 0.826531341573, 1e-11));
+  CHECK(near(wilson(850, 1000).high, 0.870789927487, 1e-11));
+  CHECK(wilson(0, 10).low == 0);
+  CHECK(near(wilson(0, 10).high, 0.277532799863, 1e-11));
+  CHECK(near(wilson(10, 10).low, 0.722467200137, 1e-11));
+  CHECK(wilson(10, 10).high == 1);
+  CHECK(std::isnan(wilson(0, 0).low));
+}
+
+TEST_CASE("McNemar's exact test is that of statsmodels 0.15") {
+  CHECK(mcnemar(0, 0) == 1);
+  CHECK(mcnemar(5, 5) == 1);
+  CHECK(near(mcnemar(3, 9), 0.14599609375, 1e-12));
+  CHECK(near(mcnemar(10, 1), 0.01171875, 1e-12));
+  CHECK(near(mcnemar(40, 60), 0.056887933641, 1e-11));
+}
+
+TEST_CASE("intervals of labels and tests of two predictions agree with scipy 1.17") {
+  const auto gold = digits("220211102001110000020120010202220111121021201200120210122200");
+  const auto own = digits("220211102001110000000222000202220111121021201020120210112200");
+  const auto other = digits("220212101001110012020101000102200111121021201200220010212200");
+  LabelMetrics metrics({"a", "b", "c"});
+  for (size_t i = 0; i < gold.size(); ++i) metrics.add({&gold[i], 1}, {&own[i], 1}, {&other[i], 1});
+  const Doubt doubt = metrics.against(1);
+  // scipy.stats.bootstrap(paired=True, method="percentile"), permutation_test("samples"); what both
+  // draw differs, so the last digits do. Accuracy has Wilson's interval.
+  CHECK(near(doubt.intervals[0].interval.low, wilson(53, 60).low, 1e-12));
+  CHECK(near(doubt.intervals[1].interval.low, 0.7884, 0.01));
+  CHECK(near(doubt.intervals[1].interval.high, 0.9534, 0.01));
+  CHECK(near(doubt.intervals[2].interval.low, 0.8, 0.017));
+  CHECK(near(doubt.intervals[2].interval.high, 0.95, 0.017));
+  CHECK(near(doubt.differences[0].own - doubt.differences[0].other, 0.1, 1e-12));
+  CHECK(near(doubt.differences[0].interval.low, -0.0167, 0.017));
+  CHECK(near(doubt.differences[0].interval.high, 0.2167, 0.017));
+  CHECK(near(doubt.differences[0].p, 0.1796, 0.015));  // McNemar's is its exact value
+  CHECK(near(doubt.differences[1].interval.low, -0.0150, 0.01));
+  CHECK(near(doubt.differences[1].interval.high, 0.2326, 0.01));
+  CHECK(doubt.discordant->first == 10);
+  CHECK(doubt.discordant->second == 4);
+  CHECK(doubt.rows() == metrics.against(1).rows());
+  CHECK(doubt.rows() != metrics.against(2).rows());
+}
+
+TEST_CASE("intervals of correlations and tests of two agree with scipy 1.17") {
+  ValueMetrics metrics;
+  for (size_t i = 0; i < kGold.size(); ++i) metrics.add(i + 1, kGold[i], kOwn[i], kOther[i]);
+  const Doubt doubt = metrics.against(3);
+  const double low[] = {0.6295, 0.44, 1.0}, high[] = {0.9587, 0.9872, 4.1};
+  const double difference_low[] = {0.0762, -0.092, -17.875},
+               difference_high[] = {0.8944, 1.0032, -1.8};
+  const double p[] = {0.03125, 0.1015625, 0.046875};  // of all 1,024 exchanges
+  const double tolerance[] = {0.02, 0.03, 0.11};
+  for (size_t m = 0; m < 3; ++m) {
+    CHECK(near(doubt.intervals[m].interval.low, low[m], tolerance[m]));
+    CHECK(near(doubt.intervals[m].interval.high, high[m], tolerance[m]));
+    CHECK(near(doubt.differences[m].interval.low, difference_low[m], 3 * tolerance[m]));
+    CHECK(near(doubt.differences[m].interval.high, difference_high[m], 3 * tolerance[m]));
+    CHECK(near(doubt.differences[m].p, p[m], 0.01));
+  }
+  CHECK_FALSE(doubt.discordant);
+}
+
+TEST_CASE("a report of nothing has no intervals") {
+  CHECK(ValueMetrics().doubt(1).rows() ==
+        "ci95\tpearson\tnan\tnan\nci95\tspearman\tnan\tnan\nci95\tmse\tnan\tnan\n");
+  CHECK(LabelMetrics({"a"}).doubt(1).rows() ==
+        "ci95\taccuracy\tnan\tnan\nci95\tmacro_f1\tnan\tnan\nci95\tmicro_f1\tnan\tnan\n");
+}
+
+TEST_CASE("the calibration error is the mean gap of bins of equal width") {
+  Calibration calibration;
+  CHECK(std::isnan(calibration.error()));
+  calibration.add(1.0 / 15, true);  // the upper bound belongs to the first bin
+  calibration.add(0.95, true);
+  calibration.add(0.97, false);
+  calibration.add(0.99, true);
+  calibration.add(NAN, true);
+  // (1 * |1 - 1/15| + 3 * |2/3 - 0.97|) / 4
+  CHECK(near(calibration.error(), (14.0 / 15 + 3 * (0.97 - 2.0 / 3)) / 4, 1e-8));
+}
+
+TEST_CASE("measures of rankings are those of trec_eval") {
+  // pytrec_eval-terrier 0.5.11, qrels {3: 2, 1: 1, 2: 0, 9: 1}, run {1, 2, 3, 10: 0.5, 4: 0.7}
+  RankMetrics metrics({1, 5});
+  for (const auto& [order, relevance] : {std::pair(3, 2), {1, 1}, {2, 0}})
+    metrics.add("q", static_cast<uint64_t>(order), 0.5, relevance);
+  metrics.add("q", 10, 0.4, 0);
+  metrics.add("q", 4, 0.7, 0);
+  metrics.add("q", 9, NAN, 1);  // was not found
+  CHECK(metrics.report() ==
+        "queries\t1\nmrr\t0.5\nmap\t0.333333\nndcg@1\t0\nndcg@5\t0.540586\nrecall@1\t0\n"
+        "recall@5\t0.666667\nprecision@1\t0\nprecision@5\t0.4\n");
+}
+
+}  // namespace bert
