@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "directory/find_model.h"
+#include "directory/model_files.h"
 #include "hub/partial.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
@@ -157,11 +159,21 @@ void Puller::check_room(const Job& job, const std::vector<RemoteFile>& missing) 
               fmt::format("found {} bytes free, wants {} for {}", free, wanted, job.model.text()));
 }
 
+/// Whether the tools find this model, with a tokenizer. A newer one of it is no reason to replace
+/// it.
+static bool brings_tokenizer(const std::string& name) {
+  try {
+    return !tokenizer_files(ModelDirectory(resolve_model(name))).empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::string Puller::pull(const ModelName& model, bool verify) {
   refuse_offline(model);
   Job job{model, ModelCache(settings_.cache, model.name)};
   const Selection selection = select(job);
-  if (!selection.encoder.empty()) {
+  if (!selection.encoder.empty() && !brings_tokenizer(selection.encoder)) {
     const ModelName encoder = ModelName::parse(selection.encoder);
     events_.notice(fmt::format("{}: takes the tokenizer of {}, which is downloaded, too",
                                model.text(), encoder.name));

@@ -229,6 +229,7 @@ def kinds():
     result = cache.pull("org/gliner")
     expect("gliner: status", result[0], 0)
     expect_in("gliner: told", result[2], "takes the tokenizer of gliner/deberta, which is downloaded, too")
+    expect("gliner: again", "gliner/deberta" in cache.pull("org/gliner")[2], False)
     expect("gliner: files", sorted(os.listdir(cache.snapshot("gliner/deberta"))),
            ["config.json", "tokenizer.json", "tokenizer_config.json"])
     found = subprocess.run([BIN + "/ner", "-m", "org/gliner", "--labels", "city"], env=cache.environment,
