@@ -6,6 +6,7 @@
 #include "common/model_options.h"
 #include "common/run.h"
 #include "common/training_options.h"
+#include "trainers/train_vectors.h"
 
 using namespace bert;
 
@@ -217,6 +218,7 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     refuse_unread(app, options);
     settle(options);
-    return training.train(options.finetune, finetune);
+    const bool vectors = options.finetune.task == HeadKind::vectors;
+    return training.train(options.finetune, vectors ? train_vectors : finetune);
   });
 }

@@ -54,7 +54,7 @@ struct AttentionPlan {
   size_t num_key_value_heads = 0;  ///< K, of which A / K heads of queries share each; 0: A
   /// Query i attends only to keys i - behind .. i + ahead.
   size_t behind = SIZE_MAX, ahead = SIZE_MAX;
-  float scale = 0;              ///< of the scores; 0: 1 / sqrt(D)
+  float scale = 0;              ///< factor of the scores; 0: 1 / sqrt(D)
   ScoreTerms* terms = nullptr;  ///< borrowed; nullptr: none
 };
 

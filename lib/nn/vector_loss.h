@@ -19,7 +19,7 @@ enum class VectorLoss {
 struct VectorLossPlan {
   VectorLoss loss = VectorLoss::ranking;
   size_t columns = 2;      ///< C texts of a record
-  float scale = 20;        ///< of cosines, in `ranking` and `cosent`
+  float scale = 20;        ///< factor of cosines, in `ranking` and `cosent`
   bool symmetric = false;  ///< ranking: second texts find their first ones, too
   float margin = 5;        ///< triplet
 };

@@ -17,7 +17,6 @@
 #include "trainers/finetune_plan.h"
 #include "trainers/held_out.h"
 #include "trainers/supervised.h"
-#include "trainers/train_vectors.h"
 
 namespace bert {
 namespace {
@@ -437,8 +436,6 @@ void FinetuneOptions::set_class_weights(const std::string& text) {
   }
 }
 
-bool finetune(const FinetuneOptions& options) {
-  return options.task == HeadKind::vectors ? train_vectors(options) : Finetuning(options).run();
-}
+bool finetune(const FinetuneOptions& options) { return Finetuning(options).run(); }
 
 }  // namespace bert

@@ -31,23 +31,6 @@ using training::VectorNetwork;
 
 constexpr const char* kLosses[] = {"mnrl", "cosent", "cosine", "triplet", "mse"};
 
-/// The modules of a directory that has none: the hidden states' mean, or the first of them.
-NamedFiles new_modules(const Config& config, const std::string& pooling) {
-  const auto module = [](int index, const char* path, const char* type) {
-    return fmt::format(
-        "  {{\n    \"idx\": {0},\n    \"name\": \"{0}\",\n    \"path\": \"{1}\",\n    \"type\": "
-        "\"sentence_transformers.models.{2}\"\n  }}",
-        index, path, type);
-  };
-  const auto flag = [&](const char* mode) { return pooling == mode ? "true" : "false"; };
-  return {{std::string(file_names::kModules), "[\n" + module(0, "", "Transformer") + ",\n" +
-                                                  module(1, "1_Pooling", "Pooling") + "\n]\n"},
-          {"1_Pooling/config.json",
-           fmt::format("{{\n  \"word_embedding_dimension\": {},\n  \"pooling_mode_cls_token\": "
-                       "{},\n  \"pooling_mode_mean_tokens\": {}\n}}\n",
-                       config.hidden_size, flag("cls"), flag("mean"))}};
-}
-
 /// Throws Error(unsupported) if vectors of these modules are not trained.
 void require_plain(const SentenceModules& modules, const std::string& path) {
   const auto refuse = [&](const char* what) {
@@ -136,6 +119,13 @@ class VectorTraining {
   std::vector<std::string> prompts() const {
     std::vector<std::string> texts;
     for (const std::string& name : options_.vectors.prompts) {
+      if (!modules_.prompts.contains(name)) {
+        std::string known;
+        for (const auto& [own, text] : modules_.prompts) known += (known.empty() ? "" : ", ") + own;
+        throw Error::of_field("prompts",
+                              fmt::format("found '{}', wants one of the model's prompts ({})",
+                                          printable(name), known.empty() ? "it has none" : known));
+      }
       texts.push_back(modules_.prompt(name));
     }
     if (texts.empty()) texts.push_back(modules_.prompt());
@@ -222,8 +212,9 @@ class VectorTraining {
   }
 
   void add_modules(const Config& config) {
-    const NamedFiles more =
-        modules_.present ? model_files(options_.model) : new_modules(config, pooling_.front());
+    const NamedFiles more = modules_.present
+                                ? model_files(options_.model)
+                                : pooling_modules(config.hidden_size, pooling_.front());
     for (const auto& file : more) {
       const bool known = std::any_of(files_.files.begin(), files_.files.end(),
                                      [&](const auto& other) { return other.first == file.first; });
@@ -386,7 +377,7 @@ class VectorTraining {
   training::ModelFiles files_;
   std::unique_ptr<training::Learner> learner_;
   FinetunePlan plan_;
-  double loss_ = 0, count_ = 0, right_ = 0;  ///< of this epoch's records so far
+  double loss_ = 0, count_ = 0, right_ = 0;  ///< sums over this epoch's records so far
   double best_ = 0;
   size_t waiting_ = 0;
 };

@@ -32,7 +32,7 @@ struct DropoutPlan {
 struct EncoderLayer {
   AttentionSublayer attention;
   FeedForwardSublayer net;
-  DistanceTerms distances;  ///< of attention, in DeBERTa
+  DistanceTerms distances;  ///< what attention adds in DeBERTa
   ConstMatrix input;        ///< [T, H] before the two
   Matrix attended;          ///< [T, H] between them
   ConstMatrix output;       ///< [T, H] behind them, and behind the convolution or the final norm
@@ -99,7 +99,7 @@ class Encoder {
   ConstMatrix embedding_;  ///< [T, H] before the first layer
   ConvolutionSublayer convolution_;
   DistanceVectors distances_;
-  Buffer normal_, final_statistics_;  ///< of the final norm
+  Buffer normal_, final_statistics_;  ///< output of the final norm, and what it keeps
   ConstMatrix last_;                  ///< [T, H] before it
   std::vector<EncoderLayer> layers_;
   SublayerScratch scratch_;

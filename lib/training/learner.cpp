@@ -13,6 +13,7 @@
 #include "nn/bf16.h"
 #include "ops/blas.h"
 #include "ops/gradient_kernels.h"
+#include "training/shares.h"
 
 namespace bert::training {
 namespace {
@@ -33,24 +34,6 @@ struct Piece {
   const Parameter* parameter;
   size_t begin, size;  // begin: offset in all floats
 };
-
-/// Cuts a batch into at most `parts` parts of similar work. Part i has sequences [bounds[i],
-/// bounds[i + 1]), at least one.
-std::vector<size_t> share(const TrainingBatch& batch, const Network& network, size_t parts) {
-  double total = 0;
-  for (size_t s = 0; s < batch.sequences(); ++s) total += network.cost(batch, s);
-  std::vector<size_t> bounds{0};
-  double done = 0;
-  for (size_t s = 0; s < batch.sequences(); ++s) {
-    const double next = network.cost(batch, s);
-    const double limit = total * static_cast<double>(bounds.size()) / static_cast<double>(parts);
-    if (bounds.size() < parts && done + next / 2 > limit) bounds.push_back(s);
-    done += next;
-  }
-  bounds.push_back(batch.sequences());
-  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
-  return bounds;
-}
 
 }  // namespace
 
@@ -163,7 +146,7 @@ struct Learner::State {
   /// Runs the passes of each thread: use(thread, pass) for each, whose sequences are thread.part.
   template <typename Use>
   void run_passes(const TrainingBatch& batch, const Pass& pass, Use use) {
-    const std::vector<size_t> bounds = share(batch, *network, static_cast<size_t>(team.size()));
+    const std::vector<size_t> bounds = shares(batch, *network, static_cast<size_t>(team.size()));
     grow_threads(bounds.size() - 1);
     in_threads([&](size_t p) {
       Thread& thread = *threads[p];
@@ -273,25 +256,15 @@ double Learner::State::reduce() {
 }
 
 void Learner::State::update(double gradient_scale, double rate) {
-  const OptimizerOptions& o = options.optimizer;
-  const auto t = static_cast<double>(steps + 1);
   const auto task = [&](const Parameter& p, size_t begin, size_t size, bool has_gradient) {
-    const double own_rate = rate * static_cast<double>(p.rate_scale);
-    AdamWTask a;
+    AdamWTask a =
+        adamw_task(options.optimizer, steps, rate * static_cast<double>(p.rate_scale), p.decays);
     a.value = values.data() + begin;
     a.gradient = has_gradient ? threads[0]->gradient.data() + begin : nullptr;
     a.first = first.data() + begin;
     a.second = second.data() + begin;
     a.n = size;
     a.gradient_scale = static_cast<float>(gradient_scale);
-    a.beta1 = static_cast<float>(o.beta1);
-    a.beta2 = static_cast<float>(o.beta2);
-    a.rest1 = static_cast<float>(1 - o.beta1);
-    a.rest2 = static_cast<float>(1 - o.beta2);
-    a.keep = p.decays ? static_cast<float>(1 - own_rate * o.weight_decay) : 1.f;
-    a.step = static_cast<float>(own_rate / (1 - std::pow(o.beta1, t)));
-    a.root_bias_correction2 = static_cast<float>(std::sqrt(1 - std::pow(o.beta2, t)));
-    a.epsilon = static_cast<float>(o.epsilon);
     return a;
   };
   team.run([&](int part, int parts) {

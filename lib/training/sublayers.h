@@ -39,7 +39,7 @@ struct FeedForwardWeights {
 struct SublayerForm {
   nn::NormPlan norm;
   NormPlace norms = NormPlace::after;
-  Activation act = Activation::gelu;  ///< of the feed-forward net
+  Activation act = Activation::gelu;  ///< activation of the feed-forward net
   bool gated = false;                 ///< act(gate) * up, not act(..)
 };
 

@@ -78,7 +78,7 @@ class VectorLane : public Lane {
   const VectorNetwork& network_;
   const ModelWeights weights_, gradient_;
   Encoder encoder_;
-  TrainingBatch part_;  ///< of the last vectors()
+  TrainingBatch part_;  ///< what the last vectors() read
   uint64_t key_ = 0;
   size_t first_ = SIZE_MAX;
   ConstMatrix hidden_;
