@@ -71,6 +71,7 @@ constexpr Joined kJoined[] = {
     {"attention.self.query_key_value.",
      {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
     {kByHeads, {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
+    {"crossattention.self.key_value.", {"crossattention.self.key.", "crossattention.self.value."}},
     {"intermediate.gate_up.", {"intermediate.dense.", "intermediate.up."}},
     {"intermediate.up_gate.", {"intermediate.up.", "intermediate.dense."}}};
 constexpr std::string_view kEndings[] = {"weight", "bias"};
@@ -81,6 +82,8 @@ std::string with_ending(std::string_view name, std::string_view old, std::string
   if (!name.ends_with(ending)) return "";
   const std::string_view rest = name.substr(0, name.size() - ending.size());
   if (!rest.ends_with(old)) return "";
+  const size_t before = rest.size() - old.size();
+  if (before > 0 && rest[before - 1] != '.') return "";  // crossattention's are no attention's
   return std::string(rest.substr(0, rest.size() - old.size())).append(now).append(ending);
 }
 
@@ -143,7 +146,9 @@ constexpr Conditional kConditional[] = {
        return c.family->projects_always || c.embedding_size != c.hidden_size;
      }},
     {Role::relative_attention_bias,
-     [](const Config& c) { return c.relative_attention_num_buckets > 0; }},
+     [](const Config& c) {
+       return c.relative_attention_num_buckets > 0 && c.family->distance_bias == BiasPlace::model;
+     }},
     {Role::convolution, [](const Config& c) { return c.conv_kernel_size > 0; }},
     {Role::convolution_norm, [](const Config& c) { return c.conv_kernel_size > 0; }},
     {Role::query_norm, [](const Config& c) { return c.family->norm_of_heads; }},
@@ -167,6 +172,9 @@ bool has_module(const Config& config, Role role, size_t layer) {
     case Role::cross_output:
     case Role::cross_norm:
       return config.family->cross_attention;
+    case Role::distance_bias:
+      return config.family->distance_bias == BiasPlace::layers ||
+             (config.family->distance_bias == BiasPlace::first_layer && layer == 0);
     case Role::relative_embeddings:
     case Role::relative_norm:
     case Role::position_key:
@@ -196,6 +204,10 @@ bool has_part(const Config& config, Role role, Part part) {
     case Role::query:
     case Role::value:
     case Role::attention_output:
+    case Role::cross_query:
+    case Role::cross_key:
+    case Role::cross_value:
+    case Role::cross_output:
       return config.attention_bias;
     case Role::intermediate:
     case Role::up:

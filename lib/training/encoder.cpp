@@ -70,7 +70,7 @@ Matrix Encoder::forward(const PackedBatch& batch, const DropoutPlan& dropout) {
   dropout_ = dropout;
   layers_.resize(config_.num_hidden_layers);
   position_rows_.clear();
-  PositionRows rows(batch, config_.first_position());
+  PositionRows rows(batch, config_.first_position(), config_.padding_without_place());
   for (size_t t = 0; t < batch.tokens(); ++t) {
     position_rows_.push_back(static_cast<int32_t>(rows.next(t)));
   }
