@@ -21,6 +21,7 @@ namespace {
 /// Says which heads of a directory in f32 only these tools read.
 void tell_named_heads(const QuantizeOptions& options) {
   if (options.precision != Precision::f32 || !options.head.empty()) return;
+  if (options.model.translates()) return;
   std::string names;
   const Config written = ModelDirectory(options.output).config();
   for (const NamedHead& head : written.heads) {
@@ -64,6 +65,9 @@ void add(tools::Command& app, Options& o) {
 
 /// What --check wants, before the work begins.
 void check_files(const Options& o) {
+  if (!o.compare.files.empty() && o.quantize.model.translates()) {
+    throw Error(Error::Kind::usage, "--check", "wants a model that reads; this one writes texts");
+  }
   std::error_code absent;
   if (!o.compare.files.empty() &&
       std::filesystem::equivalent(o.quantize.model.path(), o.quantize.output, absent)) {

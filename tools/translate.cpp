@@ -6,6 +6,7 @@
 #include "common/run.h"
 #include "predict/head_list.h"
 #include "predict/opened_translator.h"
+#include "tokenizer/classes.h"
 
 using namespace bert;
 
@@ -15,8 +16,21 @@ using Show = TranslateOptions::Show;
 
 struct Options {
   TranslateOptions translate;
-  std::string force, layers = "-1", heads = "1--1";
+  std::string force, languages, layers = "-1", heads = "1--1";
 };
+
+void add_languages(tools::Command& app, Options& o) {
+  tools::Value language = tools::text("NAME");
+  language.offers = known_languages();
+  app.add({"--source-lang",
+           "language of the texts, as the tokenizer names it (default: the model's)", language},
+          o.translate.source_language);
+  app.add({"--target-lang", "language of the translations (default: the model's)", language},
+          o.translate.target_language);
+  app.add(
+      {"--lang-field", "field with a record's language, TARGET or SOURCE:TARGET", tools::column()},
+      o.languages);
+}
 
 void add(tools::Command& app, Options& o) {
   auto best = app.add(
@@ -69,13 +83,14 @@ void settle_heads(Options& o, const Seq2Seq& model) {
 
 int main(int argc, char** argv) {
   tools::Command app{
-      "Translate texts by an encoder-decoder model: Marian, bert2bert or one of "
-      "train-seq2seq."};
+      "Translate texts, or sum them up, by an encoder-decoder model: Marian, BART, mBART, PEGASUS, "
+      "M2M100, NLLB, T5, bert2bert or one of train-seq2seq."};
   app.footer("translate -m ./marian text.txt");
   tools::RowOptions rows(app, tools::RowOptions::Kind::transformer);
   tools::ModelOptions models(app, task_spec(TaskKind::translation));
   Options options;
   add(app, options);
+  add_languages(app, options);
 
   return tools::run(app, argc, argv, [&] {
     if (!options.translate.looks())
@@ -86,12 +101,15 @@ int main(int argc, char** argv) {
     settle_heads(options, opened.model());
     TranslateOptions& translate = options.translate;
     translate.forced = !options.force.empty();
+    translate.languages_field = !options.languages.empty();
     if (app.get_option("--top-k")->count() > 0) translate.show = Show::best;
     TaskOptions task = task_options(opened);
     using Per = tools::RowShape::Per;
-    if (translate.forced) rows.annotate("1", translate.show == Show::text);
+    const bool fields = translate.forced || translate.languages_field;
+    if (fields) rows.annotate("1", translate.forced && translate.show == Show::text);
     rows.fill(task, {translate.show == Show::text ? Per::one : Per::several});
     rows.stream().want_field("force", options.force);
+    rows.stream().want_field("lang_field", options.languages);
     rows.stream().chunk_records = translate.looks() ? 1 : 128;
     rows.stream().chunk_bytes = 32 << 10;
     rows.stream().output_names = translate.columns();

@@ -111,7 +111,7 @@ void Weights::State::index_names() {
 
 void Weights::State::add_name(std::string name, const TensorView& tensor) {
   const auto [entry, is_new] = by_name.try_emplace(std::move(name), &tensor);
-  if (!is_new) {
+  if (!is_new && !same_content(*entry->second, tensor)) {
     throw Error(Error::Kind::data, source.path,
                 fmt::format("tensors {} and {} are two of one kind", printable(entry->second->name),
                             printable(tensor.name)));

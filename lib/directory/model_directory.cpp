@@ -204,7 +204,7 @@ ModelDirectory::Kind ModelDirectory::kind() const {
     if (static_files()) {
       state_->kind = Kind::static_vectors;
     } else if (const auto seq2seq = seq2seq_kind(document(file_names::kConfig).root())) {
-      state_->kind = *seq2seq == Seq2SeqKind::marian            ? Kind::marian
+      state_->kind = *seq2seq == Seq2SeqKind::transformer       ? Kind::transformer
                      : *seq2seq == Seq2SeqKind::encoder_decoder ? Kind::encoder_decoder
                                                                 : Kind::recurrent;
     }

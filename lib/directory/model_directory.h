@@ -31,7 +31,7 @@ class BERT_API ModelDirectory {
   enum class Kind : uint8_t {
     encoder,          ///< a BERT-like model, with heads or without
     static_vectors,   ///< a table of vectors (static_files.h)
-    marian,           ///< models that translate (model/seq2seq_config.h), this one and the next two
+    transformer,      ///< models that translate (model/seq2seq_config.h), this one and the next two
     encoder_decoder,  ///< bert2bert and its like
     recurrent,
   };
@@ -80,7 +80,7 @@ class BERT_API ModelDirectory {
   /// Decided once. Throws Error where config.json does not open, unless these are static vectors.
   Kind kind() const;
   /// Whether its model writes a text for a text. Throws Error as kind().
-  bool translates() const { return kind() >= Kind::marian; }
+  bool translates() const { return kind() >= Kind::transformer; }
   /// Where static vectors lie; nullptr: it holds another model, or none. Throws Error as
   /// StaticFiles::find.
   const StaticFiles* static_files() const;

@@ -23,9 +23,10 @@ void check_batch(const PackedBatch& batch, const Config& config) {
   }
   for (size_t s = 0; s < batch.sequences(); ++s) {
     if (batch.length(s) > config.max_tokens()) {
-      throw Error(Error::Kind::data, config.path,
-                  fmt::format("a sequence of {} tokens, but max_position_embeddings is {}",
-                              batch.length(s), config.max_position_embeddings));
+      throw Error(
+          Error::Kind::data, config.path,
+          fmt::format("a sequence of {} tokens, but max_position_embeddings is {}", batch.length(s),
+                      config.max_position_embeddings - config.family->more_positions));
     }
   }
 }

@@ -12,11 +12,19 @@ Embedding Embedding::load(const Config& config, const Weights& weights, Precisio
   Embedding e;
   e.word_ = weights.require(tensor_spec(config, Role::word_embeddings));
   if (has_module(config, Role::position_embeddings)) {
-    const bool waves = config.family->positions == Positions::waves;
-    const bool stored = !waves || weights.find(Role::position_embeddings);
-    e.position_ = stored ? floats(Role::position_embeddings)
-                         : position_waves(config.max_position_embeddings, config.embedding_size);
     e.first_position_ = config.first_position();
+    e.padding_ = config.padding_without_place();
+    const Positions positions = config.family->positions;
+    const bool waves = positions == Positions::waves || positions == Positions::steep_waves;
+    const bool stored = !waves || weights.find(Role::position_embeddings);
+    const auto make = positions == Positions::waves ? position_waves : steep_waves;
+    e.position_ = stored ? floats(Role::position_embeddings)
+                         : make(config.max_position_embeddings, config.embedding_size);
+    if (positions == Positions::steep_waves) {
+      const auto padding = e.position_.begin() +
+                           static_cast<ptrdiff_t>((e.first_position_ - 1) * config.embedding_size);
+      std::fill_n(padding, config.embedding_size, 0.0f);
+    }
   }
   if (has_module(config, Role::token_type_embeddings)) {
     e.token_type_ = floats(Role::token_type_embeddings);
@@ -42,7 +50,7 @@ bool Embedding::is_plain(const PackedBatch& batch) const {
   const auto has = [&](int32_t id) {
     return std::find(batch.input_ids.begin(), batch.input_ids.end(), id) != batch.input_ids.end();
   };
-  const bool shifts = first_position_ > 0 && has(static_cast<int32_t>(first_position_) - 1);
+  const bool shifts = padding_ >= 0 && has(padding_);
   return !trigrams_ && !shifts && !(dropped_ >= 0 && has(dropped_));
 }
 
@@ -124,7 +132,7 @@ void Embedding::operator()(const PackedBatch& batch, Matrix output, Buffer& scra
   const size_t width = word_.shape[1];
   // sum [T, E]
   const Matrix sum = projection_ ? scratch.matrix(batch.tokens(), width) : output;
-  PositionRows rows(batch, first_position_);
+  PositionRows rows(batch, first_position_, padding_);
   for (size_t s = 0; s < batch.sequences(); ++s) {
     const float scale =
         scale_of(std::span(batch.input_ids).subspan(batch.begin(s), batch.length(s)));
@@ -140,7 +148,7 @@ void Embedding::at(std::span<const int32_t> ids, std::span<const size_t> positio
                    Buffer& scratch, LinearScratch& linear_scratch) const {
   const Matrix sum = projection_ ? scratch.matrix(ids.size(), word_.shape[1]) : output;  // [T, E]
   for (size_t t = 0; t < ids.size(); ++t) {
-    const bool padding = first_position_ > 0 && static_cast<size_t>(ids[t]) + 1 == first_position_;
+    const bool padding = padding_ >= 0 && ids[t] == padding_;
     add_up(ids[t], 0, padding ? first_position_ - 1 : first_position_ + positions[t], scale_,
            sum.row(t));
   }

@@ -64,6 +64,7 @@ class Embedding {
   float scale_ = 1;       ///< factor of the word vectors
   int32_t dropped_ = -1;  ///< id of the mask, if vectors of masks are zero
   size_t first_position_ = 0;
+  int32_t padding_ = -1;  ///< Config::padding_without_place
   std::vector<float> position_;
   std::vector<float> token_type_;
   std::vector<float> task_type_;  ///< [E] of the first task

@@ -18,6 +18,7 @@ struct Model::State {
   std::optional<Weights> weights;  // there once the model is
   Precision precision = Precision::f32;
   std::unique_ptr<const AttentionBias> position_bias;
+  std::vector<std::unique_ptr<const BucketBias>> layer_biases;  // of layers with a table
   std::unique_ptr<const RelativePositions> relative_positions;
   Embedding embedding;
   std::vector<Layer> layers;             // those that are stored: ALBERT's run several times
@@ -26,6 +27,7 @@ struct Model::State {
   Convolution convolution;               // behind the first
   Norm final_norm;
   Linear pooler;
+  std::unique_ptr<const StatesReader> reader;
 
   void load_layers(const Config& from, const Weights& tensors, Precision encoder);
   const Layer& layer(size_t index) const { return layers[of_pass[index]]; }
@@ -102,9 +104,14 @@ Model Model::make(const ModelDirectory& directory, Checkpoint checkpoint,
 }
 
 void Model::State::load_layers(const Config& from, const Weights& tensors, Precision encoder) {
-  const LayerContext context{position_bias.get(), relative_positions.get()};
+  LayerContext context{position_bias.get(), relative_positions.get()};
   std::map<size_t, size_t> places;  // of stored layers
   for (size_t i = 0; i < from.num_hidden_layers; ++i) {
+    if (has_module(from, Role::distance_bias, i)) {
+      layer_biases.push_back(
+          std::make_unique<const BucketBias>(BucketBias::load(from, tensors, i)));
+      context.bias = layer_biases.back().get();
+    }
     const auto [place, is_new] = places.try_emplace(from.stored_layer(i), layers.size());
     if (is_new) layers.push_back(Layer::load(from, tensors, i, encoder, context));
     of_pass.push_back(place->second);
@@ -118,6 +125,11 @@ void Model::ablate(std::span<const HeadPlace> heads) {
     if (std::find(off.begin(), off.end(), head) == off.end()) off.push_back(head);
   }
 }
+
+void Model::read_with(std::unique_ptr<const StatesReader> reader) {
+  state_->reader = std::move(reader);
+}
+bool Model::has_reader() const { return static_cast<bool>(state_->reader); }
 
 const Config& Model::config() const { return state_->config; }
 const Weights& Model::weights() const { return *state_->weights; }
@@ -140,16 +152,22 @@ Matrix Model::forward(const PackedBatch& batch, Workspace& workspace,
   for (size_t i = 0; i < last; ++i) {
     state_->run(i, batch, hidden, workspace, LayerTrace(trace, i + 1));
   }
+  if (state_->of_pass.empty() && state_->final_norm) state_->final_norm(hidden, hidden);
+  if (state_->reader && last == state_->of_pass.size()) {
+    state_->reader->read(batch, hidden, workspace);
+  }
   return hidden;
 }
 
 Matrix Model::forward_rows(const PackedBatch& batch, std::span<const size_t> rows,
                            Workspace& workspace) const {
+  if (state_->reader) return keep_rows(forward(batch, workspace), rows);
   check_batch(batch, state_->config);
   const Matrix hidden =
       workspace.hidden.matrix(batch.tokens(), state_->config.hidden_size);  // [T, H]
   state_->embedding(batch, hidden, workspace.embedding, workspace.linear);
   const size_t layers = state_->of_pass.size();
+  if (layers == 0 && state_->final_norm) state_->final_norm(hidden, hidden);
   // A convolution behind the last layer would read its other rows.
   const size_t whole = layers == 0 || (layers == 1 && state_->convolution) ? layers : layers - 1;
   workspace.alike.find(batch);

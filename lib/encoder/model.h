@@ -26,6 +26,17 @@ struct HeadPlace {
   size_t head;   ///< 0 .. A - 1
 };
 
+/// What stands behind an encoder and makes other states of a text's tokens: a decoder that reads
+/// the text, too, in classifiers of BART's kind.
+///
+/// Thread rule: const, shared by threads.
+class StatesReader {
+ public:
+  virtual ~StatesReader() = default;
+  /// states [T, H] of the batch's tokens, in place.
+  virtual void read(const PackedBatch& batch, Matrix states, Workspace& workspace) const = 0;
+};
+
 /// BERT's encoder (Devlin et al. 2019): embeddings, L blocks, and the pooler if the file has one.
 /// The other families (model/family.h) are this encoder with other parts.
 ///
@@ -49,6 +60,11 @@ class BERT_API Model {
   /// Turns heads off, from now on: what they put out is zero, before attention's output projection
   /// (Michel et al. 2019). Not while other threads use the model.
   void ablate(std::span<const HeadPlace> heads);
+
+  /// From now on forward gives what `reader` makes of the last layer's states. Not while other
+  /// threads use the model.
+  void read_with(std::unique_ptr<const StatesReader> reader);
+  bool has_reader() const;
 
   const Config& config() const;
   const Weights& weights() const;

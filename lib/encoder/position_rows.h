@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "encoder/packed_batch.h"
 
@@ -12,21 +13,23 @@ namespace bert {
 /// text, the row before the first, and does not count it (fairseq, make_positions).
 class PositionRows {
  public:
-  /// `first`: the row of a text's first token (Config::first_position). `batch` is borrowed.
-  PositionRows(const PackedBatch& batch, size_t first) : batch_(batch), first_(first) {}
+  /// `first`: the row of a text's first token (Config::first_position); `padding`: the id that is
+  /// not counted (Config::padding_without_place). `batch` is borrowed.
+  PositionRows(const PackedBatch& batch, size_t first, int32_t padding)
+      : batch_(batch), first_(first), padding_(padding) {}
 
   /// Of token t; each token is asked for once, in order.
   size_t next(size_t t) {
     const auto position = static_cast<size_t>(batch_.position_ids[t]);
-    if (first_ == 0) return position;
+    if (padding_ < 0) return first_ + position;
     if (position == 0) next_ = first_;
-    const bool padding = static_cast<size_t>(batch_.input_ids[t]) + 1 == first_;
-    return padding ? first_ - 1 : next_++;
+    return batch_.input_ids[t] == padding_ ? first_ - 1 : next_++;
   }
 
  private:
   const PackedBatch& batch_;
   const size_t first_;
+  const int32_t padding_;
   size_t next_ = 0;
 };
 

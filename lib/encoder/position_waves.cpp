@@ -19,4 +19,19 @@ std::vector<float> position_waves(size_t positions, size_t width) {
   return table;
 }
 
+std::vector<float> steep_waves(size_t positions, size_t width) {
+  std::vector<float> table(positions * width);
+  const size_t half = width / 2;
+  const auto step = static_cast<float>(-std::log(10000.0) / (static_cast<double>(half) - 1));
+  for (size_t i = 0; i < half; ++i) {
+    const float frequency = std::exp(static_cast<float>(i) * step);
+    for (size_t p = 0; p < positions; ++p) {
+      const float angle = static_cast<float>(p) * frequency;
+      table[p * width + i] = std::sin(angle);
+      table[p * width + half + i] = std::cos(angle);
+    }
+  }
+  return table;
+}
+
 }  // namespace bert

@@ -47,6 +47,10 @@ Classifier Classifier::open(const Model& model) {
   const Config& config = model.config();
   const Weights& weights = model.weights();
   require_head(config, weights, HeadKind::classify);
+  if (config.text_input == TextInput::last_end && !model.has_reader()) {
+    throw Error(Error::Kind::unsupported, config.path,
+                "a classifier whose decoder reads the text: classify alone runs it");
+  }
   Classifier c;
   c.model_ = &model;
   c.labels_ = config.labels;
@@ -95,13 +99,25 @@ size_t last_token(const PackedBatch& batch, size_t s, int32_t padding) {
   return batch.begin(s);
 }
 
+/// The place of the last end token of sequence s.
+static size_t last_end(const PackedBatch& batch, size_t s, const Config& config) {
+  for (size_t t = batch.cu_seq_lens[s + 1]; t > batch.begin(s); --t) {
+    if (batch.input_ids[t - 1] == config.eos_token_id) return t - 1;
+  }
+  throw Error(
+      Error::Kind::data, config.path,
+      fmt::format("a text without the end token {}, which the head reads", config.eos_token_id));
+}
+
 Matrix Classifier::gather(const PackedBatch& batch, ConstMatrix hidden,
                           Workspace& workspace) const {
   if (input_ == TextInput::first) return gather_first_tokens(batch, hidden, workspace.rows);
   const Matrix read = workspace.rows.matrix(batch.sequences(), hidden.cols);  // [S, H]
   for (size_t s = 0; s < read.rows; ++s) {
-    if (input_ == TextInput::last) {
-      const size_t last = last_token(batch, s, model_->config().pad_token_id);
+    if (input_ == TextInput::last || input_ == TextInput::last_end) {
+      const size_t last = input_ == TextInput::last
+                              ? last_token(batch, s, model_->config().pad_token_id)
+                              : last_end(batch, s, model_->config());
       std::copy_n(hidden.row(last), hidden.cols, read.row(s));
       continue;
     }

@@ -106,6 +106,13 @@ std::string dtypes_of(const Weights& weights) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
+/// What the file says of the position table, if the model has one.
+void write_positions(const std::string& prefix, const Config& config, Rows& rows) {
+  if (config.family->key_of(&Config::max_position_embeddings).empty()) return;
+  row(rows, prefix + "max_position_embeddings",
+      config.max_position_embeddings - config.family->more_positions);
+}
+
 void write_sizes(const Config& config, Rows& rows) {
   row(rows, "model_type", config.family->model_type);
   row(rows, "architectures", joined(config.architectures));
@@ -120,7 +127,7 @@ void write_sizes(const Config& config, Rows& rows) {
   if (config.embedding_size != config.hidden_size)
     row(rows, "embedding_size", config.embedding_size);
   row(rows, "vocab_size", config.vocab_size);
-  row(rows, "max_position_embeddings", config.max_position_embeddings);
+  write_positions("", config, rows);
   row(rows, "type_vocab_size", config.type_vocab_size);
   row(rows, "hidden_act", config.hidden_act_name);
   row(rows, "layer_norm_eps", fmt::format("{:g}", config.layer_norm_eps));
@@ -240,7 +247,7 @@ void write_half(const std::string& half, const Config& config, Rows& rows) {
   row(rows, half + "_attention_heads", config.num_attention_heads);
   row(rows, half + "_intermediate_size", config.intermediate_size);
   row(rows, half + "_vocab_size", config.vocab_size);
-  row(rows, half + "_max_position_embeddings", config.max_position_embeddings);
+  write_positions(half + "_", config, rows);
 }
 
 void write_recurrent(const RecurrentConfig& config, Rows& rows) {

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <list>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -15,46 +14,127 @@
 #include "directory/gliner_files.h"
 #include "directory/model_files.h"
 #include "encoder/input_factors.h"
+#include "inspect/tensor_quantizer.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "model/names.h"
+#include "seq2seq/halves.h"
 
 namespace bert {
 namespace {
 
-/// Matrices of fewer elements that are not in kernel order stay F32.
-constexpr size_t kSmall = 16384;
-
-/// Whether models compute with it in their precision: all else stays as exact as it was.
-bool is_quantized(const Config& config, std::string_view name) {
-  const std::optional<Role> role = role_of(without_head(name));
-  return role && tensor_spec(config, *role).quantized;
+void refuse_non_finite(const std::vector<NonFinite>& faults, const std::string& path) {
+  if (!faults.empty()) throw Error(Error::Kind::data, path, faults[0].text());
 }
+
+/// config.json with these members and what tells the precision.
+std::string config_text(const QuantizeOptions& options, ConfigMembers members) {
+  members.emplace_back("torch_dtype", "");
+  members.emplace_back("dtype", "\"float32\"");
+  const bool plain = options.precision == Precision::f32;
+  const char* name = options.precision == Precision::int8 ? "int8" : "bf16";
+  members.emplace_back(
+      "quantization_config",
+      plain ? "" : fmt::format(R"({{"quant_method": "bertutils", "dtype": "{}"}})", name));
+  return edit_config(options.model.document(file_names::kConfig).root(), members);
+}
+
+/// The file that tells the model, and its text.
+std::pair<std::string, std::string> config_file(const QuantizeOptions& options,
+                                                const ConfigMembers& members) {
+  std::string text = config_text(options, members);
+  const GlinerFiles* gliner = options.model.gliner();
+  if (!gliner) return {std::string(file_names::kConfig), std::move(text)};
+  return {std::string(file_names::kGliner),
+          edit_config(gliner->root(), {{"encoder_config", text}})};
+}
+
+void write(const QuantizeOptions& options, const ConfigMembers& members,
+           const WeightsWriter& writer) {
+  NamedFiles files = model_files(options.model);
+  files.push_back(config_file(options, members));
+  write_model(files, writer, options.output);
+  if (options.overwrite) remove_other_model_files(files, options.output);
+}
+
+/// The two halves of a model that translates.
+class HalvesQuantizer {
+ public:
+  explicit HalvesQuantizer(const QuantizeOptions& options)
+      : options_(options), halves_(Halves::open(options.model)) {
+    if (!options.head.empty()) throw Error::of_field("head", "models that translate have none");
+  }
+
+  void run() {
+    refuse_non_finite(non_finite(halves_.files), halves_.files.path);
+    for (const bool decoder : {false, true}) add_half(decoder);
+    for (const std::string part : {".weight", ".bias"}) add_projection(part);
+    write(options_, {}, writer_);
+  }
+
+ private:
+  const Config& config(bool decoder) const {
+    return decoder ? halves_.config.decoder : halves_.config.encoder;
+  }
+  const Weights& weights(bool decoder) const {
+    return decoder ? *halves_.decoder : *halves_.encoder;
+  }
+
+  void add_half(bool decoder) {
+    const std::string words = tensor_name(Role::word_embeddings);
+    const bool shared = halves_.config.shared_words &&
+                        weights(false).find(words)->data == weights(true).find(words)->data;
+    tensors_.emplace_back(config(decoder), weights(decoder), options_.precision, writer_,
+                          half_prefix(halves_.config, decoder));
+    for (const std::string& name : tensors_.back().names()) {
+      if (shared && decoder && name == words) continue;
+      if (options_.precision == Precision::f32) {
+        const TensorView& tensor = *weights(decoder).find(name);
+        const std::vector<float>& values = floats_.emplace_back(tensor.floats());
+        writer_.add(seq2seq_file_name(halves_.config, decoder, name), file_shape(name, tensor),
+                    values);
+      } else if (shared && name == words) {
+        tensors_.back().add(name, seq2seq_file_name(halves_.config, decoder, name));
+      } else {
+        tensors_.back().add(name);
+      }
+    }
+  }
+
+  /// The bias of logits is one row in the files of transformers.
+  std::vector<size_t> file_shape(const std::string& name, const TensorView& tensor) const {
+    std::vector<size_t> shape = tensor.shape;
+    if (halves_.config.family && role_of(name) == Role::mlm_bias) shape.insert(shape.begin(), 1);
+    return shape;
+  }
+
+  void add_projection(const std::string& part) {
+    const std::string name = std::string(kStatesProjection) + part;
+    const TensorView* tensor = halves_.find(name);
+    if (tensor) writer_.add(*tensor, name);
+  }
+
+  const QuantizeOptions& options_;
+  const Halves halves_;
+  WeightsWriter writer_;
+  std::list<TensorQuantizer> tensors_;
+  std::list<std::vector<float>> floats_;
+};
 
 class Quantizer {
  public:
   explicit Quantizer(const QuantizeOptions& options)
-      : options_(options), checkpoint_(Checkpoint::open(options.model, {options.head, {}})) {}
+      : options_(options),
+        checkpoint_(Checkpoint::open(options.model, {options.head, {}})),
+        tensors_(checkpoint_.config, checkpoint_.weights, options.precision, writer_) {}
 
   void run() {
-    if (holds_model(options_.output) && !options_.overwrite) {
-      throw Error(Error::Kind::cannot_create, options_.output,
-                  "a model is here already; `overwrite` replaces it");
-    }
-    const OutputDirectory made(options_.output);
-    const FileLock lock(options_.output + "/.lock");
-    const std::vector<NonFinite> faults = checkpoint_.weights.non_finite();
-    if (!faults.empty()) {
-      throw Error(Error::Kind::data, checkpoint_.weights.path(), faults[0].text());
-    }
+    refuse_non_finite(checkpoint_.weights.non_finite(), checkpoint_.weights.path());
     if (options_.precision == Precision::int8 && weights().precision() != Precision::int8) {
       measure_factors();
     }
     for (const std::string& name : names()) add(name);
-    NamedFiles files = model_files(options_.model);
-    files.push_back(config_file());
-    write_model(files, writer_, options_.output);
-    if (options_.overwrite) remove_other_model_files(files, options_.output);
+    write(options_, config_members(), writer_);
   }
 
  private:
@@ -62,16 +142,10 @@ class Quantizer {
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     std::set<std::string> seen;
-    const auto want = [&](const std::string& name) {
+    for (const std::string& name : tensors_.names()) {
       const std::string own = wanted(name);
       const TensorView* tensor = own.empty() ? nullptr : weights().find(own);
       if (tensor && tensor->is_weight() && seen.insert(own).second) all.push_back(own);
-    };
-    for (const TensorView* tensor : weights().tensors()) {
-      const std::string name = weights().canonical(*tensor);
-      const std::vector<std::string> parts = joined_parts(name);
-      if (parts.empty()) want(name);
-      for (const std::string& part : parts) want(part);
     }
     return all;
   }
@@ -88,20 +162,7 @@ class Quantizer {
   }
 
   void add(const std::string& name) {
-    if (options_.precision == Precision::f32) return add_plain(name);
-    const std::string whole = joined_whole(name, config());
-    if (name.ends_with(".weight") && !whole.empty()) {
-      if (joined_.insert(whole).second) add_joined(whole);
-      return;
-    }
-    const TensorView& tensor = *weights().find(name);
-    if (is_quantized(config(), name) && tensor.shape.size() == 2) return add_blocked(name, {name});
-    floats_.push_back(tensor.floats());
-    if (is_half(tensor)) {
-      writer_.add_f16(name, tensor.shape, floats_.back());
-    } else {
-      writer_.add(name, tensor.shape, floats_.back());
-    }
+    options_.precision == Precision::f32 ? add_plain(name) : tensors_.add(name);
   }
 
   void add_plain(const std::string& name) {
@@ -149,39 +210,6 @@ class Quantizer {
     writer_.add(file_name, shape, values);
   }
 
-  /// Query, key and value as one; those that are not the head's own are the trunk's.
-  void add_joined(const std::string& whole) {
-    std::vector<std::string> parts = joined_parts(whole);
-    for (std::string& name : parts) {
-      if (!weights().find(name)) name = without_head(name);
-    }
-    add_blocked(whole, parts);
-  }
-
-  void add_blocked(const std::string& name, const std::vector<std::string>& parts) {
-    const TensorView* whole = weights().find(name);
-    const bool as_is = whole && whole->blocked == options_.precision &&
-                       std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
-                         const TensorView* tensor = weights().find(part);
-                         return tensor && tensor->data == whole->data;
-                       });
-    if (as_is) return writer_.add(*whole, name);
-    std::vector<WeightRef> matrices;
-    for (const std::string& part : parts) {
-      const TensorView* tensor = weights().find(part);
-      if (!tensor || tensor->shape.size() != 2) {
-        throw Error(Error::Kind::data, weights().path(),
-                    fmt::format("tensor {} is missing or no matrix", part));
-      }
-      if (parts.size() > 1) {  // of a layer
-        weights().require(part, tensor_spec(config(), *role_of(without_head(part))).shape);
-      }
-      matrices.push_back(weights().matrix(part, tensor->shape[0], tensor->shape[1]));
-    }
-    writer_.add_blocked(name, matrices, options_.precision,
-                        weights().factors_of(without_head(parts[0])));
-  }
-
   /// Of a directory with heads, the first stands for all.
   void measure_factors() {
     const bool any = options_.head.empty() && !config().heads.empty();
@@ -189,24 +217,7 @@ class Quantizer {
     checkpoint_.weights.use_input_factors(input_factors(options_.model, head));
   }
 
-  /// The larger tables among what models look up or compute with in f32: half precision is more
-  /// exact than int8 by far.
-  bool is_half(const TensorView& tensor) const {
-    const auto fits = [](float x) { return std::fabs(x) < 65504; };
-    return options_.precision == Precision::int8 && tensor.shape.size() == 2 &&
-           tensor.elements() >= kSmall &&
-           std::all_of(floats_.back().begin(), floats_.back().end(), fits);
-  }
-
-  /// The file that tells the model, and its text.
-  std::pair<std::string, std::string> config_file() const {
-    const GlinerFiles* gliner = options_.model.gliner();
-    if (!gliner) return {std::string(file_names::kConfig), config_text()};
-    return {std::string(file_names::kGliner),
-            edit_config(gliner->root(), {{"encoder_config", config_text()}})};
-  }
-
-  std::string config_text() const {
+  ConfigMembers config_members() const {
     ConfigMembers members;
     if (!options_.head.empty()) {
       members = head_members(config());
@@ -215,14 +226,7 @@ class Quantizer {
     }
     const std::string_view other_names = config().family->other_names_key;
     if (!other_names.empty()) members.emplace_back(other_names, "");
-    members.emplace_back("torch_dtype", "");
-    members.emplace_back("dtype", "\"float32\"");
-    const bool plain = options_.precision == Precision::f32;
-    const char* name = options_.precision == Precision::int8 ? "int8" : "bf16";
-    members.emplace_back(
-        "quantization_config",
-        plain ? "" : fmt::format(R"({{"quant_method": "bertutils", "dtype": "{}"}})", name));
-    return edit_config(options_.model.document(file_names::kConfig).root(), members);
+    return members;
   }
 
   const Weights& weights() const { return checkpoint_.weights; }
@@ -231,12 +235,26 @@ class Quantizer {
   const QuantizeOptions& options_;
   Checkpoint checkpoint_;
   WeightsWriter writer_;
+  TensorQuantizer tensors_;
   std::list<std::vector<float>> floats_;
   std::set<std::string> joined_;  ///< that are done
 };
 
 }  // namespace
 
-void quantize(const QuantizeOptions& options) { Quantizer(options).run(); }
+void quantize(const QuantizeOptions& options) {
+  const bool halves = options.model.kind() == ModelDirectory::Kind::transformer ||
+                      options.model.kind() == ModelDirectory::Kind::encoder_decoder;
+  std::optional<HalvesQuantizer> both;
+  std::optional<Quantizer> one;
+  halves ? static_cast<void>(both.emplace(options)) : static_cast<void>(one.emplace(options));
+  if (holds_model(options.output) && !options.overwrite) {
+    throw Error(Error::Kind::cannot_create, options.output,
+                "a model is here already; `overwrite` replaces it");
+  }
+  const OutputDirectory made(options.output);
+  const FileLock lock(options.output + "/.lock");
+  halves ? both->run() : one->run();
+}
 
 }  // namespace bert

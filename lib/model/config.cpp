@@ -15,6 +15,7 @@
 #include "model/config_heads.h"
 #include "model/config_keys.h"
 #include "model/config_positions.h"
+#include "model/seq2seq_config.h"
 
 namespace bert {
 namespace {
@@ -53,6 +54,9 @@ Activation activation_of(const std::optional<Json>& value, std::string& name, bo
       {"linear", Activation::none}};
   if (value && !value->is_string()) refuse(*value, "a string");
   if (value) name = value->as_string();
+  constexpr std::string_view kGated = "gated-";  // T5's, whose gelu is that of tanh
+  if (gated && name == "gated-gelu") return Activation::gelu_tanh;
+  if (gated && name.starts_with(kGated)) name.erase(0, kGated.size());
   if (gated && name == "swiglu") return Activation::silu;
   if (gated && name == "geglu") return Activation::gelu;
   for (const auto& [known, activation] : kNames) {
@@ -80,6 +84,7 @@ const Family& family_of(const Json& root, const std::vector<std::string>& archit
   if (const auto value = find(root, {"model_type"})) {
     if (!value->is_string()) refuse(*value, "a string");
     if (const Family* family = find_family(value->as_string())) return *family;
+    if (const Seq2SeqFamily* both = seq2seq_family(root)) return *both->encoder;
     throw Error(Error::Kind::unsupported, value->where(),
                 fmt::format("{} is not supported, wants {}", name_of_type(*value), family_list()));
   }
@@ -154,13 +159,16 @@ void read_sizes(const Json& root, Config& config) {
   for (const FlagKey& flag : config.family->flags) {
     config.*flag.field = flag.name.empty() ? flag.absent : flag_at(root, flag.name, flag.absent);
   }
+  config.max_position_embeddings += config.family->more_positions;
   if (config.embedding_size == 0) config.embedding_size = config.hidden_size;
   if (config.output_embedding_size == 0) {
     config.output_embedding_size =
         config.family->splits_decoder ? config.hidden_size : config.embedding_size;
   }
   if (config.num_key_value_heads == 0) config.num_key_value_heads = config.num_attention_heads;
-  if (config.family->scales_embeddings) {
+  const Family& family = *config.family;
+  if (family.scales_key.empty() ? family.scales_embeddings
+                                : flag_at(root, family.scales_key, family.scales_embeddings)) {
     config.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(config.hidden_size)));
   }
   if (config.head_width == 0) {
@@ -189,6 +197,10 @@ void read_text_input(const Json& root, Config& config) {
   const auto inputs = config.family->text_inputs;
   if (inputs.empty()) return;
   config.text_input = inputs[0].input;
+  if (config.text_input == TextInput::last_end) {
+    const auto end = find(root, {"eos_token_id"});
+    config.eos_token_id = end ? static_cast<int32_t>(size_of(*end, 0, config.vocab_size - 1)) : 2;
+  }
   if (inputs[0].name.empty()) return;
   const std::string pooling = text_at(root, {"classifier_pooling"}, inputs[0].name);
   std::string wanted;

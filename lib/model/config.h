@@ -95,6 +95,7 @@ struct BERT_API Config : HeadConfig {
   size_t type_vocab_size = 0;                 ///< 0: no token type table (DistilBERT)
   size_t task_type_vocab_size = 0;            ///< ERNIE's tasks, of which the first is taken
   size_t relative_attention_num_buckets = 0;  ///< 0: no bias by relative position (MPNet has)
+  size_t relative_attention_max_distance = 128;  ///< from here on all distances share a bucket
   size_t num_hidden_groups = 0;  ///< ALBERT's: layers of a group are one; 0: each is its own
   size_t inner_group_num = 1;    ///< layers in a group; num_hidden_layers counts each of their runs
   size_t max_window = 0;         ///< keys that a local layer sees: half of them before a token
@@ -109,6 +110,7 @@ struct BERT_API Config : HeadConfig {
   /// (ESM).
   bool token_dropout = false;
   int32_t mask_token_id = -1;   ///< for token_dropout
+  int32_t eos_token_id = -1;    ///< for TextInput::last_end
   float embedding_scale = 1;    ///< that word vectors are multiplied by
   Rotary rotary, local_rotary;  ///< angles of layers that see all tokens, and of local layers
   std::vector<bool> local_layers = {};  ///< [L], or empty: which layers see near tokens only
@@ -145,8 +147,14 @@ struct BERT_API Config : HeadConfig {
   }
   /// Scores are divided by its square root.
   size_t score_divisor() const {
+    if (!family->scales_scores) return 1;
     const size_t parts = 1 + disentangled.content_to_position + disentangled.position_to_content;
     return (query_scalar > 0 ? query_scalar : head_size()) * parts;
+  }
+  /// The id of padding, if in a text it has no place of its own; -1: there is no such.
+  int32_t padding_without_place() const {
+    const bool has = position_table && first_position() > 0 && !family->padding_has_place;
+    return has ? static_cast<int32_t>(first_position()) - 1 : -1;
   }
   /// The row of the position table that a text's first token has.
   size_t first_position() const {

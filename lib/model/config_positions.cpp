@@ -191,6 +191,7 @@ void read_positions(const Json& root, Config& config) {
   switch (config.family->positions) {
     case Positions::table:
     case Positions::waves:
+    case Positions::steep_waves:
       break;
     case Positions::rotary:
       read_rotary_positions(root, config);

@@ -23,7 +23,8 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-const Family& marian_half(bool decoder) { return decoder ? kMarianDecoder : kMarianEncoder; }
+std::span<const Seq2SeqFamily> seq2seq_families() { return kSeq2SeqFamilies; }
+const Seq2SeqFamily& marian_family() { return kSeq2SeqFamilies[0]; }
 
 const Family* decoder_family(std::string_view model_type) {
   for (const Family& family : kDecoders) {

@@ -57,6 +57,14 @@ enum class Positions {
   chosen,  ///< config.json says whether there is a table (DeBERTa)
   typed,   ///< a table or turns, as position_embedding_type says (ESM)
   waves,   ///< a table of sines and cosines, which the file need not have (Vaswani et al. 2017)
+  steep_waves,  ///< the same up to a period of exactly 10000, and zeros for padding (M2M100)
+};
+
+/// Where the numbers are that attention adds to scores by distance (Raffel et al. 2020).
+enum class BiasPlace {
+  model,        ///< beside the layers (MPNet)
+  first_layer,  ///< in the first layer, for all layers (T5)
+  layers,       ///< each layer has its own (UMT5)
 };
 
 /// Where a layer's norms stand.
@@ -89,6 +97,7 @@ enum class TextInput {
   mean,         ///< the mean of all
   mean_logits,  ///< each of them: the logits' mean is the text's
   last,         ///< the last one that is no padding's
+  last_end,     ///< a decoder reads the text, too: its state at the last end token (BART)
 };
 struct TextInputName {
   std::string_view name;
@@ -139,7 +148,12 @@ struct Family {
   Positions positions = Positions::table;
   /// The row of the position table that a text's first token has.
   size_t first_position = 0;
-  bool first_behind_padding = false;                ///< that row is the one behind pad_token_id
+  bool first_behind_padding = false;  ///< that row is the one behind pad_token_id
+  /// Rows of the table beside those of max_position_embeddings.
+  size_t more_positions = 0;
+  bool padding_has_place = false;  ///< padding in a text counts, although rows begin later (BART)
+  BiasPlace distance_bias = BiasPlace::model;
+  bool scales_scores = true;                        ///< by the square root of the head's width
   double rotary_theta = 0, local_rotary_theta = 0;  ///< where the file has none
   std::array<std::string_view, 2> rotary_theta_keys = {"rope_theta"};
   std::string_view local_rotary_theta_key = "local_rope_theta";
@@ -152,12 +166,13 @@ struct Family {
   bool turns_neighbours = false;  ///< values 2i and 2i + 1 are turned together, not i and D / 2 + i
   NormPlace norms = NormPlace::after;
   NormKind norm_kind = NormKind::layer;
-  bool norm_of_heads = false;       ///< queries and keys have norms of each head
-  bool norm_of_embeddings = false;  ///< norms before: that of the embeddings is the first layer's
-  bool gated = false;               ///< the feed-forward net is gated (Shazeer 2020)
-  bool embedding_norm = true;       ///< the embeddings have one
-  bool scales_embeddings = false;   ///< word vectors are multiplied by sqrt(H)
-  bool cross_attention = false;     ///< its layers are a decoder's: they look at a source, too
+  bool norm_of_heads = false;        ///< queries and keys have norms of each head
+  bool norm_of_embeddings = false;   ///< norms before: that of the embeddings is the first layer's
+  bool gated = false;                ///< the feed-forward net is gated (Shazeer 2020)
+  bool embedding_norm = true;        ///< the embeddings have one
+  bool scales_embeddings = false;    ///< word vectors are multiplied by sqrt(H)
+  std::string_view scales_key = {};  ///< which says so, where the file has it
+  bool cross_attention = false;      ///< its layers are a decoder's: they look at a source, too
   bool trigrams = false;  ///< a token's vector is made of three: the next one's, its own, the last
                           ///< one's; places and types are added behind that
   bool projects_always = false;  ///< from E to H, even if both are the same
@@ -203,9 +218,25 @@ BERT_API std::span<const Family> families();
 BERT_API const Family* find_family(std::string_view model_type);
 /// "bert, distilbert, .. or mpnet", for messages.
 std::string family_list();
-/// The family of one half of an encoder-decoder model, which are no models of their own. Marian's;
-/// and that of a decoder of this model_type, nullptr if there is none.
-const Family& marian_half(bool decoder);
+
+/// A type of encoder-decoder models whose config.json says both halves: Marian and its cousins.
+struct Seq2SeqFamily {
+  const Family* encoder;  ///< whose model_type is that of the whole
+  const Family* decoder;
+  std::string_view shared_words;  ///< what files call the word vectors that both halves share
+  /// The decoder may have a table and a vocabulary of its own, as config.json says (Marian).
+  bool own_tables = false;
+  /// What the output layer reads is divided by sqrt(H), unless tie_word_embeddings is false (T5).
+  bool scales_output = false;
+  /// The key that says whether the nets are gated, and its value where the file has none; a row is
+  /// for models of gated nets or of others. Empty: there is no such key.
+  std::string_view net_key = {}, net_absent = {};
+  bool trainable = false;  ///< train-seq2seq takes them
+};
+BERT_API std::span<const Seq2SeqFamily> seq2seq_families();
+/// The row of Marian, of which new models are.
+const Seq2SeqFamily& marian_family();
+/// The family of a decoder of this model_type (bert2bert); nullptr if there is none.
 const Family* decoder_family(std::string_view model_type);
 /// "bert, roberta, ..": the types that decoder_family knows.
 std::string decoder_family_list();

@@ -170,7 +170,10 @@ GenerationConfig GenerationConfig::read(const Json& root, bool of_config, size_t
   config.early_stopping = early_at(keys);
   config.max_length = max_length_at(keys, positions);
   config.min_length = keys.size("min_length", 0, 0, kMostLength);
-  config.min_new_tokens = keys.size("min_new_tokens", 0, 0, kMostLength);
+  if (keys.find("min_new_tokens")) {  // before which min_length does not count
+    config.min_new_tokens = keys.size("min_new_tokens", 0, 0, kMostLength);
+    config.min_length = 0;
+  }
   config.repetition_penalty = keys.number("repetition_penalty", 1);
   if (!(config.repetition_penalty > 0)) {
     refuse(*keys.find("repetition_penalty"), "a number above 0");

@@ -83,6 +83,7 @@ size_t size_of(const Config& config, Size size) {
 constexpr std::string_view kAllThree = "attention.self.query_key_value.";
 constexpr std::string_view kTwo = "attention.self.query_key.";  // where values read something else
 constexpr std::string_view kNet = "intermediate.gate_up.";
+constexpr std::string_view kCrossPair = "crossattention.self.key_value.";
 /// Queries, keys and values of a head, then those of the next one. Files alone have it.
 constexpr std::string_view kByHeads = "attention.self.heads_query_key_value.";
 
@@ -94,6 +95,7 @@ struct Joined {
 constexpr Joined kJoined[] = {
     {kAllThree, {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
     {kByHeads, {"attention.self.query.", "attention.self.key.", "attention.self.value."}},
+    {kCrossPair, {"crossattention.self.key.", "crossattention.self.value."}},
     {kTwo, {"attention.self.query.", "attention.self.key."}},
     {kNet, {"intermediate.dense.", "intermediate.up."}},
     {"intermediate.up_gate.", {"intermediate.up.", "intermediate.dense."}}};
@@ -105,6 +107,8 @@ std::string with_ending(std::string_view name, std::string_view old, std::string
   if (!name.ends_with(ending)) return "";
   const std::string_view rest = name.substr(0, name.size() - ending.size());
   if (!rest.ends_with(old)) return "";
+  const size_t before = rest.size() - old.size();
+  if (before > 0 && rest[before - 1] != '.') return "";  // crossattention's are no attention's
   return std::string(rest.substr(0, rest.size() - old.size())).append(now).append(ending);
 }
 
@@ -174,7 +178,9 @@ constexpr Conditional kConditional[] = {
        return c.family->projects_always || c.embedding_size != c.hidden_size;
      }},
     {Role::relative_attention_bias,
-     [](const Config& c) { return c.relative_attention_num_buckets > 0; }},
+     [](const Config& c) {
+       return c.relative_attention_num_buckets > 0 && c.family->distance_bias == BiasPlace::model;
+     }},
     {Role::convolution, [](const Config& c) { return c.conv_kernel_size > 0; }},
     {Role::convolution_norm, [](const Config& c) { return c.conv_kernel_size > 0; }},
     {Role::bottleneck, has_bottleneck},
@@ -221,6 +227,9 @@ bool has_module(const Config& config, Role role, size_t layer) {
     case Role::cross_output:
     case Role::cross_norm:
       return config.family->cross_attention;
+    case Role::distance_bias:
+      return config.family->distance_bias == BiasPlace::layers ||
+             (config.family->distance_bias == BiasPlace::first_layer && layer == 0);
     case Role::relative_embeddings:
     case Role::relative_norm:
     case Role::position_key:
@@ -250,6 +259,10 @@ bool has_part(const Config& config, Role role, Part part) {
     case Role::query:
     case Role::value:
     case Role::attention_output:
+    case Role::cross_query:
+    case Role::cross_key:
+    case Role::cross_value:
+    case Role::cross_output:
       return config.attention_bias;
     case Role::intermediate:
     case Role::up:
@@ -361,9 +374,10 @@ std::string joined_whole(std::string_view name, const Config& config) {
   const bool narrow = config.bottleneck_size > 0;
   for (std::string& whole : joined_wholes(name)) {
     const auto is = [&](std::string_view part) { return whole.find(part) != std::string::npos; };
-    if (is(kAllThree) ? !narrow : is(kTwo) ? narrow : is(kNet) && config.family->gated) {
-      return std::move(whole);
-    }
+    const bool joins = is(kAllThree) ? !narrow
+                       : is(kTwo)    ? narrow
+                                     : is(kCrossPair) || (is(kNet) && config.family->gated);
+    if (joins) return std::move(whole);
   }
   return "";
 }

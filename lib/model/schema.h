@@ -37,6 +37,7 @@ enum class Role : uint8_t {
   key_norm,
   position_key,    ///< from vectors of distances to keys
   position_query,  ///< and to queries
+  distance_bias,   ///< [buckets, A] of a layer (T5)
   attention_output,
   attention_norm,       ///< behind attention and its residual, or before it
   attention_exit_norm,  ///< behind attention, before its residual, where norms stand around

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "io/json.h"
+#include "model/config_heads.h"
 #include "model/config_keys.h"
 #include "model/names.h"
 #include "model/recurrent_config.h"
@@ -17,22 +19,39 @@ using namespace config_keys;
 
 constexpr std::string_view kEncoderDecoder = "encoder-decoder";
 constexpr std::string_view kEncoderPrefix = "encoder.", kDecoderPrefix = "decoder.";
-/// Marian's word vectors where both halves share them, and where each half has its own.
-constexpr std::string_view kSharedWords = "model.shared.weight", kWords = "embed_tokens.weight";
+/// The word vectors of a half that has its own.
+constexpr std::string_view kWords = "embed_tokens.weight";
+/// Those that both halves share, in files without a prefix.
+constexpr std::string_view kShared = "shared.weight";
+/// How classes of transformers end that write no tokens.
+constexpr std::string_view kReaders[] = {"EncoderModel", "ForSequenceClassification",
+                                         "ForTokenClassification", "ForQuestionAnswering"};
 
-void read_marian(const Json& root, Seq2SeqConfig& config) {
-  config.encoder = Config::read(root, config.path, marian_half(false));
-  config.decoder = Config::read(root, config.path, marian_half(true));
-  config.shared_words = flag_at(root, "share_encoder_decoder_embeddings", true);
+bool has_architecture(const Json& root, std::string_view ending) {
+  const std::vector<std::string> names = architectures_of(root);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return name.ends_with(ending); });
+}
+
+void read_transformer(const Json& root, Seq2SeqConfig& config) {
+  const Seq2SeqFamily& family = *config.family;
+  config.encoder = Config::read(root, config.path, *family.encoder);
+  config.decoder = Config::read(root, config.path, *family.decoder);
+  config.shared_words =
+      !family.own_tables || flag_at(root, "share_encoder_decoder_embeddings", true);
   if (const auto size = find(root, {"decoder_vocab_size"}); size && !config.shared_words) {
     config.decoder.vocab_size = size_of(*size, 1, SIZE_MAX >> 1);
   }
-  for (Config* half : {&config.encoder, &config.decoder}) {
-    half->type_vocab_size = 0;
-    if (flag_at(root, "scale_embedding", false)) {
-      half->embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(half->hidden_size)));
-    }
+  for (Config* half : {&config.encoder, &config.decoder}) half->type_vocab_size = 0;
+  if (family.net_key.empty()) return;
+  // transformers ties T5's tables whatever the key says, which only tells of the scale. Files that
+  // it writes since version 5 say that under a key of its own.
+  const bool scales = flag_at(root, "scale_decoder_outputs", config.decoder.tie_word_embeddings);
+  if (family.scales_output && scales) {
+    const auto width = static_cast<double>(config.decoder.hidden_size);
+    config.output_scale = static_cast<float>(1 / std::sqrt(width));
   }
+  config.encoder.tie_word_embeddings = config.decoder.tie_word_embeddings = true;
 }
 
 void read_halves(const Json& root, Seq2SeqConfig& config) {
@@ -60,24 +79,50 @@ std::string behind(std::string_view name, std::string_view prefix) {
   return name.starts_with(prefix) ? std::string(name.substr(prefix.size())) : "";
 }
 
-std::vector<HalfName> marian_names(std::string_view name) {
-  if (name == kSharedWords) {
-    std::vector<HalfName> both;
-    for (const bool decoder : {false, true}) {
-      both.push_back({decoder, std::string(marian_half(decoder).tensor_prefix).append(kWords)});
-    }
-    return both;
+std::vector<HalfName> names_of_both(const Seq2SeqFamily& family, std::string_view name) {
+  if (name == kShared || name == family.shared_words) {
+    return {{false, std::string(family.encoder->tensor_prefix).append(kWords)},
+            {true, std::string(family.decoder->tensor_prefix).append(kWords)}};
   }
-  if (name.starts_with(marian_half(false).tensor_prefix)) return {{false, std::string(name)}};
+  for (const std::string_view prefix :
+       {family.encoder->tensor_prefix, family.encoder->older_prefix}) {
+    if (!prefix.empty() && name.starts_with(prefix)) return {{false, std::string(name)}};
+  }
   return {{true, std::string(name)}};
+}
+
+/// "marian, bart, ..", for messages.
+std::string seq2seq_list() {
+  std::string list;
+  for (const Seq2SeqFamily& family : seq2seq_families()) {
+    if (list.ends_with(family.encoder->model_type)) continue;
+    list.append(list.empty() ? "" : ", ").append(family.encoder->model_type);
+  }
+  return list;
 }
 
 }  // namespace
 
+const Seq2SeqFamily* seq2seq_family(const Json& root) {
+  const std::string type = text_at(root, {"model_type"}, "");
+  for (const Seq2SeqFamily& family : seq2seq_families()) {
+    if (family.encoder->model_type != type) continue;
+    if (family.net_key.empty()) return &family;
+    const std::string net = text_at(root, {family.net_key}, family.net_absent);
+    if (net.starts_with("gated-") == family.encoder->gated) return &family;
+  }
+  return nullptr;
+}
+
 std::optional<Seq2SeqKind> seq2seq_kind(const Json& root) {
   const auto type = root.is_object() ? find(root, {"model_type"}) : std::nullopt;
   if (!type || !type->is_string()) return std::nullopt;
-  if (type->as_string() == marian_half(false).model_type) return Seq2SeqKind::marian;
+  if (seq2seq_family(root)) {
+    for (const std::string_view ending : kReaders) {
+      if (has_architecture(root, ending)) return std::nullopt;
+    }
+    return Seq2SeqKind::transformer;
+  }
   if (type->as_string() == kEncoderDecoder) return Seq2SeqKind::encoder_decoder;
   if (RecurrentConfig::is(root)) return Seq2SeqKind::recurrent;
   return std::nullopt;
@@ -86,14 +131,15 @@ std::optional<Seq2SeqKind> seq2seq_kind(const Json& root) {
 Seq2SeqConfig Seq2SeqConfig::read(const Json& root, const std::string& path) {
   Seq2SeqConfig config;
   config.path = path;
-  const auto kind = seq2seq_kind(root);
+  config.family = seq2seq_family(root);
+  const auto kind = config.family ? Seq2SeqKind::transformer : seq2seq_kind(root);
   if (!kind || *kind == Seq2SeqKind::recurrent) {
     throw Error(Error::Kind::unsupported, config.path,
                 fmt::format("no model that translates, wants model_type {}, {} or {}",
-                            marian_half(false).model_type, kEncoderDecoder, kRecurrentType));
+                            seq2seq_list(), kEncoderDecoder, kRecurrentType));
   }
   config.kind = *kind;
-  *kind == Seq2SeqKind::marian ? read_marian(root, config) : read_halves(root, config);
+  config.family ? read_transformer(root, config) : read_halves(root, config);
   config.encoder.require_sizes();
   config.decoder.require_sizes();
   return config;
@@ -126,7 +172,7 @@ std::string marian_config(const MarianShape& s) {
   add("init_std", real(s.init_std));
   add("is_encoder_decoder", true);
   add("max_position_embeddings", s.max_positions);
-  add("model_type", fmt::format("\"{}\"", marian_half(false).model_type));
+  add("model_type", fmt::format("\"{}\"", marian_family().encoder->model_type));
   add("num_hidden_layers", s.layers);
   add("pad_token_id", s.pad);
   add("scale_embedding", true);
@@ -144,17 +190,23 @@ std::string greedy_generation_config(size_t max_length, int32_t eos, int32_t pad
 }
 
 std::vector<HalfName> half_names(const Seq2SeqConfig& config, std::string_view name) {
-  if (config.kind == Seq2SeqKind::marian) return marian_names(name);
+  if (config.family) return names_of_both(*config.family, name);
   if (std::string own = behind(name, kEncoderPrefix); !own.empty()) return {{false, own}};
   if (std::string own = behind(name, kDecoderPrefix); !own.empty()) return {{true, own}};
   return {};
 }
 
+std::string half_prefix(const Seq2SeqConfig& config, bool decoder) {
+  if (!config.family) return std::string(decoder ? kDecoderPrefix : kEncoderPrefix);
+  return std::string((decoder ? config.decoder : config.encoder).family->tensor_prefix);
+}
+
 std::string seq2seq_file_name(const Seq2SeqConfig& config, bool decoder, std::string_view name) {
   const Config& half = decoder ? config.decoder : config.encoder;
   const std::string own = file_name(name, half);
-  if (config.kind == Seq2SeqKind::marian) {
-    return config.shared_words && own.ends_with(kWords) ? std::string(kSharedWords) : own;
+  if (config.family) {
+    const bool shared = config.shared_words && own.ends_with(kWords);
+    return shared ? std::string(config.family->shared_words) : own;
   }
   return std::string(decoder ? kDecoderPrefix : kEncoderPrefix).append(own);
 }

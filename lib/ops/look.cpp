@@ -5,7 +5,7 @@
 namespace bert {
 
 void Look::operator()(const float* q, std::span<const float* const> keys, float* out,
-                      float* scratch, Matrix scores, Matrix weights) const {
+                      float* scratch, Matrix scores, Matrix weights, const float* bias) const {
   LookTask task;
   task.q = q;
   task.keys = keys.data();
@@ -14,6 +14,7 @@ void Look::operator()(const float* q, std::span<const float* const> keys, float*
   task.heads = heads;
   task.d = head_size;
   task.scale = scale;
+  task.bias = bias;
   task.out = out;
   task.scratch = scratch;
   task.scores = scores.data;

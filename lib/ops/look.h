@@ -20,9 +20,10 @@ struct Look {
   /// Floats of scratch.
   size_t scratch(size_t places) const { return heads * (places + 1); }
   /// q, out [heads * D]; keys: of each place, [heads * D]. scores, weights
-  /// [heads, places] or without data: what softmax sees, and its result.
+  /// [heads, places] or without data: what softmax sees, and its result. bias [heads, places], one
+  /// row behind the other, is added to the scaled scores, or nullptr.
   void operator()(const float* q, std::span<const float* const> keys, float* out, float* scratch,
-                  Matrix scores = {}, Matrix weights = {}) const;
+                  Matrix scores = {}, Matrix weights = {}, const float* bias = nullptr) const;
 };
 
 }  // namespace bert

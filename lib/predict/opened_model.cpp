@@ -6,6 +6,7 @@
 #include "directory/static_files.h"
 #include "predict/head_list.h"
 #include "predict/text_limits.h"
+#include "seq2seq/reading_decoder.h"
 
 namespace bert {
 namespace {
@@ -52,6 +53,9 @@ Model OpenedModel::open_model(std::optional<HeadKind> kind) const {
   const TaskRequest& r = request_;
   Model model = Model::open(r.directory, r.dtype, {r.head, kind}, r.many_rows);
   if (r.ablate) model.ablate(parse_heads(*r.ablate, "ablate", model.config()));
+  if (kind == HeadKind::classify && model.config().text_input == TextInput::last_end) {
+    model.read_with(open_reading_decoder(r.directory, r.dtype));
+  }
   check_weights(model.weights());
   return model;
 }

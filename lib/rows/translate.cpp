@@ -117,13 +117,35 @@ TranslateWorker::TranslateWorker(const TranslationTokenizers& tokenizers, const 
       seq2seq_(model),
       translate_(translate),
       generation_(translate.generation(model)),
-      search_(model, generation_, search_options(translate)) {
+      languages_(tokenizers, generation_, translate.source_language, translate.target_language) {
   refuse_windows();
+  if (!translate.languages_field) languages_.require_target(languages_.usual());
 }
 
 void TranslateWorker::use_team(Team* team) {
   team_ = team;
-  search_.use_team(team);
+  for (auto& [target, search] : searches_) search->use_team(team);
+}
+
+LanguagePair TranslateWorker::languages_of(const Record& record) const {
+  if (!translate_.languages_field) return languages_.usual();
+  try {
+    const LanguagePair pair = languages_.read(record.extra[translate_.forced ? 1 : 0]);
+    languages_.require_target(pair);
+    return pair;
+  } catch (const Error& error) {
+    record.fail(Error::Kind::data, error.what());
+  }
+}
+
+TextReader& TranslateWorker::reader_of(int32_t source) {
+  std::unique_ptr<Source>& made = sources_of_[source];
+  if (!made) made = std::make_unique<Source>(languages_.source_tokenizer(source), options_);
+  return made->reader;
+}
+
+const Tokenizer& TranslateWorker::target_tokenizer(int32_t target) {
+  return targets_of_.try_emplace(target, languages_.target_tokenizer(target)).first->second;
 }
 
 bool TranslateWorker::needs_probabilities() const {
@@ -134,8 +156,10 @@ void TranslateWorker::encode_texts(std::span<const Record> records) {
   clear_texts();
   sources_.clear();
   texts_.clear();
+  pairs_.clear();
   for (const Record& record : records) {
-    read(record, false, texts_.size());
+    const LanguagePair pair = languages_of(record);
+    note(record, reader_of(pair.source).read({record.text}, texts_.size(), sequences_));
     const Encoding& encoding = sequences_.encodings().back();
     if (!translate_.forced && is_blank(record.text, encoding)) {
       once(record, [&] {
@@ -146,6 +170,7 @@ void TranslateWorker::encode_texts(std::span<const Record> records) {
     if (encoding.size() == 0) record.fail(Error::Kind::data, "has no tokens");
     sources_.append(encoding.input_ids, encoding.token_type_ids);
     texts_.push_back(record);
+    pairs_.push_back(pair);
   }
 }
 
@@ -181,8 +206,32 @@ void TranslateWorker::run(std::span<const Record> records, Rows& rows) {
   }
 }
 
+/// targets_ of all texts, those of one language together.
+void TranslateWorker::search_languages() {
+  std::map<int32_t, std::vector<size_t>> of_target;
+  for (size_t i = 0; i < pairs_.size(); ++i) of_target[pairs_[i].target].push_back(i);
+  targets_.assign(pairs_.size(), {});
+  for (const auto& [target, texts] : of_target) {
+    std::unique_ptr<Search>& search = searches_[target];
+    if (!search) {
+      search = std::make_unique<Search>(seq2seq_, languages_.settle(generation_, target),
+                                        search_options(translate_));
+      search->use_team(team_);
+    }
+    PackedBatch sources;
+    for (const size_t i : texts) {
+      const size_t begin = sources_.begin(i), count = sources_.length(i);
+      sources.append(std::span(sources_.input_ids).subspan(begin, count),
+                     std::span(sources_.token_type_ids).subspan(begin, count));
+    }
+    std::vector<std::vector<Target>> found;
+    search->run(sources, found);
+    for (size_t i = 0; i < texts.size(); ++i) targets_[texts[i]] = std::move(found[i]);
+  }
+}
+
 void TranslateWorker::search(std::span<const Record> records) {
-  search_.run(sources_, targets_);
+  search_languages();
   for (size_t i = 0; i < records.size(); ++i) {
     bool finite = !targets_[i].empty();
     for (size_t rank = 0; rank < targets_[i].size(); ++rank) {
@@ -203,14 +252,15 @@ void TranslateWorker::read_targets(std::span<const Record> records) {
   if (encode.max_length == std::numeric_limits<size_t>::max()) encode.max_length = 0;
   for (size_t i = 0; i < records.size(); ++i) {
     encoding.clear();
-    tokenizers_.target.encode(records[i].extra[0], encode, encoding, scratch_);
+    target_tokenizer(pairs_[i].target).encode(records[i].extra[0], encode, encoding, scratch_);
     if (encoding.dropped > 0) {
       records[i].fail(
           Error::Kind::data,
           fmt::format("its target is too long, wants at most {} tokens", encode.max_length));
     }
     std::vector<int32_t> ids = encoding.input_ids;
-    if (!ids.empty() && ids[0] == generation_.start) ids.erase(ids.begin());
+    const int32_t start = languages_.settle(generation_, pairs_[i].target).start;
+    if (!ids.empty() && ids[0] == start) ids.erase(ids.begin());
     for (const int32_t id : ids) {
       if (id >= 0 && static_cast<size_t>(id) < seq2seq_.output().size()) continue;
       records[i].fail(Error::Kind::data,
@@ -224,15 +274,17 @@ void TranslateWorker::read_targets(std::span<const Record> records) {
 void TranslateWorker::force(const AttentionTrace* trace) {
   PackedBatch sources;
   std::vector<std::vector<int32_t>> targets;
+  std::vector<int32_t> starts;
   for (const Found& found : found_) {
     const size_t s = found.record;
     const size_t begin = sources_.begin(s), count = sources_.length(s);
     sources.append(std::span(sources_.input_ids).subspan(begin, count),
                    std::span(sources_.token_type_ids).subspan(begin, count));
     targets.push_back(found.ids);
+    starts.push_back(languages_.settle(generation_, pairs_[s].target).start);
   }
   if (targets.empty()) return;
-  force_targets(seq2seq_, sources, targets, log_probabilities_, team_, trace);
+  force_targets(seq2seq_, sources, targets, log_probabilities_, team_, trace, starts);
   for (size_t i = 0; i < found_.size(); ++i) {
     if (!found_[i].finite) log_probabilities_[i] = kNan;
   }

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "predict/translation_languages.h"
 #include "rows/task_worker.h"
 #include "seq2seq/decoder.h"
 #include "seq2seq/search.h"
@@ -19,6 +23,10 @@ struct TranslateOptions {
   size_t top_k = 1;     ///< targets of a record
   bool forced = false;  ///< the target is given: extra[0]
   bool cache = true;    ///< SearchOptions::cache
+  /// Names of languages as the tokenizer has them; "": as the files say. `languages_field`: the
+  /// last extra field of a record says its own (TranslationLanguages::read).
+  std::string source_language, target_language;
+  bool languages_field = false;
   // What prevails over the model's generation_config.json. Without `beam`, the beams are top_k if
   // that is more than the model's.
   std::optional<size_t> beam, max_new_tokens;
@@ -54,6 +62,10 @@ class BERT_API TranslateWorker : public TaskWorker {
   };
   /// Encodes the records that have a text; texts_ are these.
   void encode_texts(std::span<const Record> records);
+  LanguagePair languages_of(const Record& record) const;
+  TextReader& reader_of(int32_t source);
+  const Tokenizer& target_tokenizer(int32_t target);
+  void search_languages();
   void search(std::span<const Record> records);
   void read_targets(std::span<const Record> records);
   /// Log-probabilities of all targets, and what their tokens looked at.
@@ -73,12 +85,23 @@ class BERT_API TranslateWorker : public TaskWorker {
   const Seq2Seq& seq2seq_;
   const TranslateOptions translate_;
   const GenerationConfig generation_;
-  Search search_;
+  const TranslationLanguages languages_;
+  /// Those of each language, made at its first text.
+  struct Source {
+    Tokenizer tokenizer;
+    TextReader reader;
+    Source(Tokenizer own, const ReadOptions& options)
+        : tokenizer(std::move(own)), reader(tokenizer, options) {}
+  };
+  std::map<int32_t, std::unique_ptr<Source>> sources_of_;
+  std::map<int32_t, Tokenizer> targets_of_;
+  std::map<int32_t, std::unique_ptr<Search>> searches_;
   Team* team_ = nullptr;
   std::vector<Found> found_;  ///< record by record, best first
   std::vector<std::vector<Target>> targets_;
   std::vector<double> log_probabilities_;  ///< log-probabilities of found_, if needed
   std::vector<Record> texts_;              ///< the records of the chunk that have a text
+  std::vector<LanguagePair> pairs_;        ///< their languages
   PackedBatch sources_;                    ///< sources of texts_
 };
 

@@ -19,8 +19,8 @@ void append(PackedBatch& batch, std::span<const int32_t> ids) {
 
 void force_targets(const Seq2Seq& model, const PackedBatch& sources,
                    std::span<const std::vector<int32_t>> targets,
-                   std::vector<double>& log_probabilities, Team* team,
-                   const AttentionTrace* trace) {
+                   std::vector<double>& log_probabilities, Team* team, const AttentionTrace* trace,
+                   std::span<const int32_t> starts) {
   log_probabilities.assign(targets.size(), 0);
   Buffer hidden;
   OutputScratch scratch;
@@ -33,7 +33,7 @@ void force_targets(const Seq2Seq& model, const PackedBatch& sources,
     size_t last = first;
     do {
       append(some, ids_of(sources, last));
-      input.assign(1, model.generation().start);
+      input.assign(1, starts.empty() ? model.generation().start : starts[last]);
       const std::vector<int32_t>& ids = targets[last];
       if (!ids.empty()) input.insert(input.end(), ids.begin(), ids.end() - 1);
       if (ids.empty()) input.clear();

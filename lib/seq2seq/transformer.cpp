@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "encoder/embedding.h"
 #include "encoder/model.h"
 #include "heads/transform.h"
 #include "io/safetensors.h"
 #include "seq2seq/attention_collector.h"
-#include "seq2seq/decoder_layer.h"
+#include "seq2seq/decoder_stack.h"
 #include "seq2seq/halves.h"
 #include "seq2seq/pair_cache.h"
 
@@ -57,84 +56,52 @@ struct Transformer::State {
   Precision precision = Precision::f32;
   std::optional<Model> encoder;
   Linear projection;  ///< projection [Hd, He] of the encoder's states, or none
-  Embedding embedding;
-  std::vector<DecoderLayer> layers;
+  DecoderStack stack;
   HeadTransform transform;  ///< before the output layer, or none
   OutputLayer output;
 
   const Config& config() const { return halves.config.decoder; }
   size_t width() const { return config().hidden_size; }
-  void check_token(int32_t id, size_t place) const;
+  /// Encodes sources [first, last) of the batch, and reads them.
+  std::shared_ptr<const SourcePairs> read(const PackedBatch& batch, size_t first, size_t last,
+                                          Workspace& workspace) const;
   /// What the output layer reads of the last layer's states.
   void finish(ConstMatrix hidden, Matrix out, LinearScratch& scratch) const;
 };
 
-/// Keys and values [T, 2H] that each layer has made of some sources, side by side.
-struct Transformer::Sources {
-  Buffer pairs;              ///< [L, T, 2H]
-  size_t tokens = 0;         ///< T
-  std::vector<size_t> ends;  ///< [S + 1]: the tokens of source s are [ends[s], ends[s + 1])
-
-  /// Encodes sources [first, last) of the batch.
-  static std::shared_ptr<const Sources> make(const State& state, const PackedBatch& batch,
-                                             size_t first, size_t last, Workspace& workspace);
-  void places(size_t layer, size_t source, size_t pair, std::vector<const float*>& keys) const {
-    const float* base = pairs.data() + layer * tokens * pair;
-    for (size_t t = ends[source]; t < ends[source + 1]; ++t) keys.push_back(base + t * pair);
-  }
-};
-
-std::shared_ptr<const Transformer::Sources> Transformer::Sources::make(const State& state,
-                                                                       const PackedBatch& batch,
-                                                                       size_t first, size_t last,
-                                                                       Workspace& workspace) {
+std::shared_ptr<const SourcePairs> Transformer::State::read(const PackedBatch& batch, size_t first,
+                                                            size_t last,
+                                                            Workspace& workspace) const {
   PackedBatch some;
   for (size_t s = first; s < last; ++s) {
     const std::vector<int32_t> types(batch.length(s), 0);
     some.append(std::span(batch.input_ids).subspan(batch.begin(s), batch.length(s)), types);
   }
-  ConstMatrix states = state.encoder->forward(some, workspace);  // [T, He]
-  auto sources = std::make_shared<Sources>();
-  sources->tokens = some.tokens();
-  sources->ends = some.cu_seq_lens;
+  ConstMatrix states = encoder->forward(some, workspace);  // [T, He]
   Buffer projected;
-  if (state.projection) {
-    const Matrix to = projected.matrix(states.rows, state.width());
-    state.projection(states, to, Activation::none, workspace.linear);
+  if (projection) {
+    const Matrix to = projected.matrix(states.rows, width());
+    projection(states, to, Activation::none, workspace.linear);
     states = to;
   }
-  const size_t pair = 2 * state.width(), layer_floats = sources->tokens * pair;
-  float* pairs = sources->pairs.reserve(state.layers.size() * layer_floats);
-  for (size_t l = 0; l < state.layers.size(); ++l) {
-    state.layers[l].source_pairs(states, {pairs + l * layer_floats, sources->tokens, pair},
-                                 workspace.linear);
-  }
-  return sources;
-}
-
-void Transformer::State::check_token(int32_t id, size_t place) const {
-  if (id < 0 || static_cast<size_t>(id) >= config().vocab_size) {
-    throw Error(Error::Kind::data, config().path,
-                fmt::format("token id {} is outside the decoder's vocabulary of {}", id,
-                            config().vocab_size));
-  }
-  if (place >= config().max_tokens()) {
-    throw Error(Error::Kind::data, config().path,
-                fmt::format("a target of more than {} tokens, which max_position_embeddings allows",
-                            config().max_tokens()));
-  }
+  return stack.read(states, some.cu_seq_lens, workspace.linear);
 }
 
 void Transformer::State::finish(ConstMatrix hidden, Matrix out, LinearScratch& scratch) const {
   if (transform) return transform(hidden, out, scratch);
   copy(hidden, out);
+  const float scale = halves.config.output_scale;
+  if (scale == 1) return;
+  for (size_t row = 0; row < out.rows; ++row) {
+    for (float& value : std::span(out.row(row), out.cols)) value *= scale;
+  }
 }
 
 /// Hypotheses whose keys and values are cached.
 class Transformer::Cached : public Decoding {
  public:
   explicit Cached(const State& state)
-      : state_(state), pair_(2 * state.width()), cache_(state.layers.size() * pair_) {}
+      : state_(state), pair_(state.stack.pair_width()), cache_(state.stack.layers() * pair_) {}
 
   void add(const PackedBatch& sources) override;
   size_t rows() const override { return hypotheses_.size(); }
@@ -144,7 +111,7 @@ class Transformer::Cached : public Decoding {
 
  private:
   struct Hypothesis {
-    std::shared_ptr<const Sources> sources;
+    std::shared_ptr<const SourcePairs> sources;
     size_t source = 0;  ///< number among these sources
     std::vector<uint32_t> slots;
   };
@@ -152,7 +119,7 @@ class Transformer::Cached : public Decoding {
   void keep(size_t layer, ConstMatrix pairs);
 
   const State& state_;
-  const size_t pair_;  ///< 2H
+  const size_t pair_;  ///< 2AD
   PairCache cache_;
   std::vector<Hypothesis> hypotheses_;
   std::vector<size_t> positions_;
@@ -168,7 +135,7 @@ void Transformer::Cached::add(const PackedBatch& sources) {
            sources.cu_seq_lens[last + 1] - sources.begin(first) <= kTokensAtOnce) {
       ++last;
     }
-    const auto made = Sources::make(state_, sources, first, last, workspace_);
+    const auto made = state_.read(sources, first, last, workspace_);
     for (size_t s = 0; s < last - first; ++s) hypotheses_.push_back({made, s, {}});
     first = last;
   }
@@ -184,12 +151,11 @@ void Transformer::Cached::step(std::span<const int32_t> tokens, Matrix hidden) {
   positions_.resize(tokens.size());
   for (size_t row = 0; row < tokens.size(); ++row) {
     positions_[row] = hypotheses_[row].slots.size();
-    state_.check_token(tokens[row], positions_[row]);
   }
-  for (Hypothesis& hypothesis : hypotheses_) hypothesis.slots.push_back(cache_.take());
   const Matrix states = hidden_.matrix(tokens.size(), state_.width());  // [R, H]
-  state_.embedding.at(tokens, positions_, states, embedding_, scratch_.linear);
-  for (size_t l = 0; l < state_.layers.size(); ++l) {
+  state_.stack.embed(tokens, positions_, states, embedding_, scratch_.linear);
+  for (Hypothesis& hypothesis : hypotheses_) hypothesis.slots.push_back(cache_.take());
+  for (size_t l = 0; l < state_.stack.layers(); ++l) {
     DecoderLayer::Rows rows;
     rows.keep = [&](ConstMatrix pairs) { keep(l, pairs); };
     rows.own = [&](size_t row, std::vector<const float*>& keys) {
@@ -198,10 +164,11 @@ void Transformer::Cached::step(std::span<const int32_t> tokens, Matrix hidden) {
       }
     };
     rows.source = [&](size_t row, std::vector<const float*>& keys) {
-      hypotheses_[row].sources->places(l, hypotheses_[row].source, pair_, keys);
+      hypotheses_[row].sources->places(l, hypotheses_[row].source, keys);
     };
-    state_.layers[l].forward(states, rows, scratch_);
+    state_.stack.run(l, states, rows, scratch_);
   }
+  state_.stack.finish(states);
   state_.finish(states, hidden, scratch_.linear);
 }
 
@@ -224,19 +191,16 @@ std::unique_ptr<Transformer> Transformer::open(const ModelDirectory& directory,
   std::unique_ptr<Transformer> model(new Transformer);
   State& state = *model->state_;
   state.halves = Halves::open(directory);
-  state.precision = precision.value_or(Precision::f32);
+  state.precision = precision.value_or(state.halves.decoder->precision());
   const Config& config = state.config();
   const Weights& weights = *state.halves.decoder;
   state.generation = directory.generation_config(config.max_tokens(), config.vocab_size);
-  state.encoder =
-      Model::of({state.halves.config.encoder, std::move(*state.halves.encoder), ""}, precision);
+  state.encoder = Model::of({state.halves.config.encoder, std::move(*state.halves.encoder), ""},
+                            state.precision);
   if (state.halves.config.projects()) {
     state.projection = load_projection(state.halves, state.precision);
   }
-  state.embedding = Embedding::load(config, weights, state.precision);
-  for (size_t l = 0; l < config.num_hidden_layers; ++l) {
-    state.layers.push_back(DecoderLayer::load(config, weights, l, state.precision));
-  }
+  state.stack = DecoderStack::load(config, weights, state.precision);
   if (state.halves.config.transforms()) {
     state.transform = HeadTransform::load_mlm(config, weights, state.precision);
   }
@@ -250,11 +214,11 @@ size_t Transformer::max_source_tokens() const { return state_->halves.config.enc
 size_t Transformer::max_target_tokens() const { return state_->config().max_tokens(); }
 size_t Transformer::source_vocab_size() const { return state_->halves.config.encoder.vocab_size; }
 const OutputLayer& Transformer::output() const { return state_->output; }
-size_t Transformer::attention_layers() const { return state_->layers.size(); }
+size_t Transformer::attention_layers() const { return state_->stack.layers(); }
 size_t Transformer::attention_heads() const { return state_->config().num_attention_heads; }
 std::unique_ptr<Decoding> Transformer::start() const { return std::make_unique<Cached>(*state_); }
 void Transformer::ablate(std::span<const HeadPlace> heads) {
-  for (const auto& [layer, head] : heads) state_->layers.at(layer).ablate(head);
+  for (const auto& [layer, head] : heads) state_->stack.ablate(layer, head);
 }
 void Transformer::hold() const {
   for (MappedFile& file : state_->halves.files.files) file.hold();
@@ -268,41 +232,15 @@ std::vector<NonFinite> Transformer::non_finite() const {
 void Transformer::teach(const PackedBatch& sources, const PackedBatch& targets, Matrix hidden,
                         Team* team, const AttentionTrace* trace) const {
   const State& state = *state_;
-  const size_t tokens = targets.tokens(), width = state.width(), pair = 2 * width;
   Workspace workspace;
   DecoderScratch scratch;
   workspace.linear.team = scratch.linear.team = team;
-  std::vector<size_t> positions(tokens), owner(tokens);
-  for (size_t s = 0; s < targets.sequences(); ++s) {
-    for (size_t i = 0; i < targets.length(s); ++i) {
-      positions[targets.begin(s) + i] = i;
-      owner[targets.begin(s) + i] = s;
-      state.check_token(targets.input_ids[targets.begin(s) + i], i);
-    }
-  }
-  const auto made = Sources::make(state, sources, 0, sources.sequences(), workspace);
-  Buffer states_buffer, embedding;
-  const Matrix states = states_buffer.matrix(tokens, width);
-  state.embedding.at(targets.input_ids, positions, states, embedding, scratch.linear);
+  const auto made = state.read(sources, 0, sources.sequences(), workspace);
+  Buffer buffer;
+  const Matrix states = buffer.matrix(targets.tokens(), state.width());
   std::optional<AttentionCollector> collector;
   if (trace) collector.emplace(sources, targets, *trace, state.config().head_size());
-  for (size_t l = 0; l < state.layers.size(); ++l) {
-    ConstMatrix pairs;  // [T, 2H]
-    DecoderLayer::Rows rows;
-    rows.keep = [&](ConstMatrix all) { pairs = all; };
-    rows.own = [&](size_t row, std::vector<const float*>& keys) {
-      for (size_t t = row - positions[row]; t <= row; ++t) keys.push_back(pairs.row(t));
-    };
-    rows.source = [&](size_t row, std::vector<const float*>& keys) {
-      made->places(l, owner[row], pair, keys);
-    };
-    if (trace) {
-      rows.show = [&](size_t row, ConstMatrix scores, ConstMatrix weights, ConstMatrix context) {
-        collector->note(l, row, scores, weights, context);
-      };
-    }
-    state.layers[l].forward(states, rows, scratch);
-  }
+  state.stack.teach(*made, targets, states, scratch, collector ? &*collector : nullptr);
   if (trace) collector->show();
   state.finish(states, hidden, scratch.linear);
 }

@@ -35,7 +35,6 @@ class Transformer : public Seq2Seq {
 
  private:
   struct State;
-  struct Sources;
   class Cached;
   Transformer();
   std::unique_ptr<State> state_;

@@ -67,6 +67,25 @@ struct Frames {
   }
 };
 
+/// A language of texts that a tokenizer knows: a token beside the text tells it.
+struct Language {
+  std::string name;  ///< as users say it: en for the token __en__
+  int32_t id = -1;
+};
+
+/// The languages of a tokenizer of many languages, and where their token stands.
+struct Languages {
+  std::vector<Language> list;  ///< in id order; empty: the tokenizer knows none
+  bool behind = false;         ///< the token is the last of the frame, not the first (mBART)
+  int32_t source = -1;         ///< the language of a text, unless the user says another
+  int32_t target = -1;         ///< the one of its translation; -1: the files do not say
+
+  /// The language of this name; nullptr: there is none.
+  const Language* find(std::string_view name) const;
+  /// The names that are nearest to one that is none, at most `count`.
+  std::vector<std::string_view> near(std::string_view name, size_t count) const;
+};
+
 /// A frame as a class of tokenizers has it: names of special tokens around A, and around A and B,
 /// with the type id where it is not 0. See classes.cpp.
 struct FrameTemplate {

@@ -22,8 +22,10 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::open(const ModelDirectory& directory) {
-  return Tokenizer(
+  Tokenizer tokenizer(
       std::make_shared<const State>(read_tokenizer_files(directory, TokenizerSide::source)));
+  const Languages& languages = tokenizer.languages();
+  return languages.list.empty() ? tokenizer : tokenizer.with_language(languages.source);
 }
 
 Tokenizer Tokenizer::open_words(const std::string& path) {
@@ -42,6 +44,21 @@ Tokenizer Tokenizer::with_marker(int32_t id) const {
   marked.marked_ = std::make_shared<const Frame>(std::move(frame));
   return marked;
 }
+
+Tokenizer Tokenizer::with_language(int32_t id) const {
+  const Languages& known = languages();
+  Frame frame = state_->files.frames.single;
+  if (id >= 0) {
+    const FrameToken language{std::string(token(id)), 0, id};
+    known.behind ? frame.after.push_back(language)
+                 : static_cast<void>(frame.before.insert(frame.before.begin(), language));
+  }
+  Tokenizer other = *this;
+  other.marked_ = std::make_shared<const Frame>(std::move(frame));
+  return other;
+}
+
+const Languages& Tokenizer::languages() const { return state_->files.languages; }
 
 Tokenizer Tokenizer::open_target(const ModelDirectory& directory) {
   return Tokenizer(

@@ -68,6 +68,10 @@ class BERT_API Tokenizer {
   /// The same tokenizer with one more special token behind those before a single text, as ColBERT
   /// marks queries and documents.
   Tokenizer with_marker(int32_t id) const;
+  /// The same tokenizer for texts of another language, an id of languages(); -1: for texts without
+  /// a token that tells one.
+  Tokenizer with_language(int32_t id) const;
+  const Languages& languages() const;
   Tokenizer(const Tokenizer&);  ///< shares all that was read
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;

@@ -36,7 +36,8 @@ struct MakeEngine {
     return std::make_unique<Composed>(parts, files.vocab, files.unk_id);
   }
   Made operator()(const SharedPieces& pieces) const {
-    return std::make_unique<NamedPieces>(pieces, files.vocab, files.unk_id);
+    return std::make_unique<NamedPieces>(pieces, files.vocab, files.unk_id,
+                                         files.languages.list.empty());
   }
   Made operator()(Dictionary) const { return std::make_unique<DictionaryWords>(files.vocab); }
   Made operator()(OnlyAddedTokens) const { return std::make_unique<UnknownWords>(files.unk_id); }
@@ -60,6 +61,9 @@ Tokenizer::State::State(TokenizerFiles read)
   files.engine = {};  // its tables are in the engine
   special.resize(files.vocab.size());
   add_patterns();
+  for (const Language& language : files.languages.list) {
+    special[static_cast<size_t>(language.id)] = true;
+  }
   engine->set_added(&normalized);
   if (files.trim_offsets) {
     trimmer = OffsetTrimmer(files.vocab, files.added_tokens, files.add_prefix_space);

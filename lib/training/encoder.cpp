@@ -138,7 +138,8 @@ ConstMatrix Encoder::forward(const PackedBatch& batch, const DropoutPlan& dropou
   dropout_ = dropout;
   layers_.resize(config_.num_hidden_layers);
   position_rows_.clear();
-  PositionRows rows(batch, config_.position_table ? config_.first_position() : 0);
+  PositionRows rows(batch, config_.position_table ? config_.first_position() : 0,
+                    config_.padding_without_place());
   for (size_t t = 0; t < batch.tokens(); ++t) {
     position_rows_.push_back(static_cast<int32_t>(rows.next(t)));
   }

@@ -9,7 +9,7 @@ namespace {
 
 /// The row of the table for column `column` of rows that have `columns`.
 size_t bucket_of(size_t column, size_t columns) {
-  return position_bucket(static_cast<ptrdiff_t>(column) - static_cast<ptrdiff_t>(columns / 2));
+  return DistanceBuckets().of(static_cast<ptrdiff_t>(column) - static_cast<ptrdiff_t>(columns / 2));
 }
 
 }  // namespace

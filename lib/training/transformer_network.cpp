@@ -1,5 +1,7 @@
 #include "training/transformer_network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -245,10 +247,12 @@ class TransformerLane : public Lane {
 
 TransformerNetwork::TransformerNetwork(TransformerPlan plan) : plan_(std::move(plan)) {
   const Seq2SeqConfig& config = plan_.config;
-  if (config.kind == Seq2SeqKind::marian) return;
+  if (config.family && config.family->trainable) return;
+  const std::string_view found =
+      config.family ? config.family->encoder->model_type : "an encoder-decoder of two models";
   throw Error(Error::Kind::unsupported, config.path,
-              "found an encoder-decoder of two models, which can be run but not trained yet, wants "
-              "a model of Marian");
+              fmt::format("found {}, which can be run but not trained yet, wants a model of Marian",
+                          found));
 }
 
 Layout TransformerNetwork::layout() const {

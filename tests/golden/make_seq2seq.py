@@ -150,4 +150,5 @@ def main():
          sources(29))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -32,6 +32,9 @@ make_models() {
   mkdir -p "$models" && cp -r "$LECTURE"/models/. "$models/" && xz -d "$models/bert-base-chinese/vocab.txt.xz" || return
   local vocabulary=$models/bert-base-chinese/vocab.txt name
   for name in bert-base-uncased bert-large-uncased; do cp models/default/vocab.txt "$models/$name/"; done
+  for name in m2m100_418M=m2m100 bart-large-cnn=bart flan-t5-small=t5; do
+    ln -s "$MODELS/${name#*=}-words" "$models/${name%=*}"
+  done
   small "$vocabulary" >"$work/config.json"
   pretrain -q --no-nsp "$LECTURE/files/congcong.txt" --config "$work/config.json" --vocab "$vocabulary" --steps 1 \
     --lr 1e-30 --keep-checkpoints 0 --output "$UNTRAINED" >/dev/null || return

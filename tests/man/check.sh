@@ -124,6 +124,7 @@ done
 ln -s "$root/examples" "$work/example/examples"
 ln -s "$root/tests/golden/st-mean" "$work/example/all-MiniLM-L6-v2"
 ln -s "$root/tests/golden/marian" "$work/example/marian"
+for name in m2m100 bart t5; do ln -s "$root/tests/golden/$name-words" "$work/example/$name"; done
 # A hub for bert-pull, at this machine's own address.
 hub_models="sentence-transformers/all-MiniLM-L6-v2=tests/golden/st-mean bert-base-uncased=tests/golden/tiny-bert"
 if command -v python3 >/dev/null; then

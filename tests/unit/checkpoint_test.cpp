@@ -121,8 +121,8 @@ TEST_CASE("Config: an old file without model_type") {
 
 TEST_CASE("Config: what is refused names key, value and rule") {
   CHECK(
-      config_error(R"({"model_type":"t5"})") ==
-      "f: model_type: \"t5\" is not supported, wants bert, distilbert, electra, mpnet, "
+      config_error(R"({"model_type":"gpt2"})") ==
+      "f: model_type: \"gpt2\" is not supported, wants bert, distilbert, electra, mpnet, "
       "roberta-prelayernorm, roberta, camembert, xlm-roberta-xl, xlm-roberta, albert, "
       "deberta-v2, deberta, modernbert, nomic_bert, gte, new, data2vec-text, ernie, megatron-bert, "
       "rembert, dpr, mobilebert, roformer, esm, jina_embeddings_v3, eurobert, qwen3, gemma3_text "

@@ -148,7 +148,7 @@ TEST_CASE("MPNet: buckets of relative positions end where the reference's do") {
       {12, 25},  {16, 26},  {90, 30},   {91, 31},   {128, 31}, {500, 31}};
   for (const auto& [distance, bucket] : kBuckets) {
     CAPTURE_BINDING(distance);
-    CHECK(position_bucket(distance) == bucket);
+    CHECK(DistanceBuckets().of(distance) == bucket);
   }
 }
 

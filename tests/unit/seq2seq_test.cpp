@@ -20,7 +20,9 @@ using bert::test::golden_model;
 
 namespace {
 
-constexpr const char* kModels[] = {"marian", "marian-own", "bert2bert", "bert2roberta"};
+constexpr const char* kModels[] = {"marian", "marian-own", "bert2bert", "bert2roberta",
+                                   "bart",   "mbart",      "pegasus",   "m2m100",
+                                   "t5",     "t5-gated",   "mt5",       "umt5"};
 
 using Ids = std::vector<int32_t>;
 

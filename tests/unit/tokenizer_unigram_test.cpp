@@ -367,8 +367,8 @@ TEST_CASE("a model file of sentencepiece needs one of the classes that read it")
     return "no error"s;
   };
   const std::string classes =
-      "/spm.model: is read for XLMRobertaTokenizer, CamembertTokenizer, AlbertTokenizer and "
-      "DebertaV2Tokenizer, ";
+      "/spm.model: is read for XLMRobertaTokenizer, CamembertTokenizer, AlbertTokenizer, "
+      "DebertaV2Tokenizer, MBartTokenizer, MBart50Tokenizer, PegasusTokenizer and T5Tokenizer, ";
   CHECK(error() == classes + "and tokenizer_config.json and config.json name none of them");
   std::ofstream(folder.path() + "/tokenizer_config.json")
       << R"({"tokenizer_class": "BertTokenizer"})";

@@ -22,6 +22,7 @@ struct Value {
   /// The numbers that are allowed, in words ("1 to 1024"); empty: all, but whole ones from 0 up.
   std::string range = {};
   double least = 0, most = 0;  ///< the smallest and the largest of them
+  std::string offers = {};     ///< words that completions offer, with a blank between two
 };
 
 Value whole(const std::string& name = "N");

@@ -23,7 +23,7 @@ struct Flag {
 Flag flag_of(const CLI::Option& option, const Declaration* declaration) {
   using Kind = Value::Kind;
   const Value value = declaration ? declaration->value : Value{};
-  std::string choices = value.kind == Kind::choice ? value.name : "";
+  std::string choices = value.kind == Kind::choice ? value.name : value.offers;
   std::replace(choices.begin(), choices.end(), '|', ' ');
   const bool model = value.kind == Kind::model;
   Flag flag{{},

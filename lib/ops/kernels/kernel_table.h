@@ -81,8 +81,9 @@ struct LookTask {
   size_t values = 0;                   ///< floats from a place's key to its value
   size_t n = 0, heads = 1, d = 0;
   float scale = 1;
-  float* out = nullptr;      ///< [heads, d]
-  float* scratch = nullptr;  ///< look_scratch(heads, n) floats
+  const float* bias = nullptr;  ///< [heads, n] added to the scaled scores, or nullptr
+  float* out = nullptr;         ///< [heads, d]
+  float* scratch = nullptr;     ///< look_scratch(heads, n) floats
   /// Or nullptr: the scaled scores and their softmax of each head, that of head h at h times
   /// shown_stride.
   float* scores = nullptr;

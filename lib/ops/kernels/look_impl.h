@@ -65,8 +65,11 @@ void look_impl(const LookTask& t) {
   for (size_t head = 0; head < t.heads; ++head) {
     float* own = weights + head * t.n;
     const size_t shown = head * t.shown_stride;
-    for (size_t j = 0; t.scores && j < t.n; ++j) t.scores[shown + j] = own[j] * t.scale;
-    factors[head] = inverse_sum(exp_row(own, t.n, t.scale));
+    const float* bias = t.bias ? t.bias + head * t.n : nullptr;
+    for (size_t j = 0; bias && j < t.n; ++j) own[j] = own[j] * t.scale + bias[j];
+    const float scale = bias ? 1 : t.scale;
+    for (size_t j = 0; t.scores && j < t.n; ++j) t.scores[shown + j] = own[j] * scale;
+    factors[head] = inverse_sum(exp_row(own, t.n, scale));
     for (size_t j = 0; t.weights && j < t.n; ++j) t.weights[shown + j] = own[j] * factors[head];
   }
   // A vector that is whole has the same bits in both forms.

@@ -32,8 +32,8 @@ std::string strip(std::string_view text) {
 }  // namespace
 
 NamedPieces::NamedPieces(std::shared_ptr<const SentencePiece> model, const Vocab& vocab,
-                         int32_t unk_id)
-    : model_(std::move(model)), vocab_(vocab), unk_id_(unk_id) {
+                         int32_t unk_id, bool codes)
+    : model_(std::move(model)), vocab_(vocab), unk_id_(unk_id), codes_(codes) {
   ids_.reserve(model_->size());
   for (size_t id = 0; id < model_->size(); ++id) {
     ids_.push_back(named(model_->piece(static_cast<int32_t>(id))));
@@ -53,7 +53,7 @@ void NamedPieces::run(std::string_view text, size_t begin, size_t end, bool /*li
                       Engine::Scratch& any_scratch, PieceBuffer& out) const {
   auto& scratch = static_cast<Scratch&>(any_scratch);
   std::string_view rest = text.substr(begin, end - begin);
-  if (const size_t code = language_code(rest); code > 0) {
+  if (const size_t code = codes_ ? language_code(rest) : 0; code > 0) {
     const auto at = static_cast<uint32_t>(begin);
     out.push(
         {named(rest.substr(0, code)), {at, at + static_cast<uint32_t>(code)}, scratch.next_word++});

@@ -19,7 +19,8 @@ namespace bert {
 /// another order, as Marian has it: one vocab.json for the pieces of two models. What the model
 /// does not know is looked up too, and is unknown only then.
 ///
-/// A text may begin with the code of a language, ">>", anything, "<<", which is one token.
+/// With `codes`, a text may begin with the code of a language, ">>", anything, "<<", which is one
+/// token.
 ///
 /// Thread rule: const after construction; each thread brings its own Scratch.
 class NamedPieces final : public Engine {
@@ -30,7 +31,8 @@ class NamedPieces final : public Engine {
   };
 
   /// Borrows the vocabulary.
-  NamedPieces(std::shared_ptr<const SentencePiece> model, const Vocab& vocab, int32_t unk_id);
+  NamedPieces(std::shared_ptr<const SentencePiece> model, const Vocab& vocab, int32_t unk_id,
+              bool codes);
 
   std::unique_ptr<Engine::Scratch> make_scratch() const override;
   /// A word begins at each piece with a blank's mark.
@@ -43,6 +45,7 @@ class NamedPieces final : public Engine {
   std::shared_ptr<const SentencePiece> model_;
   const Vocab& vocab_;
   int32_t unk_id_;
+  bool codes_;
   std::vector<int32_t> ids_;  ///< [pieces of the model] in the vocabulary
 };
 

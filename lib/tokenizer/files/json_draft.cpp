@@ -47,6 +47,7 @@ const TokenizerClass& choose_class(const TokenizerFacts& facts, const TokenizerJ
                                    const std::string& where) {
   const TokenizerClass& row = facts.row();
   if (row.source == ClassSource::byte_level) return row;
+  if (const TokenizerClass* of_languages = language_class(facts)) return *of_languages;
   if (row.rebuild && facts.named && !facts.bare) return choose_rebuilt(row, json, where);
   if (facts.bare || row.source != ClassSource::wordpiece) return any_class();
   if (json.of_bert) return json.of_roberta && !facts.named ? mpnet_class() : row;
@@ -84,11 +85,11 @@ TokenizerDraft rebuilt(TokenizerDraft draft, const TokenizerFacts& facts, const 
 
 SpecialNames written_names(const TokenizerFacts& facts, const TokenizerJson& json,
                            const TokenizerClass& row) {
-  SpecialNames names = facts.names(row.rebuild ? row.names : kBertNames);
+  SpecialNames names = facts.names(row.rebuild || row.languages ? row.names : kBertNames);
   // A model without one has none, whatever the vocabulary holds.
   if (facts.alone() && !json.of_bert) names[Special::unk].clear();
   if (json.parts.model.unk_token) names[Special::unk] = *json.parts.model.unk_token;
-  if (!json.frames) return names;
+  if (!json.frames || row.languages) return names;
   const Frame& single = json.frames->single;
   if (!single.before.empty()) names[Special::cls] = single.before.front().token;
   if (!single.after.empty()) names[Special::sep] = single.after.back().token;
@@ -127,7 +128,8 @@ TokenizerDraft written(TokenizerDraft draft, const TokenizerFacts& facts, Tokeni
   files.trim_offsets = json.trim_offsets;
   files.add_prefix_space = json.add_prefix_space;
   if (facts.alone()) files.model_max_length = written_length(json, draft.source);
-  files.frames = written_frames(facts, json, files.names, draft.source);
+  files.frames = row.languages ? make_frames(row.frame, files.names)
+                               : written_frames(facts, json, files.names, draft.source);
   if (json.of_bert) {
     WordPieceOptions options;
     options.normalizer = json.parts.normalizers[0].bert;

@@ -54,7 +54,9 @@ void read_replace(Json step, NormalizerPart& part) {
     return;
   }
   const Json regex = pattern.at("Regex");
-  if (regex.as_string() == " {2,}") {
+  if (regex.as_string() == "\n") {  // the same as a String
+    part.pattern = "\n";
+  } else if (regex.as_string() == " {2,}") {
     part.kind = NormalizerPart::Kind::replace_blanks;
   } else if (regex.as_string() == R"(\s{2,}|[\n\r\t])") {
     part.kind = NormalizerPart::Kind::replace_white;

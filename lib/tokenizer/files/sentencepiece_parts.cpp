@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "tokenizer/files/tokenizer_draft.h"
 
 namespace bert {
 namespace {
@@ -31,13 +32,27 @@ class Pieces {
 };
 
 /// Fairseq's special tokens come first, so that the ids are not those of the file.
-Pieces make_pieces(const SentencePieceFile& file, Rules::Order order, const SpecialNames& names) {
+Pieces make_pieces(const SentencePieceFile& file, const TokenizerClass& row,
+                   const SpecialNames& names, const TokenizerFlags& flags) {
+  const Rules::Order order = row.sentencepiece->order;
   Pieces pieces;
-  if (order == Rules::Order::fairseq) {
+  if (order == Rules::Order::pegasus) {
+    // The order of the models that were trained; transformers 5.24 may take another.
+    constexpr int kUnused = 103;
+    for (const std::string& name : {names[Special::pad], names[Special::eos],
+                                    std::string("<mask_1>"), names[Special::mask]}) {
+      pieces.add(name, 0);
+    }
+    for (int i = 2; i < kUnused; ++i) pieces.add(fmt::format("<unk_{}>", i), -100);
+    pieces.add_from(file, 2);
+  } else if (order == Rules::Order::fairseq) {
     for (const Special s : {Special::bos, Special::pad, Special::eos, Special::unk}) {
       pieces.add(names[s], 0);
     }
     pieces.add_from(file, 3);
+    if (row.languages) {
+      for (const std::string& name : language_names(*row.languages, "")) pieces.add(name, 0);
+    }
     pieces.add(names[Special::mask], 0);
   } else if (order == Rules::Order::fairseq_unused) {
     pieces.add("<s>NOTUSED", 0);
@@ -49,6 +64,9 @@ Pieces make_pieces(const SentencePieceFile& file, Rules::Order order, const Spec
     pieces.add(names[Special::mask], 0);
   } else {
     pieces.add_from(file, 0);
+  }
+  for (size_t i = row.sentencepiece->sentinels ? flags.sentinels : 0; i-- > 0;) {
+    pieces.add(fmt::format("<extra_id_{}>", i), 0);
   }
   return pieces;
 }
@@ -105,6 +123,18 @@ void normalize_deberta(std::vector<NormalizerPart>& parts, const SentencePieceFi
   strip.only_blanks = !file.charsmap.empty();
 }
 
+/// `lines`: without a charsmap, the end of a line is a blank, too.
+void normalize_blanks(std::vector<NormalizerPart>& parts, const SentencePieceFile& file, bool lines,
+                      const std::string& where) {
+  add_charsmap(parts, file, Charsmap::Rule::clusters, where);
+  if (lines && file.charsmap.empty()) {
+    NormalizerPart& line = add(parts, Normalize::replace_text);
+    line.pattern = "\n";
+    line.content = " ";
+  }
+  add(parts, Normalize::replace_blanks).content = " ";
+}
+
 TokenizerParts make_parts(const SentencePieceFile& file, const Rules& rules,
                           const TokenizerFlags& flags, const std::string& where) {
   using Prepend = PreTokenizerPart::Prepend;
@@ -118,6 +148,8 @@ TokenizerParts make_parts(const SentencePieceFile& file, const Rules& rules,
       parts.pre_tokenizers.emplace_back().kind = Cut::punctuation;
     }
     if (!prefix) prepend = Prepend::first;
+  } else if (rules.normalizer == Rules::Normalizer::blanks) {
+    normalize_blanks(parts.normalizers, file, rules.order == Rules::Order::pegasus, where);
   } else {
     if (rules.normalizer == Rules::Normalizer::albert) {
       normalize_albert(parts.normalizers, flags.keep_accents.value_or(false), lowercase);
@@ -138,7 +170,7 @@ TokenizerParts make_parts(const SentencePieceFile& file, const Rules& rules,
 /// Special tokens by name, then those that the file has: control pieces, and user-defined ones,
 /// which are found in the text before it is split.
 std::vector<AddedToken> added_tokens(const SentencePieceFile& file, const SpecialNames& names,
-                                     bool mask_lstrip) {
+                                     const TokenizerClass& row, const TokenizerFlags& flags) {
   std::vector<AddedToken> tokens;
   const auto add = [&](const std::string& content, bool special) {
     AddedToken& token = tokens.emplace_back();
@@ -150,7 +182,16 @@ std::vector<AddedToken> added_tokens(const SentencePieceFile& file, const Specia
                           Special::cls, Special::mask}) {
     add(names[s], true);
   }
-  tokens.back().lstrip = mask_lstrip;
+  tokens.back().lstrip = row.sentencepiece->mask_lstrip;
+  if (row.languages) {
+    for (const std::string& name : language_names(*row.languages, "")) add(name, true);
+  }
+  for (size_t i = 0; row.sentencepiece->sentinels && i < flags.sentinels; ++i) {
+    add(fmt::format("<extra_id_{}>", i), true);
+  }
+  for (int i = 1; row.sentencepiece->order == Rules::Order::pegasus && i < 103; ++i) {
+    add(i == 1 ? "<mask_1>" : fmt::format("<unk_{}>", i), true);
+  }
   for (const SentencePieceFile::Piece& piece : file.pieces) {
     const bool control = piece.type == Type::control;
     if (control || piece.type == Type::user_defined) add(piece.text, control);
@@ -169,7 +210,7 @@ SentencePieceTokenizer make_tokenizer(const SentencePieceFile& file, const Token
   }
   const Rules& rules = *row.sentencepiece;
   SentencePieceTokenizer made;
-  Pieces pieces = make_pieces(file, rules.order, names);
+  Pieces pieces = make_pieces(file, row, names, flags);
   pieces.vocab.close();
   made.parts = make_parts(file, rules, flags, where);
   made.parts.model.kind = SubwordPart::Kind::unigram;
@@ -178,9 +219,10 @@ SentencePieceTokenizer make_tokenizer(const SentencePieceFile& file, const Token
   made.parts.model.scores = std::move(pieces.scores);
   made.parts.model.where = where;
   made.vocab = std::move(pieces.vocab);
-  made.added = added_tokens(file, names, rules.mask_lstrip);
-  made.lowercase =
-      rules.normalizer != Rules::Normalizer::charsmap && flags.lowercase.value_or(rules.lowercase);
+  made.added = added_tokens(file, names, row, flags);
+  made.lowercase = rules.normalizer != Rules::Normalizer::charsmap &&
+                   rules.normalizer != Rules::Normalizer::blanks &&
+                   flags.lowercase.value_or(rules.lowercase);
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "directory/file_names.h"
 #include "io/json.h"
 #include "tokenizer/files/json_draft.h"
@@ -15,6 +16,8 @@
 
 namespace bert {
 namespace {
+
+constexpr std::string_view kOtherCodes = "wmt21";  // of language_codes
 
 [[noreturn]] void unsupported(const std::string& where, std::string_view what) {
   throw Error(Error::Kind::unsupported, where, what);
@@ -101,32 +104,6 @@ std::string readers_of_sentencepiece() {
   return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
-/// A model file of sentencepiece, as the class that is named makes a tokenizer of it.
-TokenizerDraft draft_of_sentencepiece(const TokenizerFacts& facts) {
-  TokenizerDraft draft = begin_draft(facts);
-  const TokenizerClass* row = facts.named ? facts.named : facts.of_type;
-  if (!row || !row->sentencepiece) {
-    unsupported(draft.source,
-                fmt::format("is read for {}, {}", readers_of_sentencepiece(),
-                            facts.named ? fmt::format("not for {}", facts.named->name)
-                                        : "and tokenizer_config.json and config.json name none "
-                                          "of them"));
-  }
-  TokenizerFiles& files = draft.files;
-  files.names = facts.names(row->names);
-  files.frames = make_frames(row->frame, files.names);
-  SentencePieceTokenizer made = make_tokenizer(read_sentencepiece_file(draft.source), *row,
-                                               files.names, facts.flags, draft.source);
-  files.vocab = std::move(made.vocab);
-  files.lowercase = made.lowercase;
-  files.decoders = made.parts.decoders;
-  files.engine = std::move(made.parts);
-  for (AddedToken& token : made.added) {
-    draft.wanted.push_back({std::move(token), std::nullopt, draft.source});
-  }
-  return draft;
-}
-
 /// Tokens as they are wanted, where `names` come before others without an id.
 std::vector<WantedToken> with_named_first(std::vector<WantedToken> wanted,
                                           const std::vector<std::string>& names,
@@ -149,34 +126,27 @@ std::vector<WantedToken> with_named_first(std::vector<WantedToken> wanted,
   return wanted;
 }
 
-/// The special tokens of Marian, in the order in which they get ids: a class of its own has no
-/// others than these three, but files may name more.
-std::vector<std::string> names_of_marian(const TokenizerFacts& facts, const SpecialNames& names) {
+/// The special tokens of a class of named pieces, in the order in which they get ids: a class of
+/// its own has the end, the unknown token, padding and perhaps a beginning; files may name more.
+std::vector<std::string> names_of_pieces(const TokenizerFacts& facts, const TokenizerClass& row,
+                                         const SpecialNames& names) {
   std::vector<std::string> list;
   for (const Special s : {Special::bos, Special::eos, Special::unk, Special::sep, Special::pad,
                           Special::cls, Special::mask}) {
-    const bool own = s == Special::eos || s == Special::unk || s == Special::pad;
+    const bool own = s == Special::eos || s == Special::unk || s == Special::pad ||
+                     (s == Special::bos && !row.names[s].empty());
     if (own || facts.said[s]) list.push_back(names[s]);
   }
   return list;
 }
 
-/// Marian's tokenizer of the source or of the target.
-TokenizerDraft draft_of_marian(const TokenizerFacts& facts) {
-  const TokenizerClass& row = marian_class();
-  if (facts.named && facts.named->own_tokens && facts.named->source != row.source) {
-    unsupported(facts.path(facts.vocabulary_file),
-                fmt::format("is read for {}, not for {}", row.name, facts.named->name));
-  }
+/// Pieces of the model `model` with the ids of `vocab`.
+TokenizerDraft draft_of_named_pieces(const TokenizerFacts& facts, const TokenizerClass& row,
+                                     const std::string& model, std::string_view vocab) {
   TokenizerDraft draft = begin_draft(facts);
   TokenizerFiles& files = draft.files;
-  const bool target = facts.side == TokenizerSide::target;
-  const bool own = target && facts.flags.separate_vocabs.value_or(false);
-  const std::string_view vocab = own ? file_names::kTargetVocab : file_names::kVocabJson;
   draft.source = facts.path(vocab);
   files.vocab = read_vocab_json(facts, vocab);
-  const std::string model =
-      facts.path(target ? file_names::kTargetPieces : file_names::kSourcePieces);
   SentencePieceFile file = read_sentencepiece_file(model);
   if (file.has_denormalizer) {
     unsupported(model, "has a denormalizer_spec with replacements, which is not supported");
@@ -187,9 +157,57 @@ TokenizerDraft draft_of_marian(const TokenizerFacts& facts) {
   files.frames = make_frames(row.frame, files.names);
   require_token(draft, files.names[Special::unk]);
   require_token(draft, files.names[Special::eos]);
-  draft.wanted =
-      with_named_first(std::move(draft.wanted), names_of_marian(facts, files.names), draft.source);
+  draft.wanted = with_named_first(std::move(draft.wanted), names_of_pieces(facts, row, files.names),
+                                  draft.source);
+  if (row.languages) {  // in a text they are tokens only if the files list them
+    for (const std::string& name : language_names(*row.languages, facts.language_codes)) {
+      files.vocab.add(language_token(*row.languages, name));
+    }
+  }
   for (WantedToken& wanted : draft.wanted) wanted.token.normalized = false;
+  return draft;
+}
+
+/// Marian's tokenizer of the source or of the target.
+TokenizerDraft draft_of_marian(const TokenizerFacts& facts) {
+  const TokenizerClass& row = marian_class();
+  if (facts.named && facts.named->own_tokens && facts.named->source != row.source) {
+    unsupported(facts.path(facts.vocabulary_file),
+                fmt::format("is read for {}, not for {}", row.name, facts.named->name));
+  }
+  const bool target = facts.side == TokenizerSide::target;
+  const bool own = target && facts.flags.separate_vocabs.value_or(false);
+  return draft_of_named_pieces(
+      facts, row, facts.path(target ? file_names::kTargetPieces : file_names::kSourcePieces),
+      own ? file_names::kTargetVocab : file_names::kVocabJson);
+}
+
+/// A model file of sentencepiece, as the class that is named makes a tokenizer of it.
+TokenizerDraft draft_of_sentencepiece(const TokenizerFacts& facts) {
+  TokenizerDraft draft = begin_draft(facts);
+  const TokenizerClass* row = facts.named ? facts.named : facts.of_type;
+  if (row && row->source == ClassSource::named_pieces) {
+    return draft_of_named_pieces(facts, *row, draft.source, file_names::kVocabJson);
+  }
+  if (!row || !row->sentencepiece) {
+    unsupported(draft.source,
+                fmt::format("is read for {}, {}", readers_of_sentencepiece(),
+                            facts.named ? fmt::format("not for {}", facts.named->name)
+                                        : "and tokenizer_config.json and config.json name none "
+                                          "of them"));
+  }
+  TokenizerFiles& files = draft.files;
+  files.names = facts.names(row->names);
+  files.frames = make_frames(row->frame, files.names);
+  SentencePieceTokenizer made = make_tokenizer(read_sentencepiece_file(draft.source), *row,
+                                               files.names, facts.flags, draft.source);
+  files.vocab = std::move(made.vocab);
+  files.lowercase = made.lowercase;
+  files.decoders = made.parts.decoders;
+  files.engine = std::move(made.parts);
+  for (AddedToken& token : made.added) {
+    draft.wanted.push_back({std::move(token), std::nullopt, draft.source});
+  }
   return draft;
 }
 
@@ -205,6 +223,24 @@ SpecialNames known_names(SpecialNames names, const TokenizerFacts& facts, const 
 }
 
 }  // namespace
+
+const TokenizerClass* language_class(const TokenizerFacts& facts) {
+  const TokenizerClass* row = facts.named ? facts.named : facts.of_type;
+  return row && row->languages && !facts.bare ? row : nullptr;
+}
+
+std::vector<std::string> language_names(const LanguageRules& rules, std::string_view codes) {
+  const bool other = codes == kOtherCodes && !rules.other_names.empty();
+  std::vector<std::string> names;
+  for (const std::string_view name : split(other ? rules.other_names : rules.names, ' ')) {
+    if (!name.empty()) names.emplace_back(name);
+  }
+  return names;
+}
+
+std::string language_token(const LanguageRules& rules, std::string_view name) {
+  return std::string(rules.marks).append(name).append(rules.marks);
+}
 
 TokenizerDraft begin_draft(const TokenizerFacts& facts) {
   TokenizerDraft draft;

@@ -24,6 +24,11 @@ TokenizerDraft draft_tokenizer(const TokenizerFacts& facts);
 
 /// A draft with what the facts say of any tokenizer.
 TokenizerDraft begin_draft(const TokenizerFacts& facts);
+/// The class that is named, or else the model type's, if it knows languages; nullptr: it does not.
+const TokenizerClass* language_class(const TokenizerFacts& facts);
+/// The names of its languages, in the order of their ids; none if the files have the tokens.
+std::vector<std::string> language_names(const LanguageRules& rules, std::string_view codes);
+std::string language_token(const LanguageRules& rules, std::string_view name);
 /// The names, the frame and the rules for offsets of a class that builds its tokenizer anew.
 TokenizerDraft with_class(TokenizerDraft draft, const TokenizerFacts& facts,
                           const TokenizerClass& row);

@@ -103,7 +103,8 @@ TokenizerFlags read_flags(Json config, const TokenizerClass* named) {
     flags.strip_accents = get("strip_accents");
   }
   flags.separate_vocabs = get("separate_vocabs");
-  if (named && named->rebuild) {
+  flags.legacy_behaviour = get("legacy_behaviour");
+  if (named && (named->rebuild || named->sentencepiece)) {
     flags.legacy = get("legacy");
     if (const auto count = config.find("extra_ids")) flags.sentinels = read_count(*count);
   }
@@ -201,12 +202,21 @@ TokenizerFacts with_first(TokenizerFacts facts, std::vector<WantedToken> tokens)
   return facts;
 }
 
+/// A text of the configuration; "": it is not there.
+std::string text_at(Json config, std::string_view key) {
+  const auto value = config.find(key);
+  return value && value->is_string() ? std::string(value->as_string()) : "";
+}
+
 TokenizerFacts with_config(TokenizerFacts facts, Json config) {
   facts.named = read_class(config);
   facts.flags = read_flags(config, facts.named);
   facts.text_cleanup = json_flag(config, "clean_up_tokenization_spaces", false);
   facts.truncates_left = read_truncates_left(config);
   facts.model_max_length = read_max_length(config);
+  facts.source_language = text_at(config, "src_lang");
+  facts.target_language = text_at(config, "tgt_lang");
+  facts.language_codes = text_at(config, "language_codes");
   facts = with(std::move(facts), read_named_tokens(config));
   const auto decoder = config.find("added_tokens_decoder");
   facts.lists_tokens = decoder.has_value();

@@ -32,7 +32,8 @@ struct TokenizerFlags {
   std::optional<bool> trim_offsets;
   std::optional<bool> separate_vocabs;
   std::optional<bool> legacy;
-  size_t sentinels = 100;  ///< extra_ids of T5
+  std::optional<bool> legacy_behaviour;  ///< NLLB's: the language stands behind a text
+  size_t sentinels = 100;                ///< extra_ids of T5
 };
 
 /// An added token that a file asks for.
@@ -61,6 +62,8 @@ struct TokenizerFacts {
   bool text_cleanup = false;
   bool truncates_left = false;
   std::optional<size_t> model_max_length;
+  std::string source_language, target_language;  ///< src_lang, tgt_lang; "": not said
+  std::string language_codes;                    ///< which list of them M2M100 has; "": not said
 
   bool alone() const { return side == TokenizerSide::alone; }
   std::string path(std::string_view name) const { return directory.file(name); }

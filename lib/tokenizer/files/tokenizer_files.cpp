@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "directory/file_names.h"
 #include "tokenizer/files/tokenizer_draft.h"
 
 namespace bert {
@@ -30,7 +31,7 @@ std::vector<WantedToken> with_names(const TokenizerDraft& draft, const Tokenizer
   const bool needs_unk = !parts || parts->model.kind == SubwordPart::Kind::wordpiece;
   std::vector<WantedToken> tokens = draft.wanted;
   std::vector<Special> named(std::begin(kNamedTokens), std::end(kNamedTokens));
-  if (facts.named && facts.named->rebuild) {
+  if (facts.named && (facts.named->rebuild || facts.named->languages)) {
     named.insert(named.end(), {Special::bos, Special::eos});
   }
   for (const Special s : named) {
@@ -116,6 +117,42 @@ std::string case_fault(const Vocab& vocab, bool lowercase) {
                      "become [UNK]; is do_lower_case meant to be true?";
 }
 
+/// Whether a token looks as LanguageRules::like says.
+bool looks_like(std::string_view token, std::string_view like) {
+  const auto kind = [](char c) {
+    return c >= 'a' && c <= 'z' ? 'a' : c >= 'A' && c <= 'Z' ? 'A' : c >= '0' && c <= '9' ? '0' : c;
+  };
+  return std::ranges::equal(token, like, {}, kind, kind);
+}
+
+/// The languages that the vocabulary has tokens of.
+Languages find_languages(const TokenizerFacts& facts, const TokenizerFiles& files) {
+  Languages found;
+  const TokenizerClass* row = language_class(facts);
+  if (!row) return found;
+  const LanguageRules& rules = *row->languages;
+  found.behind = facts.flags.legacy_behaviour.value_or(rules.behind);
+  for (const std::string& name : language_names(rules, facts.language_codes)) {
+    const int32_t id = files.vocab.find(language_token(rules, name));
+    if (id >= 0) found.list.push_back({name, id});
+  }
+  for (const AddedToken& token : files.added_tokens) {
+    const bool is = token.special && !rules.like.empty() && looks_like(token.content, rules.like);
+    if (is && !found.find(token.content)) found.list.push_back({token.content, token.id});
+  }
+  std::ranges::sort(found.list, {}, &Language::id);
+  const auto id_of = [&](const std::string& name) {
+    const Language* language = name.empty() ? nullptr : found.find(name);
+    if (language || name.empty() || found.list.empty()) return language ? language->id : -1;
+    throw Error(Error::Kind::data, facts.path(file_names::kTokenizerConfig),
+                fmt::format("the language {} has no token", printable(name)));
+  };
+  const bool said = !facts.source_language.empty();
+  found.source = id_of(said ? facts.source_language : std::string(rules.source));
+  found.target = id_of(facts.target_language);
+  return found;
+}
+
 /// Gives the tokens of a draft their ids.
 TokenizerFiles assemble(TokenizerDraft draft, const TokenizerFacts& facts) {
   std::vector<WantedToken> wanted = with_names(draft, facts);
@@ -123,6 +160,7 @@ TokenizerFiles assemble(TokenizerDraft draft, const TokenizerFacts& facts) {
   files.added_tokens = number(std::move(wanted), files.vocab, files.warnings);
   files.unk_id = files.vocab.find(files.names[Special::unk]);
   files.frames = number(std::move(files.frames), files.vocab, draft.source);
+  files.languages = find_languages(facts, files);
   if (const auto* options = std::get_if<WordPieceOptions>(&files.engine)) {
     files.case_fault = case_fault(files.vocab, options->normalizer.lowercase);
     if (!files.case_fault.empty()) {

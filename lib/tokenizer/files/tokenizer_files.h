@@ -38,7 +38,8 @@ struct TokenizerFiles {
       added_tokens;  ///< with their ids, in the order in which they are looked for
   SpecialNames names;
   int32_t unk_id = -1;
-  Frames frames;
+  Frames frames;  ///< without the token of a language
+  Languages languages;
   bool trim_offsets = false;      ///< the flag of RobertaProcessing or ByteLevel
   bool add_prefix_space = false;  ///< their flag; matters to trim_offsets alone
   std::optional<size_t> model_max_length;
