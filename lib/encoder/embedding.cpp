@@ -108,7 +108,7 @@ void Embedding::trigrams(const PackedBatch& batch, Matrix output, Buffer& scratc
     }
   }
   projection_(words, output, Activation::none, linear_scratch);
-  PositionRows rows(batch, first_position_);
+  PositionRows rows(batch, first_position_, padding_);
   for (size_t t = 0; t < batch.tokens(); ++t) {
     const auto type = static_cast<size_t>(batch.token_type_ids[t]);
     add_places(type, rows.next(t), output.cols, output.row(t));

@@ -24,7 +24,7 @@ class ExampleFields {
   void choose(Record& record);
 
  private:
-  void choose_columns(Record& record) const;
+  void choose_columns(Record& record);
   void choose_members(Record& record);
 
   LabelKind kind_;
