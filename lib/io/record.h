@@ -19,9 +19,9 @@ struct BERT_API Record {
   std::string_view text_pair = {};  ///< the second chosen field; "" if the tool reads one text
   static constexpr size_t kExtra = 10;
   std::array<std::string_view, kExtra> extra = {};  ///< further chosen fields, in order
-  uint64_t number = 0;                         ///< 1-based over all inputs
-  uint64_t number_in_file = 0;                 ///< 1-based within its file; 0: its header
-  const std::string* file = nullptr;           ///< name for messages; "-" for stdin
+  uint64_t number = 0;                              ///< 1-based over all inputs
+  uint64_t number_in_file = 0;                      ///< 1-based within its file; 0: its header
+  const std::string* file = nullptr;                ///< name for messages; "-" for stdin
   bool crlf = true;  ///< a CR at the end belongs to the terminator (false with NUL)
 
   /// `line` without the CR of a CRLF.
