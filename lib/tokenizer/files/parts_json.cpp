@@ -54,7 +54,7 @@ void read_replace(Json step, NormalizerPart& part) {
     return;
   }
   const Json regex = pattern.at("Regex");
-  if (regex.as_string() == "\n") {  // the same as a String
+  if (regex.as_string() == R"(\n)") {  // the end of a line
     part.pattern = "\n";
   } else if (regex.as_string() == " {2,}") {
     part.kind = NormalizerPart::Kind::replace_blanks;
