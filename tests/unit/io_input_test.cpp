@@ -142,6 +142,6 @@ TEST_CASE("RecordReader: a file of another kind is one that cannot be opened") {
   CHECK_FALSE(reader.next(chunk, 10, 1 << 16, busy));
   RecordReader strict(files, '\n');
   CHECK_THROWS_AS(strict.next(chunk, 10, 1 << 16, busy), Error);
-  RecordReader any(files, '\n', {}, false, Wanted::anything);
+  RecordReader any(files, '\n', {}, Framing::lines, Wanted::anything);
   REQUIRE(any.next(chunk, 10, 1 << 16, busy));
 }

@@ -17,11 +17,11 @@ namespace {
 using test::TemporaryFile;
 
 std::vector<std::vector<std::string>> chunks(const std::string& content, size_t records,
-                                             size_t bytes, bool paragraphs = false,
+                                             size_t bytes, Framing framing = Framing::lines,
                                              size_t sharers = 1) {
   const TemporaryFile file(content);
   RecordReader reader(
-      {file.path()}, '\n', [](const Error& error) { throw error; }, paragraphs);
+      {file.path()}, '\n', [](const Error& error) { throw error; }, framing);
   std::vector<std::vector<std::string>> all;
   Chunk chunk;
   uint64_t expected = 1;
@@ -56,7 +56,7 @@ TEST_CASE("RecordReader: a byte order mark at the start of a file is dropped") {
   CHECK(chunks(mark + mark + "a\n" + mark + "b\n", 9, 100) == Chunks{{mark + "a", mark + "b"}});
   CHECK(chunks("\xEF\xBB", 2, 100) == Chunks{{"\xEF\xBB"}});
   CHECK(chunks("\xEF\n\xBB\xBF", 9, 100) == Chunks{{"\xEF", "\xBB\xBF"}});
-  CHECK(chunks(mark + "a\nb\n\nc\n", 9, 100, true) == Chunks{{"a\nb\n", "c\n"}});
+  CHECK(chunks(mark + "a\nb\n\nc\n", 9, 100, Framing::paragraphs) == Chunks{{"a\nb\n", "c\n"}});
 }
 
 TEST_CASE("RecordReader: chunks get smaller towards the end, where it is known and shared") {
@@ -64,7 +64,7 @@ TEST_CASE("RecordReader: chunks get smaller towards the end, where it is known a
     std::string content;
     for (size_t i = 0; i < lines; ++i) content += std::string(99, 'x') + "\n";
     std::vector<size_t> records;
-    for (const auto& chunk : chunks(content, 1000, 16 << 10, false, sharers)) {
+    for (const auto& chunk : chunks(content, 1000, 16 << 10, Framing::lines, sharers)) {
       records.push_back(chunk.size());
     }
     return records;
@@ -83,7 +83,7 @@ TEST_CASE("RecordReader: chunks get smaller towards the end, where it is known a
 TEST_CASE("RecordReader: paragraphs") {
   using Chunks = std::vector<std::vector<std::string>>;
   const auto paragraphs = [](const std::string& content, size_t records = 9, size_t bytes = 100) {
-    return chunks(content, records, bytes, true);
+    return chunks(content, records, bytes, Framing::paragraphs);
   };
   CHECK(paragraphs("") == Chunks{});
   CHECK(paragraphs("\n \n\r\n") == Chunks{});
