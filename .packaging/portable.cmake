@@ -11,11 +11,17 @@ set_source_files_properties(lib/memo/memo.cpp lib/pipeline/stream.cpp PROPERTIES
                             COMPILE_OPTIONS "-include;${CMAKE_CURRENT_LIST_DIR}/old-libstdc++.h")
 
 # C libraries: static inside libbert.so, which hides their symbols.
-foreach(library utf8proc minizip sqlite3 z)
+foreach(library utf8proc minizip sqlite3 z zstd lzma bz2)
   find_library(STATIC_${library} NAMES lib${library}.a REQUIRED)
 endforeach()
-foreach(library utf8proc minizip sqlite3)
+foreach(library utf8proc minizip sqlite3 zstd)
   set_target_properties(PkgConfig::${library} PROPERTIES INTERFACE_LINK_LIBRARIES ${STATIC_${library}})
+endforeach()
+foreach(library IN ITEMS ZLIB::ZLIB,z LibLZMA::LibLZMA,lzma BZip2::BZip2,bz2)
+  string(REPLACE "," ";" pair ${library})
+  list(GET pair 0 target)
+  list(GET pair 1 name)
+  set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${STATIC_${name}} IMPORTED_LOCATION_RELEASE ${STATIC_${name}})
 endforeach()
 set_property(TARGET PkgConfig::minizip APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${STATIC_z})
 

@@ -6,13 +6,14 @@
 #include "common/model_options.h"
 #include "common/run.h"
 #include "common/training_options.h"
+#include "trainers/train_vectors.h"
 
 using namespace bert;
 
 namespace {
 
 struct Options {
-  std::string model, fields, class_weights, labels;
+  std::string model, fields, class_weights, labels, dims, prompts;
   bool pair = false, several = false, regression = false, bilstm = false;
   BilstmConfig net{"-1", 256, 2};
   FinetuneOptions finetune;
@@ -22,9 +23,11 @@ struct Options {
 void add_task(tools::Command& app, Options& o) {
   FinetuneOptions& f = o.finetune;
   tools::add_model(app, o.model, "model to start from (else $BERT_MODEL, else the default)");
-  app.add<HeadKind>(
-      {"--task", "the task to train for"}, f.task,
-      {{"classify", HeadKind::classify}, {"ner", HeadKind::tokens}, {"qa", HeadKind::spans}});
+  app.add<HeadKind>({"--task", "the task to train for"}, f.task,
+                    {{"classify", HeadKind::classify},
+                     {"ner", HeadKind::tokens},
+                     {"qa", HeadKind::spans},
+                     {"embed", HeadKind::vectors}});
   app.add({"--head", "add this head to a copy of the model", tools::text("NAME")}, f.head);
   app.add({"--train", "files with examples to learn from", tools::text("FILE")}, f.train.files)
       ->required();
@@ -71,6 +74,38 @@ void add_learning(tools::Command& app, Options& o) {
   app.add({"--freeze-embeddings", "do not train the embeddings"}, f.freeze_embeddings);
 }
 
+/// What vectors learn.
+void add_vectors(tools::Command& app, Options& o) {
+  VectorOptions& v = o.finetune.vectors;
+  app.heading("Vectors, with --task embed");
+  app.add<nn::VectorLoss>({"--loss", "what vectors learn (default: mnrl, with a teacher mse)"},
+                          v.loss.loss,
+                          {{"mnrl", nn::VectorLoss::ranking},
+                           {"cosent", nn::VectorLoss::cosent},
+                           {"cosine", nn::VectorLoss::cosine},
+                           {"triplet", nn::VectorLoss::triplet},
+                           {"mse", nn::VectorLoss::teacher}});
+  app.add({"--scale", "factor of cosines in mnrl and cosent, 1 / temperature (default: 20)",
+           tools::real()},
+          v.loss.scale);
+  app.add({"--symmetric", "mnrl: second texts find their first ones, too"}, v.loss.symmetric);
+  app.add({"--margin", "triplet: how much nearer the second text is to be (default: 5)",
+           tools::non_negative()},
+          v.loss.margin);
+  app.add({"--matryoshka", "the first N, M .. numbers of a vector learn by themselves",
+           tools::text("N,M,..")},
+          o.dims)
+      .of("dims");
+  app.add({"--teacher-vectors", "mse: a NumPy file with the vector of each training text",
+           tools::text("FILE")},
+          v.teacher_vectors);
+  app.add({"--prompts", "names of prompts before the first text and before the others",
+           tools::text("NAME[,NAME]")},
+          o.prompts)
+      .of("prompts");
+  app.heading(tools::Command::kOwnOptions);
+}
+
 /// What stands between model and head, and how long texts are.
 void add_net(tools::Command& app, Options& o) {
   FinetuneOptions& f = o.finetune;
@@ -98,17 +133,43 @@ void add_net(tools::Command& app, Options& o) {
           f.train.stride);
 }
 
+/// The same of what vectors learn.
+void refuse_vectors(const tools::Command& app, const Options& o) {
+  const VectorOptions& v = o.finetune.vectors;
+  if (o.finetune.task != HeadKind::vectors)
+    return tools::refuse_given(app,
+                               {"--loss", "--scale", "--symmetric", "--margin", "--matryoshka",
+                                "--teacher-vectors", "--prompts"},
+                               "is for --task embed");
+  tools::refuse_given(app, {"--head", "--labels", "--class-weights", "--pool", "--net", "--jsonl"},
+                      "not with --task embed");
+  const bool ranks = v.loss.loss == nn::VectorLoss::ranking;
+  const bool teaches = v.loss.loss == nn::VectorLoss::teacher;
+  if (!ranks) tools::refuse_given(app, {"--symmetric"}, "is for --loss mnrl");
+  if (!ranks && v.loss.loss != nn::VectorLoss::cosent)
+    tools::refuse_given(app, {"--scale"}, "is for --loss mnrl or cosent");
+  if (v.loss.loss != nn::VectorLoss::triplet)
+    tools::refuse_given(app, {"--margin"}, "is for --loss triplet");
+  if (v.loss.loss != nn::VectorLoss::cosent && v.loss.loss != nn::VectorLoss::cosine)
+    tools::refuse_given(app, {"--label"}, "is for --loss cosent or cosine");
+  if (!teaches && app.get_option("--loss")->count() > 0)
+    tools::refuse_given(app, {"--teacher-vectors"}, "is for --loss mse");
+  if (teaches && v.teacher_vectors.empty())
+    throw Error(Error::Kind::usage, "", "--loss mse wants --teacher-vectors");
+}
+
 /// Refuses options that the task, or another option, does not read.
 void refuse_unread(const tools::Command& app, const Options& o) {
   const HeadKind task = o.finetune.task;
+  if (task != HeadKind::classify && task != HeadKind::vectors)
+    tools::refuse_given(app, {"--field", "--label", "--header"}, "is for --task classify or embed");
   if (task != HeadKind::classify)
-    tools::refuse_given(
-        app, {"--field", "--label", "--pair", "--header", "--multi-label", "--regression"},
-        "is for --task classify");
+    tools::refuse_given(app, {"--pair", "--multi-label", "--regression"}, "is for --task classify");
   if (task != HeadKind::spans) tools::refuse_given(app, {"--find-answers"}, "is for --task qa");
   if (task == HeadKind::spans) tools::refuse_given(app, {"--labels"}, "not with --task qa");
-  if (task == HeadKind::classify)
+  if (task == HeadKind::classify || task == HeadKind::vectors)
     tools::refuse_given(app, {"--stride"}, "is for --task ner or qa, which read windows");
+  refuse_vectors(app, o);
   if (o.regression)
     tools::refuse_given(app, {"--labels", "--multi-label"}, "not with --regression");
   if (o.finetune.dev.empty()) tools::refuse_given(app, {"--patience"}, "wants --dev");
@@ -129,6 +190,15 @@ void settle(Options& o) {
   if (f.task == HeadKind::classify && f.train.wanted == Wanted::text)
     f.train.wanted = Wanted::text_or_objects;
   if (o.bilstm) f.bilstm = o.net;
+  VectorOptions& v = f.vectors;
+  if (!v.teacher_vectors.empty()) v.loss.loss = nn::VectorLoss::teacher;
+  v.prompts = list_with_commas(o.prompts);
+  if (v.prompts.size() > 2) throw Error::of_field("prompts", "wants one name or two");
+  for (const std::string& number : list_with_commas(o.dims)) {
+    const auto dims = to_number<size_t>(number);
+    if (!dims) throw Error::of_field("dims", "found '" + printable(number) + "', wants numbers");
+    v.dims.push_back(*dims);
+  }
   f.set_class_weights(o.class_weights);
 }
 
@@ -139,6 +209,7 @@ int main(int argc, char** argv) {
   app.footer("finetune --train train.tsv --dev dev.tsv --header --output my-model");
   Options options;
   add_task(app, options);
+  add_vectors(app, options);
   add_learning(app, options);
   add_net(app, options);
   tools::TrainingOptions training(app, true,
@@ -147,6 +218,7 @@ int main(int argc, char** argv) {
   return tools::run(app, argc, argv, [&] {
     refuse_unread(app, options);
     settle(options);
-    return training.train(options.finetune, finetune);
+    const bool vectors = options.finetune.task == HeadKind::vectors;
+    return training.train(options.finetune, vectors ? train_vectors : finetune);
   });
 }

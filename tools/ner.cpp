@@ -1,11 +1,16 @@
 // ner - find the names in each line of text. See man/ner.1.
 #include "rows/ner.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "common/model_options.h"
 #include "common/report.h"
 #include "common/row_options.h"
 #include "common/run.h"
+#include "io/mapped_file.h"
 #include "predict/opened_model.h"
+#include "rows/open_ner.h"
 
 using namespace bert;
 
@@ -13,12 +18,28 @@ namespace {
 
 struct Options {
   NerOptions ner;
+  EntityRule rule;
+  std::string labels, labels_file;
+  std::optional<double> threshold;
   bool chars = false;
   tools::ReportOption report;
 };
 
+void add_names(tools::Command& app, Options& o) {
+  auto labels = app.add({"--labels", "names of the types to find, for a model that takes any",
+                         tools::text("A,B,...")},
+                        o.labels);
+  app.add({"--labels-file", "the same from a file, one name a line", tools::text("FILE")},
+          o.labels_file)
+      ->excludes(labels);
+  app.add({"--nested", "with --labels: an entity may lie in another"}, o.rule.nested);
+  app.add({"--multi-label", "with --labels: the same words may have several types"},
+          o.rule.several);
+}
+
 void add(tools::Command& app, Options& o) {
   NerOptions& ner = o.ner;
+  add_names(app, o);
   app.add<Aggregation>({"--aggregation", "how the pieces of a word get one label (default: first)"},
                        ner.aggregation,
                        {{"none", Aggregation::none},
@@ -38,9 +59,10 @@ void add(tools::Command& app, Options& o) {
               [&ner] { ner.output = NerOutput::columns; });
   app.add({"--scores", "with --json: every word too, with the probability of each label"},
           ner.scores);
-  app.add({"--threshold", "write only entities with at least this score", tools::real()},
-          ner.threshold)
-      ->excludes(conll);
+  app.add({"--threshold",
+           "write only entities with at least this score; with --labels above it (default: 0.5)",
+           tools::real()},
+          o.threshold);
   app.add({"--chars", "start and end count code points"}, o.chars);
   auto gold = app.add({"--gold",
                        "the last column is the true label: report precision, recall, F1 on stderr"},
@@ -77,6 +99,88 @@ void check(const Options& o, bool json) {
     throw Error(Error::Kind::usage, "--conll", "not with --json or --jsonl");
 }
 
+/// The lines of a file, each of which names a type.
+std::vector<std::string> read_lines(const std::string& path) {
+  const MappedFile file = MappedFile::open(path, 1 << 20);
+  std::vector<std::string> names;
+  for (std::string_view rest = file.text(); !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view name = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (name.ends_with('\r')) name.remove_suffix(1);
+    if (name.empty()) continue;
+    const std::string text(name);
+    if (text.find('\t') != text.npos || std::find(names.begin(), names.end(), text) != names.end())
+      throw Error(
+          Error::Kind::data, path,
+          "found '" + printable(text) + "', wants different names without tabs, one a line");
+    names.push_back(text);
+  }
+  if (names.empty()) throw Error(Error::Kind::data, path, "has no name");
+  return names;
+}
+
+/// Whether the model takes names of types, and the options fit that.
+bool takes_names(const tools::Command& app, const ModelDirectory& directory) {
+  const bool given =
+      app.get_option("--labels")->count() + app.get_option("--labels-file")->count() > 0;
+  if (!directory.gliner()) {
+    if (given) directory.config();  // a model of no known kind is one of no types
+    if (given)
+      throw Error(Error::Kind::usage, "--labels",
+                  directory.path() +
+                      " has fixed types; to name types wants a GLiNER model, such "
+                      "as urchade/gliner_small-v2.1 (bert-pull downloads it)");
+    tools::refuse_given(app, {"--nested", "--multi-label"}, "wants --labels");
+    return false;
+  }
+  if (!given)
+    throw Error(Error::Kind::usage, "--labels",
+                directory.path() + " finds what you name, wants names: --labels person,place");
+  tools::refuse_given(app, {"--aggregation", "--scores", "--truncation-side"},
+                      "wants a model with fixed types, not --labels");
+  if (app.get_option("--conll")->count() + app.get_option("--gold")->count() > 0)
+    tools::refuse_given(app, {"--nested", "--multi-label"}, "a word has one label there");
+  return true;
+}
+
+/// What the runs of both kinds of models share: a worker of this class over a predictor.
+template <typename W, typename Predictor, typename Shape>
+int run(Options& o, tools::RowOptions& rows, TaskOptions task, const Predictor& predictor,
+        const Shape& shape, const std::vector<std::string>& tags) {
+  rows.fill(task, settle_rows(o.ner, rows.stream()));
+  check(o, rows.json());
+  task.chars = o.chars;
+  EntityMetrics metrics(tags);
+  TagSink sink;
+  std::function<tools::Report()> report;
+  if (o.ner.gold) {
+    sink = [&](auto gold, auto predicted) { metrics.add(gold, predicted); };
+    report = [&] {
+      if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
+      return tools::report_of(metrics, o.report)();
+    };
+  }
+  return o.report.run(
+      rows, [&] { return std::make_unique<W>(predictor, shape, task, sink); }, report);
+}
+
+int run_open(Options& o, tools::RowOptions& rows, TaskRequest request) {
+  if (request.tail > 0)
+    throw Error(Error::Kind::usage, "--overflow", "found head-tail, wants window, cut or error");
+  request.task = task_spec(TaskKind::open_entities);
+  const OpenedModel opened(request);
+  OpenEntityOptions names{
+      o.labels_file.empty() ? tools::read_names("--labels", o.labels) : read_lines(o.labels_file),
+      o.threshold.value_or(0.5), o.rule};
+  EntityRows shape = o.ner;
+  shape.nested = o.rule.nested || o.rule.several;
+  const OpenEntityPredictor predictor(opened.tokenizer(), opened.model(), std::move(names));
+  TaskOptions task = task_options(opened);
+  task.limit_source = std::to_string(predictor.head().config().max_words) + " words (max_len)";
+  return run<OpenNerWorker>(o, rows, task, predictor, shape, predictor.tags());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -88,24 +192,14 @@ int main(int argc, char** argv) {
   add(app, options);
 
   return tools::run(app, argc, argv, [&] {
+    if (takes_names(app, models.request().directory))
+      return run_open(options, rows, models.request());
+    if (options.threshold && options.ner.output == NerOutput::columns)
+      throw Error(Error::Kind::usage, "", "--conll excludes --threshold (see ner --help)");
+    options.ner.threshold = options.threshold.value_or(0);
     const OpenedModel opened(models.request());
     const TokenLabelPredictor predictor(opened.tokenizer(), opened.model());
-    const NerOptions& ner = options.ner;
-    TaskOptions task = task_options(opened);
-    rows.fill(task, settle_rows(ner, rows.stream()));
-    check(options, rows.json());
-    task.chars = options.chars;
-    EntityMetrics metrics(predictor.labels());
-    TagSink sink;
-    std::function<tools::Report()> report;
-    if (ner.gold) {
-      sink = [&](auto gold, auto predicted) { metrics.add(gold, predicted); };
-      report = [&] {
-        if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
-        return tools::report_of(metrics, options.report)();
-      };
-    }
-    return options.report.run(
-        rows, [&] { return std::make_unique<NerWorker>(predictor, ner, task, sink); }, report);
+    return run<NerWorker>(options, rows, task_options(opened), predictor, options.ner,
+                          predictor.labels());
   });
 }

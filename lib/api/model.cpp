@@ -56,6 +56,9 @@ TaskRequest request_of(const char* name, const bert_model_options& options) {
   if (!head && !task.empty()) {
     refuse("task", fmt::format("found '{}', which is none", printable(task)));
   }
+  if (head && head->kind == HeadKind::open_entities) {
+    refuse("task", fmt::format("found '{}', which only the tool ner knows", task));
+  }
   request.task = task_spec(head ? head->kind : HeadKind::vectors);
   request.overflow = request.task.overflow;
   request.hold = options.no_mmap != 0;

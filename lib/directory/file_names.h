@@ -9,6 +9,7 @@ namespace bert {
 /// Names of files that a reader asks for one by one; kModelFiles has the others.
 namespace file_names {
 inline constexpr std::string_view kConfig = "config.json";
+inline constexpr std::string_view kGliner = "gliner_config.json";
 inline constexpr std::string_view kGeneration = "generation_config.json";
 inline constexpr std::string_view kModules = "modules.json";
 inline constexpr std::string_view kRouter = "router_config.json";
@@ -44,6 +45,7 @@ enum class FileRole : uint8_t {
   weights,      ///< the tensors: the first that is there
   layers,       ///< BGE-M3: what becomes of each token's state
   adapter,      ///< an adapter of PEFT, which changes a model
+  names,        ///< GLiNER: the encoder, and what finds entities over it
   about,        ///< people
 };
 
@@ -66,6 +68,7 @@ constexpr FileUse use_of(FileRole role) {
       {false, false, true},  // weights
       {true, true, true},    // layers
       {true, true, true},    // adapter
+      {true, true, true},    // names
       {false, false, false}  // about
   };
   return kUses[static_cast<size_t>(role)];
@@ -80,6 +83,7 @@ struct ModelFile {
 /// copying share. Its order is that of --meta, and of "the first that is there".
 inline constexpr ModelFile kModelFiles[] = {
     {file_names::kConfig, FileRole::config},
+    {file_names::kGliner, FileRole::names},
     {file_names::kGeneration, FileRole::generation},
     {file_names::kModules, FileRole::modules},
     {file_names::kRouter, FileRole::modules},
@@ -137,7 +141,7 @@ constexpr bool stands_beside_modules(std::string_view name) {
 /// Whether a directory that has this file is taken for a model: by -m, --check and bert-pull.
 constexpr bool marks_model(std::string_view name) {
   return name == file_names::kConfig || name == file_names::kModules ||
-         name == file_names::kAdapter;
+         name == file_names::kAdapter || name == file_names::kGliner;
 }
 
 }  // namespace bert

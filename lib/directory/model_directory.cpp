@@ -11,8 +11,10 @@
 #include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/find_model.h"
+#include "directory/gliner_files.h"
 #include "directory/router.h"
 #include "directory/static_files.h"
+#include "directory/weight_files.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/config.h"
@@ -36,9 +38,20 @@ JsonDocument open_document(const ModelDirectory& directory, std::string_view nam
   if (directory.router() && name == file_names::kModules) {
     return JsonDocument::parse(directory.router()->modules_json(route), directory.file(name));
   }
+  if (directory.gliner() && name == file_names::kConfig) {
+    return directory.gliner()->encoder_config();
+  }
   JsonDocument document = JsonDocument::open(directory.file(name));
   if (!directory.adapter() || name != file_names::kConfig) return document;
   return directory.adapter()->change(document);
+}
+
+/// The number of tokens that the encoder has vectors of.
+size_t rows_of_words(const ModelDirectory& directory, const Config& config) {
+  if (!weights_present(directory)) return config.vocab_size;
+  const Weights weights = open_weights(directory, config);
+  const TensorView* words = weights.find(Role::word_embeddings);
+  return words && words->shape.size() == 2 ? words->shape[0] : config.vocab_size;
 }
 
 using LargeFiles = std::map<std::string, std::shared_ptr<const JsonDocument>, std::less<>>;
@@ -54,9 +67,10 @@ struct ModelDirectory::State {
   std::mutex mutex;  ///< lock of the next two
   std::map<std::string, ReadFile, std::less<>> files;
   std::weak_ptr<LargeFiles> large;
-  std::once_flag kind_decided, static_files_found;
+  std::once_flag kind_decided, static_files_found, gliner_found;
   Kind kind = Kind::encoder;
   std::optional<StaticFiles> static_files;
+  std::optional<GlinerFiles> gliner;
 };
 
 ModelDirectory::ModelDirectory(std::string path) : state_(std::make_shared<State>()) {
@@ -102,8 +116,16 @@ void ModelDirectory::refuse_query_route() const {
               "vectors of each, by the name of its prompt");
 }
 
+const GlinerFiles* ModelDirectory::gliner() const {
+  std::call_once(state_->gliner_found, [&] {
+    if (!path().empty() && GlinerFiles::stand_in(path())) state_->gliner.emplace(path());
+  });
+  return state_->gliner ? &*state_->gliner : nullptr;
+}
+
 std::string ModelDirectory::place(std::string_view name) const {
   if (adapter() && adapter()->brings(name)) return adapter()->folder();
+  if (gliner() && gliner()->borrows(name)) return gliner()->encoder();
   return router() && stands_beside_modules(name) ? state_->root : path();
 }
 
@@ -115,6 +137,9 @@ const Adapter* ModelDirectory::adapter() const {
 
 std::string ModelDirectory::file(std::string_view name) const {
   if (name.empty()) return path();
+  // Of an encoder's config that is a part of it.
+  const bool inside = name == file_names::kConfig && gliner() && !gliner()->borrows(name);
+  if (inside) name = file_names::kGliner;
   return fmt::format("{}/{}", place(name), name);
 }
 
@@ -190,6 +215,11 @@ ModelDirectory::Kind ModelDirectory::kind() const {
 Config ModelDirectory::config() const {
   refuse_static_vectors(*this);
   Config config = Config::read(document(file_names::kConfig).root(), file(file_names::kConfig));
+  if (gliner()) {
+    config.open_entities = gliner()->head();
+    config.any_length = !config.position_table;
+    if (gliner()->counts_rows()) config.vocab_size = rows_of_words(*this, config);
+  }
   // Since version 5.4 of sentence-transformers it stands here, and prevails.
   if (const JsonDocument* own = find(file_names::kSentenceTransformers)) {
     if (const auto function = config_keys::find(own->root(), {"activation_fn"})) {

@@ -11,6 +11,7 @@
 namespace bert {
 
 class Adapter;
+class GlinerFiles;
 class JsonDocument;
 class Router;
 struct Config;
@@ -55,11 +56,14 @@ class BERT_API ModelDirectory {
   void refuse_query_route() const;
   /// What changes the model and brings files of its own; nullptr: nothing.
   const Adapter* adapter() const;
+  /// What gliner_config.json says of the files; nullptr: it is not here.
+  const GlinerFiles* gliner() const;
   /// The path of a file in it, in its adapter, or of the modules beside it; of "" its own.
   std::string file(std::string_view name) const;
   /// Whether the file is there. Throws Error as file_exists.
   bool has(std::string_view name) const;
-  /// A JSON file, by its name or "FOLDER/NAME"; config.json as the adapter changes it. Throws Error
+  /// A JSON file, by its name or "FOLDER/NAME"; config.json as the adapter changes it, or of
+  /// GLiNER's encoder. Throws Error
   /// as JsonDocument::open does.
   const JsonDocument& document(std::string_view name) const;
   /// The same; nullptr if there is no such file.

@@ -130,6 +130,23 @@ NamedFiles model_files(const ModelDirectory& directory) {
   return files;
 }
 
+NamedFiles pooling_modules(size_t hidden_size, std::string_view pooling) {
+  constexpr const char* kFolder = "1_Pooling";
+  const auto module = [](int index, const char* path, const char* type) {
+    return fmt::format(R"({{"idx": {0}, "name": "{0}", "path": "{1}", )"
+                       R"("type": "sentence_transformers.models.{2}"}})",
+                       index, path, type);
+  };
+  const auto flag = [&](const char* mode) { return pooling == mode ? "true" : "false"; };
+  std::string settings = fmt::format("{{\"word_embedding_dimension\": {}", hidden_size);
+  settings += fmt::format(", \"pooling_mode_cls_token\": {}", flag("cls"));
+  settings += fmt::format(", \"pooling_mode_mean_tokens\": {}}}\n", flag("mean"));
+  return {
+      {std::string(file_names::kModules),
+       fmt::format("[{},\n {}]\n", module(0, "", "Transformer"), module(1, kFolder, "Pooling"))},
+      {fmt::format("{}/{}", kFolder, file_names::kConfig), std::move(settings)}};
+}
+
 void write_model(const NamedFiles& files, const WeightsWriter& weights,
                  const std::string& directory) {
   const OutputDirectory made(directory);

@@ -21,6 +21,9 @@ BERT_API NamedFiles tokenizer_files(const ModelDirectory& directory);
 /// All that the tools read but config.json and the weights: the tokenizer's, the
 /// sentence-transformers modules, and the licence and the model card.
 BERT_API NamedFiles model_files(const ModelDirectory& directory);
+/// The modules of sentence-transformers over a model of this hidden size: one pooling, of a name in
+/// SentenceModules.
+BERT_API NamedFiles pooling_modules(size_t hidden_size, std::string_view pooling);
 /// A model's directory: `files` and its weights, in folders that are made. All is on the disk
 /// before the first file takes its place, so that a model that stood there is whole where there is
 /// no room.

@@ -9,6 +9,7 @@
 #include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/foreign_files.h"
+#include "directory/gliner_files.h"
 #include "io/mapped_file.h"
 
 namespace bert {
@@ -20,6 +21,14 @@ std::string_view find_weights(const ModelDirectory& directory) {
     if (file.role == FileRole::weights && entry_exists(directory.file(file.name))) return file.name;
   }
   return "";
+}
+
+/// GLiNER's files have the encoder as a part of a model.
+void strip_names(TensorFiles& files) {
+  constexpr std::string_view kPrefix = GlinerFiles::kEncoder;
+  for (TensorView& tensor : files.tensors) {
+    if (tensor.name.starts_with(kPrefix)) tensor.name.erase(0, kPrefix.size());
+  }
 }
 
 [[noreturn]] void throw_no_weights(const std::string& directory) {
@@ -56,6 +65,7 @@ Weights open_untied_weights(const ModelDirectory& directory) {
 Weights open_weights(const ModelDirectory& directory, const Config& config) {
   config.require_sizes();
   TensorFiles files = open_tensor_files(directory);
+  if (directory.gliner()) strip_names(files);
   if (directory.adapter()) directory.adapter()->merge(config, files);
   return Weights::of(std::move(files), config);
 }

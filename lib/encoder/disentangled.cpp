@@ -22,21 +22,26 @@ ptrdiff_t relative_bucket(ptrdiff_t distance, const Disentangled& d) {
   return distance > 0 ? bucket : -bucket;
 }
 
-RelativePositions RelativePositions::load(const Config& config, const Weights& weights) {
+RelativePositions RelativePositions::rows_of(const Disentangled& d) {
   RelativePositions positions;
+  const size_t span = d.span();
+  // Beyond it, every distance is cut to the ends of the table.
+  const auto last = static_cast<ptrdiff_t>(std::max(span, d.max_distance) + 1);
+  for (ptrdiff_t distance = -last; distance <= last; ++distance) {
+    const ptrdiff_t row = relative_bucket(distance, d) + static_cast<ptrdiff_t>(span);
+    positions.rows.push_back(
+        static_cast<int32_t>(std::clamp<ptrdiff_t>(row, 0, static_cast<ptrdiff_t>(2 * span) - 1)));
+  }
+  return positions;
+}
+
+RelativePositions RelativePositions::load(const Config& config, const Weights& weights) {
+  RelativePositions positions = rows_of(config.disentangled);
   positions.vectors = weights.floats(tensor_spec(config, Role::relative_embeddings));
   const size_t span = config.disentangled.span(), width = config.hidden_size;
   if (has_module(config, Role::relative_norm)) {
     const Matrix all(positions.vectors.data(), 2 * span, width);
     Norm::load(config, weights, Role::relative_norm)(all, all);
-  }
-  // Beyond it, every distance is cut to the ends of the table.
-  const auto last = static_cast<ptrdiff_t>(std::max(span, config.disentangled.max_distance) + 1);
-  for (ptrdiff_t distance = -last; distance <= last; ++distance) {
-    const ptrdiff_t row =
-        relative_bucket(distance, config.disentangled) + static_cast<ptrdiff_t>(span);
-    positions.rows.push_back(
-        static_cast<int32_t>(std::clamp<ptrdiff_t>(row, 0, static_cast<ptrdiff_t>(2 * span) - 1)));
   }
   return positions;
 }

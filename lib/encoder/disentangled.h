@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/export.h"
 #include "checkpoint/weights.h"
 #include "model/config.h"
 #include "ops/attention_kernel.h"
@@ -25,6 +26,8 @@ struct RelativePositions {
 
   /// Throws Error(data) naming the tensor.
   static RelativePositions load(const Config& config, const Weights& weights);
+  /// Their rows alone, without vectors.
+  BERT_API static RelativePositions rows_of(const Disentangled& disentangled);
   int32_t row(ptrdiff_t distance) const {
     const auto middle = static_cast<ptrdiff_t>(rows.size() / 2);
     return rows[static_cast<size_t>(middle + std::clamp(distance, -middle, middle))];

@@ -46,11 +46,14 @@ bool Embedding::is_plain(const PackedBatch& batch) const {
   return !trigrams_ && !shifts && !(dropped_ >= 0 && has(dropped_));
 }
 
-float Embedding::scale_of(std::span<const int32_t> ids) const {
-  if (dropped_ < 0) return scale_;
+float dropped_words_scale(std::span<const int32_t> ids, int32_t mask) {
   constexpr float kTrained = 0.15f * 0.8f;  // the share of masks in training
-  const auto masks = static_cast<float>(std::count(ids.begin(), ids.end(), dropped_));
+  const auto masks = static_cast<float>(std::count(ids.begin(), ids.end(), mask));
   return (1 - kTrained) / (1 - masks / static_cast<float>(ids.size()));
+}
+
+float Embedding::scale_of(std::span<const int32_t> ids) const {
+  return dropped_ < 0 ? scale_ : dropped_words_scale(ids, dropped_);
 }
 
 void Embedding::word_vector(int32_t id, std::span<float> out) const {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/export.h"
 #include "checkpoint/weights.h"
 #include "encoder/norm.h"
 #include "encoder/packed_batch.h"
@@ -10,6 +11,10 @@
 #include "ops/matrix.h"
 
 namespace bert {
+
+/// The factor of a text's word vectors where those of masks are zero: the more masks there are, the
+/// larger it is (ESM's token_dropout).
+BERT_API float dropped_words_scale(std::span<const int32_t> ids, int32_t mask);
 
 /// Word + position + token type vectors, then layer norm (Devlin et al. 2019, section 3 and figure
 /// 2).

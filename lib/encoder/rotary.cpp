@@ -9,7 +9,8 @@
 namespace bert {
 namespace {
 
-/// Pairs (x[i * step], y[i * step]) of one head [D] of one token, with its cosines and sines.
+/// Pairs (x[i * step], y[i * step]) of one head [D] of one token, with its cosines and sines. With
+/// x and y exchanged it turns the other way.
 void turn(const float* turns, size_t half, size_t step, float* x, float* y) {
   const float* sines = turns + half;
   for (size_t i = 0; i < half; ++i) {
@@ -72,7 +73,7 @@ ConstMatrix RotaryTables::of(const Rotary& rotary, size_t head_size, size_t plac
 }
 
 void rotate(const Rotary& rotary, HeadColumns heads, const PackedBatch& batch, Matrix qkv,
-            RotaryTables& tables, Team* team) {
+            RotaryTables& tables, Team* team, bool back) {
   const size_t head_size = heads.size, half = head_size / 2;
   const auto last = std::max_element(batch.position_ids.begin(), batch.position_ids.end());
   const ConstMatrix turns = tables.of(rotary, head_size, static_cast<size_t>(*last) + 1);
@@ -81,7 +82,9 @@ void rotate(const Rotary& rotary, HeadColumns heads, const PackedBatch& batch, M
       const float* own = turns.row(static_cast<size_t>(batch.position_ids[t]));
       for (size_t head = 0; head < heads.count; ++head) {
         float* x = qkv.row(t) + head * head_size;
-        rotary.neighbours ? turn(own, half, 2, x, x + 1) : turn(own, half, 1, x, x + half);
+        float* y = rotary.neighbours ? x + 1 : x + half;
+        if (back) std::swap(x, y);
+        turn(own, half, rotary.neighbours ? 2 : 1, x, y);
       }
     }
   };

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/export.h"
 #include "encoder/packed_batch.h"
 #include "model/config.h"
 #include "ops/matrix.h"
@@ -11,7 +12,7 @@ namespace bert {
 class Team;
 
 /// Sines and cosines of places, of one thread: they are computed up to the farthest place seen.
-class RotaryTables {
+class BERT_API RotaryTables {
  public:
   /// [places, D]: D / 2 cosines, then D / 2 sines. Valid until the next call.
   ConstMatrix of(const Rotary& rotary, size_t head_size, size_t places);
@@ -37,7 +38,8 @@ struct HeadColumns {
 /// Turns queries and keys by their places (Su et al. 2021, RoFormer, eq. 34).
 ///
 ///   qkv [T, ..]; the columns of `heads`, which are those of queries and keys, change in place
-void rotate(const Rotary& rotary, HeadColumns heads, const PackedBatch& batch, Matrix qkv,
-            RotaryTables& tables, Team* team);
+///   back: the other way, as gradients turn
+BERT_API void rotate(const Rotary& rotary, HeadColumns heads, const PackedBatch& batch, Matrix qkv,
+                     RotaryTables& tables, Team* team, bool back = false);
 
 }  // namespace bert

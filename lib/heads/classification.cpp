@@ -88,8 +88,7 @@ Classifier Classifier::open_next_sentence(const Model& model) {
   return c;
 }
 
-/// The place of the last token of sequence s that is no padding; the first if all are.
-static size_t last_token(const PackedBatch& batch, size_t s, int32_t padding) {
+size_t last_token(const PackedBatch& batch, size_t s, int32_t padding) {
   for (size_t t = batch.cu_seq_lens[s + 1]; t > batch.begin(s); --t) {
     if (batch.input_ids[t - 1] != padding) return t - 1;
   }

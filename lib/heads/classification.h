@@ -15,6 +15,9 @@ namespace bert {
 /// A CrossEncoder may name its function instead: Sigmoid, or Identity if it has one label.
 enum class Normalization { softmax, sigmoid, none };
 
+/// The place of the last token of sequence `s` that is no padding; its first if all are.
+BERT_API size_t last_token(const PackedBatch& batch, size_t s, int32_t padding);
+
 /// A head over the whole sequence (Devlin et al. 2019, figure 4 a, b): a classifier on the pooled
 /// output (BERT), or on one hidden state, often after a dense layer (ELECTRA, DistilBERT), or on
 /// all hops of attentive pooling. Next sentence prediction is the same head with two classes.

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "directory/find_model.h"
+#include "directory/model_files.h"
 #include "hub/partial.h"
 #include "io/mapped_file.h"
 #include "io/output_file.h"
@@ -115,11 +117,21 @@ Selection Puller::select(Job& job) {
 
 std::vector<PulledFile> Puller::list(const ModelName& model) {
   refuse_offline(model);
-  Job job{model, ModelCache(settings_.cache, model.name), false};
   std::vector<PulledFile> files;
-  for (const RemoteFile& file : select(job).files) {
-    files.push_back({file, !job.cache.find(job.listing.commit, file).empty()});
-  }
+  const auto add = [&](const Job& job, const Selection& selection, const std::string& before) {
+    for (RemoteFile file : selection.files) {
+      const bool cached = !job.cache.find(job.listing.commit, file).empty();
+      file.path.insert(0, before);
+      files.push_back({std::move(file), cached});
+    }
+  };
+  Job job{model, ModelCache(settings_.cache, model.name), false};
+  const Selection selection = select(job);
+  add(job, selection, "");
+  if (selection.encoder.empty()) return files;
+  const ModelName encoder = ModelName::parse(selection.encoder);
+  Job other{encoder, ModelCache(settings_.cache, encoder.name), false, remote_.list(encoder)};
+  add(other, select_tokenizer(other.listing), encoder.name + "/");
   return files;
 }
 
@@ -147,10 +159,33 @@ void Puller::check_room(const Job& job, const std::vector<RemoteFile>& missing) 
               fmt::format("found {} bytes free, wants {} for {}", free, wanted, job.model.text()));
 }
 
+/// Whether the tools find this model, with a tokenizer. A newer one of it is no reason to replace
+/// it.
+static bool brings_tokenizer(const std::string& name) {
+  try {
+    return !tokenizer_files(ModelDirectory(resolve_model(name))).empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::string Puller::pull(const ModelName& model, bool verify) {
   refuse_offline(model);
   Job job{model, ModelCache(settings_.cache, model.name)};
   const Selection selection = select(job);
+  if (!selection.encoder.empty() && !brings_tokenizer(selection.encoder)) {
+    const ModelName encoder = ModelName::parse(selection.encoder);
+    events_.notice(fmt::format("{}: takes the tokenizer of {}, which is downloaded, too",
+                               model.text(), encoder.name));
+    Job other{encoder, ModelCache(settings_.cache, encoder.name), true, remote_.list(encoder)};
+    load(other, select_tokenizer(other.listing), verify);
+  }
+  load(job, selection, verify);
+  return job.cache.snapshot(job.listing.commit);
+}
+
+/// All of the selection that is missing.
+void Puller::load(Job& job, const Selection& selection, bool verify) {
   for (const std::string& text : selection.notices) events_.notice(text);
   if (verify) discard_wrong(job, selection.files);
 
@@ -167,8 +202,7 @@ std::string Puller::pull(const ModelName& model, bool verify) {
     for (const RemoteFile& file : missing) fetch(job, file);
   }
   job.cache.link(job.listing.commit, selection.files);
-  job.cache.write_ref(model.revision, job.listing.commit);
-  return job.cache.snapshot(job.listing.commit);
+  job.cache.write_ref(job.model.revision, job.listing.commit);
 }
 
 /// Asks once for the bytes that are not there yet.

@@ -43,6 +43,7 @@ class Puller {
   struct Job;
   void refuse_offline(const ModelName& model) const;
   Selection select(Job& job);
+  void load(Job& job, const Selection& selection, bool verify);
   std::string read(Job& job, const RemoteFile& file);
   void discard_wrong(const Job& job, const std::vector<RemoteFile>& files) const;
   void check_room(const Job& job, const std::vector<RemoteFile>& missing) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -21,7 +22,9 @@ class Selector {
 
   Selection run() {
     if (const RemoteFile* adapter = find(file_names::kAdapter)) add_adapter(*adapter);
-    if (!adapter_ && !find(file_names::kConfig) && !find(file_names::kModules)) {
+    const RemoteFile* gliner = find(file_names::kGliner);
+    if (gliner) add_encoder(*gliner);
+    if (!adapter_ && !gliner && !find(file_names::kConfig) && !find(file_names::kModules)) {
       throw Error(Error::Kind::unsupported, model_.text(),
                   "has neither config.json nor modules.json, so the tools cannot read it");
     }
@@ -65,6 +68,26 @@ class Selector {
     if (find(file_names::kConfig) || base.empty()) return;
     result_.notices.push_back(fmt::format("{}: an adapter of {}, which the tools want, too",
                                           model_.text(), printable(base)));
+  }
+
+  /// The model that a GLiNER was made of has what is not here.
+  void add_encoder(const RemoteFile& file) {
+    const JsonDocument document = parse(file);
+    if (!document.root().is_object()) return;
+    const auto config = document.root().find("encoder_config");
+    const bool tokenizer = std::any_of(
+        std::begin(kModelFiles), std::end(kModelFiles),
+        [&](const ModelFile& known) { return is_tokenizer_file(known) && find(known.name); });
+    if (tokenizer && config && config->is_object()) return;
+    const auto name = document.root().find("model_name");
+    if (!name || !name->is_string()) return;
+    try {
+      result_.encoder = ModelName::parse(std::string(name->as_string())).text();
+    } catch (const Error&) {  // a folder of whoever trained it
+      result_.notices.push_back(
+          fmt::format("{}: takes the tokenizer of {}, which is no model of the hub", model_.text(),
+                      printable(name->as_string())));
+    }
   }
 
   /// Those of sentence-transformers' modules. Whether they can be used, the tools say.
@@ -136,6 +159,16 @@ class Selector {
 
 Selection select_files(const Listing& listing, const ModelName& model, const ReadRemote& read) {
   return Selector(listing, model, read).run();
+}
+
+Selection select_tokenizer(const Listing& listing) {
+  Selection selection;
+  for (const ModelFile& known : kModelFiles) {
+    const auto found = listing.files.find(std::string(known.name));
+    const bool wanted = known.name == file_names::kConfig || is_tokenizer_file(known);
+    if (wanted && found != listing.files.end()) selection.files.push_back(found->second);
+  }
+  return selection;
 }
 
 }  // namespace bert

@@ -12,6 +12,8 @@ namespace bert {
 struct Selection {
   std::vector<RemoteFile> files;
   std::vector<std::string> notices;  ///< what the user should know of them
+  /// The model that has the tokenizer, or the config, of a GLiNER without them; empty: none.
+  std::string encoder = {};
 };
 
 /// The content of a small file that says which others are wanted.
@@ -22,5 +24,7 @@ using ReadRemote = std::function<std::string(const RemoteFile&)>;
 /// else pytorch_model.bin. Throws Error: unsupported if it is no model of the tools, data if an
 /// index names a file that is missing.
 Selection select_files(const Listing& listing, const ModelName& model, const ReadRemote& read);
+/// Its config and tokenizer alone.
+Selection select_tokenizer(const Listing& listing);
 
 }  // namespace bert

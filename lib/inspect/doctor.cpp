@@ -21,6 +21,7 @@
 #include "directory/sentence_modules.h"
 #include "directory/weight_files.h"
 #include "heads/classification.h"
+#include "heads/entity_head.h"
 #include "heads/masked_lm.h"
 #include "heads/question_answering.h"
 #include "heads/token_classification.h"
@@ -220,6 +221,7 @@ bool Doctor::opens(const std::string& head, std::optional<HeadKind> kind) {
     if (kind == HeadKind::classify) Classifier::open(model);
     if (kind == HeadKind::tokens) TokenClassifier::open(model);
     if (kind == HeadKind::spans) QuestionAnswering::open(model);
+    if (kind == HeadKind::open_entities) EntityHead::open(model);
     return true;
   } catch (const Error& error) {
     say("error", head.empty() ? "heads" : "head " + head, error.what());
@@ -343,7 +345,11 @@ void Doctor::look_at_case(const Tokenizer& tokenizer) {
 void Doctor::look_at_length(const Tokenizer& tokenizer) {
   const size_t positions = config_->max_tokens();
   const auto length = tokenizer.model_max_length();
-  if (!length) {
+  if (config_->any_length) {
+    say("ok", "length",
+        length ? fmt::format("at most {} tokens, which the tokenizer sets", *length)
+               : "the tokenizer sets no limit, and the model has none");
+  } else if (!length) {
     say("ok", "length",
         fmt::format("the tokenizer sets no limit, the model has {} positions", positions));
   } else if (*length > positions) {

@@ -12,6 +12,7 @@
 #include "checkpoint/weights_writer.h"
 #include "directory/checkpoint.h"
 #include "directory/file_names.h"
+#include "directory/gliner_files.h"
 #include "directory/model_files.h"
 #include "encoder/input_factors.h"
 #include "io/mapped_file.h"
@@ -51,7 +52,7 @@ class Quantizer {
     }
     for (const std::string& name : names()) add(name);
     NamedFiles files = model_files(options_.model);
-    files.emplace_back(file_names::kConfig, config_text());
+    files.push_back(config_file());
     write_model(files, writer_, options_.output);
     if (options_.overwrite) remove_other_model_files(files, options_.output);
   }
@@ -107,17 +108,27 @@ class Quantizer {
     const TensorView& tensor = *weights().find(name);
     const bool named = !head_prefix(name).empty();
     if (const std::string whole = joined_file_name(name, config()); !named && !whole.empty()) {
-      if (joined_.insert(whole).second) add_plain_joined(joined_file_parts(name, config()), whole);
+      if (joined_.insert(whole).second)
+        add_plain_joined(joined_file_parts(name, config()), outer_name(name, whole));
       return;
     }
     const std::vector<float>& values = floats_.emplace_back(tensor.floats());
-    writer_.add(named ? name : file_name(name, config()), tensor.shape, values);
+    writer_.add(named ? name : outer_name(name, file_name(name, config())), tensor.shape, values);
     // A decoder of its own has its own bias, which transformers reads instead.
     if (name == tensor_name(Role::mlm_bias, Part::bias) && config().family->saves_decoder_bias &&
         weights().find(Role::mlm_decoder) && !weights().find(Role::mlm_decoder, Part::bias)) {
       writer_.add(file_name(tensor_name(Role::mlm_decoder, Part::bias), config()), tensor.shape,
                   values);
     }
+  }
+
+  /// The name of a tensor in a file of floats: the family's, or that of a part of GLiNER.
+  std::string outer_name(const std::string& name, const std::string& own) const {
+    const bool of_encoder = is_encoder_tensor(name) || role_of(name) == Role::pooler;
+    if (!options_.model.gliner() || !of_encoder) return own;
+    const std::string_view prefix = config().family->tensor_prefix;
+    return std::string(GlinerFiles::kEncoder) +
+           (own.starts_with(prefix) ? own.substr(prefix.size()) : own);
   }
 
   /// What the family has as one tensor.
@@ -185,6 +196,14 @@ class Quantizer {
     return options_.precision == Precision::int8 && tensor.shape.size() == 2 &&
            tensor.elements() >= kSmall &&
            std::all_of(floats_.back().begin(), floats_.back().end(), fits);
+  }
+
+  /// The file that tells the model, and its text.
+  std::pair<std::string, std::string> config_file() const {
+    const GlinerFiles* gliner = options_.model.gliner();
+    if (!gliner) return {std::string(file_names::kConfig), config_text()};
+    return {std::string(file_names::kGliner),
+            edit_config(gliner->root(), {{"encoder_config", config_text()}})};
   }
 
   std::string config_text() const {

@@ -10,7 +10,8 @@ Cells& Cells::passage(std::string_view name, std::string_view value) {
   text(name, value);
   if (fields_) {
     std::string& out = fields_->raw();
-    std::replace(out.end() - static_cast<ptrdiff_t>(value.size()), out.end(), '\t', ' ');
+    if (!fields_->csv())
+      std::replace(out.end() - static_cast<ptrdiff_t>(value.size()), out.end(), '\t', ' ');
   }
   return *this;
 }

@@ -96,7 +96,7 @@ Found find_csv(const InputStart& start) {
 Found find_foreign(const InputStart& start, Wanted wanted) {
   if (wanted == Wanted::anything) return {};
   if (const Found binary = find_binary(start)) return binary;
-  if (wanted == Wanted::objects) return {};
+  if (wanted == Wanted::objects || wanted == Wanted::csv) return {};
   const Found json = wanted == Wanted::either ? Found{} : find_json(start, wanted);
   if (json) return json;
   return find_csv(start);
@@ -106,6 +106,8 @@ std::string_view name_of(Wanted wanted) {
   switch (wanted) {
     case Wanted::objects:
       return "JSON lines";
+    case Wanted::csv:
+      return "CSV";
     case Wanted::lines:
       return "lines of text";
     default:
@@ -118,7 +120,7 @@ std::string_view name_of(Wanted wanted) {
 std::string refuse_input(const InputStart& start, Wanted wanted) {
   const Found found = find_foreign(start, wanted);
   if (!found) return "";
-  const bool text = wanted != Wanted::lines && wanted != Wanted::objects;
+  const bool text = wanted != Wanted::lines && wanted != Wanted::objects && wanted != Wanted::csv;
   return fmt::format("looks like {}, wants {}{}{}{}", found.name, name_of(wanted),
                      found.remedy.empty() ? "" : "; ", found.remedy,
                      text ? "; `as_text` takes it as it is" : "");

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
+#include <utility>
 
 namespace bert {
 namespace {
@@ -30,12 +32,12 @@ bool would_block(int fd, int timeout_ms) {
 }  // namespace
 
 RecordReader::RecordReader(std::vector<std::string> files, char terminator,
-                           std::function<void(const Error&)> on_skipped, bool paragraphs,
+                           std::function<void(const Error&)> on_skipped, Framing framing,
                            Wanted wanted)
     : files_(std::move(files)),
       terminator_(terminator),
       on_skipped_(on_skipped ? std::move(on_skipped) : [](const Error& error) { throw error; }),
-      paragraphs_(paragraphs),
+      framing_(framing),
       wanted_(wanted) {
   if (files_.empty()) files_.emplace_back("-");
 }
@@ -69,6 +71,12 @@ bool RecordReader::open_next() {
       unread_of_file_ = known ? static_cast<size_t>(status.st_size - at) : kUnknown;
       bytes_.clear();
       begin_ = searched_ = 0;
+      csv_.restart();
+      unpacker_.reset();
+      packed_.clear();
+      packed_before_ = 0;
+      looks_for_packing_ = wanted_ != Wanted::anything;
+      packed_end_ = more_unpacked_ = false;
       return true;
     }
   }
@@ -96,22 +104,70 @@ void RecordReader::fill() {
     searched_ -= begin_;
     begin_ = 0;
   }
-  // The string doubles its memory as it grows, so a record of many megabytes costs linear time.
-  const size_t old = bytes_.size();
-  bytes_.resize(old + kReadSize);
-  ssize_t n;
-  do {
-    n = ::read(fd_, bytes_.data() + old, kReadSize);
-  } while (n < 0 && errno == EINTR);
-  const bool again = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-  if (n < 0 && !again) failure_ = errno;  // thrown after the whole records before it are delivered
-  end_of_file_ = n == 0;
-  const size_t got = static_cast<size_t>(std::max<ssize_t>(n, 0));
-  bytes_.resize(old + got);
-  if (unread_of_file_ != kUnknown) unread_of_file_ -= std::min(unread_of_file_, got);
+  if (looks_for_packing_) {
+    look_for_packing();
+  } else if (unpacker_) {
+    unpack();
+  } else {
+    end_of_file_ = !read_into(bytes_);
+  }
   if (start_of_file_) drop_byte_order_mark();
   // next() delivers the records before it, then throws: see fail().
   if (bytes_.size() > kLongestRecord) failure_ = EFBIG;
+}
+
+/// Reads once, to the end of `bytes`. False at the end of the file.
+bool RecordReader::read_into(std::string& bytes) {
+  // The string doubles its memory as it grows, so a record of many megabytes costs linear time.
+  const size_t old = bytes.size();
+  bytes.resize(old + kReadSize);
+  ssize_t n;
+  do {
+    n = ::read(fd_, bytes.data() + old, kReadSize);
+  } while (n < 0 && errno == EINTR);
+  const bool again = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  if (n < 0 && !again) failure_ = errno;  // thrown after the whole records before it are delivered
+  const size_t got = static_cast<size_t>(std::max<ssize_t>(n, 0));
+  bytes.resize(old + got);
+  if (unread_of_file_ != kUnknown) unread_of_file_ -= std::min(unread_of_file_, got);
+  return n != 0;
+}
+
+/// Decides by the first bytes, which may come one at a time, whether the file is packed.
+void RecordReader::look_for_packing() {
+  packed_end_ = !read_into(packed_);
+  const bool few = packed_.size() < Unpacker::kMagic && !packed_end_ && !failure_;
+  if (few && Unpacker::may_begin(packed_)) return;
+  looks_for_packing_ = false;
+  unpacker_ = Unpacker::of(packed_);
+  if (unpacker_) {
+    unread_of_file_ = kUnknown;
+    more_unpacked_ = true;
+  } else {
+    bytes_ = std::exchange(packed_, {});
+    end_of_file_ = packed_end_;
+  }
+}
+
+/// Unpacks once, and reads before that if there is nothing left.
+void RecordReader::unpack() {
+  if (!more_unpacked_ && !packed_end_) packed_end_ = !read_into(packed_);
+  const size_t old = bytes_.size();
+  bytes_.resize(old + kReadSize);
+  std::string_view in = packed_;
+  size_t got = 0;
+  try {
+    got = unpacker_->run(in, std::span(bytes_).subspan(old), packed_end_);
+  } catch (const Error& error) {
+    const uint64_t at = packed_before_ + (packed_.size() - in.size());
+    damage_ = Error(Error::Kind::data, fmt::format("{}: byte {}", *name_, at), error.what());
+    failure_ = EBADMSG;
+  }
+  bytes_.resize(old + got);
+  packed_before_ += packed_.size() - in.size();
+  packed_.erase(0, packed_.size() - in.size());
+  more_unpacked_ = got > 0;
+  end_of_file_ = got == 0 && packed_end_ && !failure_;
 }
 
 /// Drops the mark at the start of a file. Its bytes may come one at a time; none of them ends a
@@ -120,6 +176,7 @@ void RecordReader::drop_byte_order_mark() {
   if (bytes_.starts_with(kByteOrderMark)) {
     bytes_.erase(0, kByteOrderMark.size());
     searched_ = 0;
+    csv_.restart();
     start_of_file_ = false;
   } else {
     start_of_file_ = kByteOrderMark.starts_with(bytes_);
@@ -127,6 +184,7 @@ void RecordReader::drop_byte_order_mark() {
 }
 
 void RecordReader::fail() const {
+  if (failure_ == EBADMSG && damage_) throw Error(*damage_);
   const std::string where = fmt::format("{}: record {}", *name_, records_ - records_before_ + 1);
   if (failure_ == EFBIG) {
     throw Error(Error::Kind::data, where,
@@ -138,7 +196,8 @@ void RecordReader::fail() const {
 
 /// Whether a whole record was read. searched_ is then its terminator, else the end of the bytes.
 bool RecordReader::has_terminator() {
-  if (paragraphs_) return has_empty_line();
+  if (framing_ == Framing::paragraphs) return has_empty_line();
+  if (framing_ == Framing::csv) return has_csv_record();
   if (searched_ == bytes_.size()) return false;
   const char* hit = static_cast<const char*>(
       std::memchr(bytes_.data() + searched_, terminator_, bytes_.size() - searched_));
@@ -159,10 +218,17 @@ bool RecordReader::has_empty_line() {
   return false;
 }
 
+bool RecordReader::has_csv_record() {
+  if (searched_ == bytes_.size()) return false;
+  searched_ = std::min(csv_.find_end(bytes_, searched_), bytes_.size());
+  return searched_ < bytes_.size();
+}
+
 /// Waits for a byte or the end of the file. If a `whole` record is there, waits only while all
 /// workers are busy.
 RecordReader::Wait RecordReader::wait_for_input(bool whole,
                                                 const std::function<Busy()>& busy) const {
+  if (more_unpacked_ || packed_end_) return Wait::readable;
   for (int timeout = 0; would_block(fd_, timeout);) {
     const Busy now = busy();
     if (now == Busy::stop) return Wait::stopped;
@@ -200,7 +266,8 @@ void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
       end = ++searched_;
       in_paragraph_ = false;
     } else {
-      const bool rest = !paragraphs_ || bytes_.find_first_not_of(" \t\r\n", end) != bytes_.npos;
+      const bool rest = framing_ != Framing::paragraphs ||
+                        bytes_.find_first_not_of(" \t\r\n", end) != bytes_.npos;
       if (end_of_file_ && !rest) bytes_.resize(end);  // empty lines are not a record
       if (end_of_file_ && end < bytes_.size()) {
         stops.push_back(bytes_.size());

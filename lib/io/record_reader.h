@@ -2,13 +2,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/export.h"
+#include "io/csv.h"
 #include "io/input_kind.h"
+#include "io/unpack.h"
 
 namespace bert {
 
@@ -31,20 +35,24 @@ struct Chunk {
 ///   stop   the run has failed: the reader should stop
 enum class Busy { none, some, all, stop };
 
+/// What a record is: a line; a run of lines that are not empty, up to an empty line or the end; or
+/// a record of CSV, whose fields in quotes may have line ends.
+enum class Framing { lines, paragraphs, csv };
+
 /// Reads files in turn ("-" or no file means stdin) and cuts them into records. Only the terminator
 /// ends a record; a last record without it counts; a record never spans two files. A byte order
-/// mark (UTF-8) at the start of a file is dropped.
+/// mark (UTF-8) at the start of a file is dropped. What is packed, or UTF-16 with a mark, is
+/// unpacked (see Unpacker), unless anything is wanted.
 class BERT_API RecordReader {
  public:
   /// Bytes of the longest record; a longer one is most likely not text (or -0 was meant).
   static constexpr size_t kLongestRecord = size_t{512} << 20;
 
   /// If a file cannot be opened, calls `on_skipped` with the error and goes on with the next file;
-  /// without `on_skipped`, throws it. `paragraphs`: a record is a run of lines that are not empty,
-  /// up to an empty line or the end. A file whose start is not what is `wanted` counts as one that
+  /// without `on_skipped`, throws it. A file whose start is not what is `wanted` counts as one that
   /// cannot be opened.
   RecordReader(std::vector<std::string> files, char terminator,
-               std::function<void(const Error&)> on_skipped = {}, bool paragraphs = false,
+               std::function<void(const Error&)> on_skipped = {}, Framing framing = Framing::lines,
                Wanted wanted = Wanted::lines);
   ~RecordReader();
   RecordReader(const RecordReader&) = delete;
@@ -74,17 +82,22 @@ class BERT_API RecordReader {
   bool collect(size_t max_bytes, const std::function<Busy()>& busy);
   Wait wait_for_input(bool whole, const std::function<Busy()>& busy) const;
   void fill();
+  bool read_into(std::string& bytes);
+  void look_for_packing();
+  void unpack();
   void drop_byte_order_mark();
   void cut(Chunk& chunk, size_t max_records, size_t max_bytes);
   bool has_terminator();
   bool has_empty_line();
+  bool has_csv_record();
   size_t unread() const { return bytes_.size() - begin_; }
   [[noreturn]] void fail() const;
 
   std::vector<std::string> files_;
   char terminator_;
   std::function<void(const Error&)> on_skipped_;
-  bool paragraphs_;
+  Framing framing_;
+  CsvScanner csv_;
   Wanted wanted_;
   bool in_paragraph_ = false;  ///< the current record has a line that is not empty
   size_t next_file_ = 0;
@@ -95,8 +108,15 @@ class BERT_API RecordReader {
   bool end_of_file_ = false;
   size_t unread_of_file_ = 0;  ///< bytes not yet read of a regular file; else kUnknown
   bool paused_ = false;
-  int failure_ = 0;    ///< errno of a read that failed
-  std::string bytes_;  ///< bytes read; those from begin_ on are not yet delivered
+  int failure_ = 0;                     ///< errno of a read that failed
+  std::optional<Error> damage_;         ///< what the unpacker said; failure_ is then EBADMSG
+  std::unique_ptr<Unpacker> unpacker_;  ///< set for a file that is packed
+  std::string packed_;                  ///< bytes that are not unpacked yet, or that will tell
+  uint64_t packed_before_ = 0;          ///< bytes of the file before them
+  bool looks_for_packing_ = false;      ///< the first bytes are not there yet
+  bool packed_end_ = false;             ///< the file has no more bytes than these
+  bool more_unpacked_ = false;          ///< the unpacker may have more without another byte
+  std::string bytes_;                   ///< bytes read; those from begin_ on are not yet delivered
   size_t begin_ = 0;
   size_t searched_ = 0;  ///< bytes_[begin_, searched_) has no terminator
   uint64_t records_ = 0;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "io/csv.h"
+
 namespace bert {
 
 /// Bytes kept free behind a long field. Without them, the terminator of the row could make the
@@ -12,6 +14,13 @@ namespace bert {
 constexpr size_t kRoomBehind = 256;
 
 Rows& Rows::field(std::string_view text) {
+  if (!csv_) return line(text);
+  separate();
+  append_csv(buffer_, text);
+  return *this;
+}
+
+Rows& Rows::line(std::string_view text) {
   separate();
   if (text.size() > buffer_.capacity() - buffer_.size()) {
     buffer_.reserve(buffer_.size() + text.size() + kRoomBehind);

@@ -11,12 +11,15 @@
 namespace bert {
 
 /// The output rows of one chunk: fields separated by TAB, rows ended by LF (NUL with -0), no
-/// quoting. Numbers are written the same in every locale.
+/// quoting; or rows of CSV, with quotes where a field needs them. Numbers are written the same in
+/// every locale.
 class BERT_API Rows {
  public:
-  explicit Rows(char terminator = '\n') : terminator_(terminator) {}
+  explicit Rows(char terminator = '\n', bool csv = false) : terminator_(terminator), csv_(csv) {}
 
   Rows& field(std::string_view text);
+  /// Fields of the input, as they stand there.
+  Rows& line(std::string_view fields);
   template <std::integral T>
   Rows& field(T value) {
     return integer(static_cast<int64_t>(value));
@@ -34,6 +37,7 @@ class BERT_API Rows {
   std::string& raw() { return buffer_; }
   const std::string& bytes() const { return buffer_; }
   char terminator() const { return terminator_; }
+  bool csv() const { return csv_; }
   void clear() { truncate(0); }
   /// Forgets what was written after the first `size` bytes.
   void truncate(size_t size) {
@@ -47,7 +51,7 @@ class BERT_API Rows {
   Rows& integer(int64_t value);
   void separate() {
     if (in_row_) {
-      buffer_.push_back('\t');
+      buffer_.push_back(csv_ ? ',' : '\t');
     } else {
       row_begin_ = buffer_.size();
     }
@@ -56,6 +60,7 @@ class BERT_API Rows {
 
   std::string buffer_;
   char terminator_;
+  bool csv_;
   size_t row_begin_ = 0;  // begin of the row that is not ended
   bool in_row_ = false;
 };

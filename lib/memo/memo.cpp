@@ -49,7 +49,7 @@ int Memo::run() {
 }
 
 void Memo::read() {
-  RecordReader reader(options_.files, greeting_.terminator, options_.on_skipped, false,
+  RecordReader reader(options_.files, greeting_.terminator, options_.on_skipped, Framing::lines,
                       greeting_.wanted);
   Chunk chunk;
   std::string requests;

@@ -63,6 +63,17 @@ Activation activation_of(const std::optional<Json>& value, std::string& name, bo
          "relu, silu, swish, tanh, sigmoid or linear");
 }
 
+/// What models are called whose model_type does not say it.
+constexpr std::pair<std::string_view, std::string_view> kOtherModels[] = {{"extractor", "GLiNER2"}};
+
+std::string name_of_type(const Json& model_type) {
+  std::string name = model_type.describe();
+  for (const auto& [type, known] : kOtherModels) {
+    if (type == model_type.as_string()) name += fmt::format(" ({})", known);
+  }
+  return name;
+}
+
 /// By the file's model_type; older files have none and are told by their architecture or their
 /// keys.
 const Family& family_of(const Json& root, const std::vector<std::string>& architectures) {
@@ -70,7 +81,7 @@ const Family& family_of(const Json& root, const std::vector<std::string>& archit
     if (!value->is_string()) refuse(*value, "a string");
     if (const Family* family = find_family(value->as_string())) return *family;
     throw Error(Error::Kind::unsupported, value->where(),
-                fmt::format("{} is not supported, wants {}", value->describe(), family_list()));
+                fmt::format("{} is not supported, wants {}", name_of_type(*value), family_list()));
   }
   for (const std::string& name : architectures) {
     if (const Family* family = family_of_class(name)) return *family;
@@ -233,12 +244,13 @@ void read_training(const Json& root, Config& config) {
   };
   const Family& family = *config.family;
   config.initializer_range = read("initializer_range", 0.02);
-  config.hidden_dropout_prob = read(family.hidden_dropout_key, 0.1);
-  config.attention_probs_dropout_prob = read(family.attention_dropout_key, 0.1);
+  config.hidden_dropout_prob = read(family.hidden_dropout_key, family.hidden_dropout);
+  config.attention_probs_dropout_prob =
+      read(family.attention_dropout_key, family.attention_dropout);
   config.classifier_dropout = read(family.classifier_dropout_key,
                                    family.classifier_dropout.value_or(config.hidden_dropout_prob));
   const std::string_view answers = family.answers_dropout_key;
-  config.answers_dropout = answers.empty() ? 0 : read(answers, 0.1);
+  config.answers_dropout = answers.empty() ? 0 : read(answers, family.hidden_dropout);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/export.h"
 #include "model/family.h"
+#include "model/open_entities.h"
 #include "ops/linear.h"
 
 namespace bert {
@@ -135,6 +136,8 @@ struct BERT_API Config : HeadConfig {
   std::string score_function;
   std::vector<std::string> missing_sizes;  ///< keys that the file lacks; BERT base's stand there
   std::vector<NamedHead> heads;            ///< bertutils_heads, in the order of the file
+  OpenEntities open_entities;              ///< GLiNER's head
+  bool any_length = false;  ///< a text may have more tokens than the positions that are told apart
 
   size_t layer_width() const { return bottleneck_size > 0 ? bottleneck_size : hidden_size; }
   size_t head_size() const {  ///< D
@@ -152,6 +155,7 @@ struct BERT_API Config : HeadConfig {
   }
   /// How many tokens a text may have.
   size_t max_tokens() const {
+    if (any_length) return SIZE_MAX;
     const size_t first = position_table ? first_position() : 0;
     return max_position_embeddings > first ? max_position_embeddings - first : 0;
   }

@@ -116,7 +116,8 @@ struct Family {
   std::string_view hidden_dropout_key = "hidden_dropout_prob";
   std::string_view attention_dropout_key = "attention_probs_dropout_prob";
   std::string_view classifier_dropout_key = "classifier_dropout";
-  std::optional<double> classifier_dropout = {};  ///< by default; none: the hidden one
+  double hidden_dropout = 0.1, attention_dropout = 0.1;  ///< where the file has none
+  std::optional<double> classifier_dropout = {};         ///< by default; none: the hidden one
 
   bool ties_words = true;  ///< where the file does not say whether the masked LM has the word table
   std::string_view refused_class = {};  ///< a class of transformers that computes otherwise
@@ -180,10 +181,12 @@ struct Family {
   std::optional<Activation> mlm_act = {};  ///< activation of the masked LM head; none: hidden_act
 
   // What is trained, and how.
-  bool trainable = false;
+  std::string_view not_trained = {};    ///< why its models are not; empty: they are
   bool next_sentence = false;           ///< transformers has a head of next sentences for it
   bool discriminator = false;           ///< its ForPreTraining tells true tokens from replaced ones
   bool drops_attention_output = true;   ///< dropout behind the attention's dense layer
+  bool drops_embeddings = true;         ///< dropout behind the embeddings
+  bool drops_net_output = true;         ///< and behind the feed-forward net
   bool drops_before_text_head = false;  ///< dropout of a text classifier's first input, too
   /// Of the input of a head that finds answers; empty: nothing is dropped there.
   std::string_view answers_dropout_key = {};

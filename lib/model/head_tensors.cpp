@@ -87,6 +87,7 @@ std::vector<TensorSpec> head_tensors(const Config& config, HeadKind kind) {
   const bool pooled = config.family->text_head == TextHead::pooled;
   const bool next_sentence = kind == HeadKind::next_sentence ||
                              (kind == HeadKind::pretrain && config.family->next_sentence);
+  if (kind == HeadKind::open_entities) return open_entity_tensors(config);
   HeadTensors tensors(config, kind);
   if (kind == HeadKind::classify && config.pooling.hops > 0) {
     tensors.want(Role::pooling_hidden);

@@ -19,13 +19,18 @@ constexpr HeadSpec kHeads[] = {
      "no token classification head (classifier without a pooler)"},
     {HeadKind::spans, "question-answering", "ForQuestionAnswering", "qa", "question_answering",
      "no question answering head (qa_outputs)"},
+    {HeadKind::open_entities, "zero-shot-token-classification", "",
+     "ner (of names that a user gives)", "open_entities",
+     "no head for entities of given names (gliner_config.json)"},
     {HeadKind::discriminator, "", "", "", "discriminator", ""},
     {HeadKind::pretrain, "fill-mask", "ForPreTraining", "", "", ""},
     {HeadKind::vectors, "fill-mask", "Model", "", "", ""}};
 
 constexpr std::string_view kTensorPrefixes[] = {
-    "cls.predictions.",           "cls.seq_relationship.", "classifier.", "qa_outputs.",
-    "discriminator_predictions.", "attentive_pooling.",    "bilstm."};
+    "cls.predictions.", "cls.seq_relationship.",      "classifier.",
+    "qa_outputs.",      "discriminator_predictions.", "attentive_pooling.",
+    "bilstm.",          "token_rep_layer.",           "rnn.",
+    "span_rep_layer.",  "prompt_rep_layer.",          "scorer."};
 
 }  // namespace
 
@@ -86,6 +91,8 @@ bool has_head(HeadKind kind, const Config& config,
              (has(Role::classifier) && (for_tokens || (!for_texts && !for_choices && !of_text)));
     case HeadKind::spans:
       return has(Role::qa_outputs);
+    case HeadKind::open_entities:
+      return static_cast<bool>(config.open_entities);
     case HeadKind::discriminator:
       return has(Role::discriminator_dense);
     case HeadKind::vectors:

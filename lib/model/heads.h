@@ -21,6 +21,7 @@ enum class HeadKind : uint8_t {
   vectors,        ///< the mean of the hidden states; no tensors
   masked_lm,      ///< the word behind each masked token
   next_sentence,  ///< whether the second text follows the first
+  open_entities,  ///< entities of names that come with the text (GLiNER)
   discriminator,  ///< whether each token is the true one (ELECTRA); no tool reads it
 };
 

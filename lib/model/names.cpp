@@ -198,6 +198,19 @@ std::string joined_file_name(std::string_view name, const Config& config) {
   return whole.empty() ? "" : file_name(whole, config);
 }
 
+std::string by_heads_file_name(std::string_view name, const Config& config) {
+  for (const Renaming& r : config.family->layer_names) {
+    if (!is_joined_by_heads(r.canonical) || !name.starts_with(kLayer)) continue;
+    for (const Role role : kQueryKeyValue) {
+      const std::string module = std::string(module_name(role)).append(".weight");
+      if (!name.ends_with(module)) continue;
+      const std::string_view layer = name.substr(0, name.size() - module.size());
+      return file_name(std::string(layer).append(r.canonical).append("weight"), config);
+    }
+  }
+  return "";
+}
+
 std::vector<std::string> joined_file_parts(std::string_view name, const Config& config) {
   return joined_parts(joined_in_files(name, config));
 }

@@ -41,8 +41,11 @@ std::string canonical_name(std::string_view name, const NameRules& rules);
 BERT_API std::string file_name(std::string_view canonical_name, const Config& config);
 /// The name of the tensor of transformers that has the one of this name and its neighbours, where
 /// the family joins them; else empty.
-std::string joined_file_name(std::string_view canonical_name, const Config& config);
+BERT_API std::string joined_file_name(std::string_view canonical_name, const Config& config);
+/// The same of a tensor that joins queries, keys and values head by head.
+BERT_API std::string by_heads_file_name(std::string_view canonical_name, const Config& config);
 /// The canonical names of what that tensor has, in order.
-std::vector<std::string> joined_file_parts(std::string_view canonical_name, const Config& config);
+BERT_API std::vector<std::string> joined_file_parts(std::string_view canonical_name,
+                                                    const Config& config);
 
 }  // namespace bert

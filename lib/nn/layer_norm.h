@@ -4,10 +4,17 @@
 
 namespace bert::nn {
 
-/// The gain and shift of a layer norm, or their gradients; [H] each.
+/// The gain and shift of a norm, or their gradients; [H] each. A norm without a shift has no bias.
 struct NormWeights {
   float* weight = nullptr;
   float* bias = nullptr;
+};
+
+/// What a norm computes.
+struct NormPlan {
+  float eps = 0;
+  bool rms = false;  ///< x / sqrt(mean(x^2) + eps): no mean is taken away, and there is no shift
+  float offset = 0;  ///< that the gain has beside its weight
 };
 
 /// y = (x - mean) / sqrt(variance + eps) * weight + bias, row by row (Ba et al. 2016).
@@ -19,5 +26,12 @@ void layer_norm_forward(const NormWeights& weights, float eps, ConstMatrix x, Ma
 /// `gradient`.
 void layer_norm_backward(const NormWeights& weights, ConstMatrix x, ConstMatrix statistics,
                          ConstMatrix dy, const NormWeights& gradient, Matrix dx);
+
+/// The norm that `plan` says, and its way back: layer norm as above, or RMS norm (Zhang and
+/// Sennrich 2019).
+void norm_forward(const NormWeights& weights, const NormPlan& plan, ConstMatrix x, Matrix y,
+                  Matrix statistics);
+void norm_backward(const NormWeights& weights, const NormPlan& plan, ConstMatrix x,
+                   ConstMatrix statistics, ConstMatrix dy, const NormWeights& gradient, Matrix dx);
 
 }  // namespace bert::nn

@@ -28,6 +28,7 @@ struct GradientTable {
   /// dy = dy * act'(x), element by element.
   void (*activate_backward)(int activation, const float* x, size_t n, float* dy);
   /// layer_norm that also keeps the mean and 1 / sqrt(variance + eps), in statistics[0] and [1].
+  /// Without a bias, `bias` and `d_bias` are nullptr.
   void (*layer_norm_keep)(const float* x, size_t n, const float* weight, const float* bias,
                           float eps, float* out, float* statistics);
   /// One row: computes dx from dy (both may be the same row), adds to d_weight and d_bias.

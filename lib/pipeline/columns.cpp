@@ -28,7 +28,8 @@ std::string_view comma_hint(std::string_view line) {
 Columns::Columns(const StreamOptions& options)
     : wanted_(options.fields),
       texts_(options.texts),
-      whole_line_(options.fields.empty() && options.texts == 1) {
+      whole_line_(options.fields.empty() && options.texts == 1),
+      csv_(options.csv) {
   if (wanted_.empty() && !whole_line_) wanted_ = {"1", "2"};
   const bool more = options.more_texts && wanted_.size() > texts_;
   if (!whole_line_ && wanted_.size() != texts_ && !more) {
@@ -52,15 +53,23 @@ Columns::Columns(const StreamOptions& options)
   check_extra(options, index_.size() - (whole_line_ ? 0 : texts_));
 }
 
-void Columns::read_header(const Record& header) {
+std::vector<std::string_view> Columns::names_of(const Record& header,
+                                                std::deque<std::string>& kept) const {
+  if (csv_) return csv_fields(header, kept);
   std::vector<std::string_view> names;
   std::string_view rest = header.body();
   for (size_t tab; (tab = rest.find('\t')) != std::string_view::npos; rest.remove_prefix(tab + 1)) {
     names.push_back(rest.substr(0, tab));
   }
   names.push_back(rest);
+  return names;
+}
+
+void Columns::read_header(const Record& header) {
+  std::deque<std::string> kept;
+  const std::vector<std::string_view> names = names_of(header, kept);
   // One column whose name has a comma is not plausible, and all of a CSV's line is no text.
-  if (whole_line_ && !comma_hint(header.body()).empty()) {
+  if (whole_line_ && !csv_ && !comma_hint(header.body()).empty()) {
     header.fail(Error::Kind::data,
                 fmt::format("found one field, '{}'{}; field 1 takes it as it is",
                             printable(header.body()), comma_hint(header.body())));
@@ -89,7 +98,25 @@ void Columns::read_header(const Record& header) {
   }
 }
 
-void Columns::choose(Record& record) const {
+void Columns::choose_csv(Record& record, std::deque<std::string>& kept) const {
+  const std::vector<std::string_view> fields = csv_fields(record, kept);
+  if (whole_line_ && fields.size() > 1) {
+    record.fail(Error::Kind::data,
+                fmt::format("found {} fields; `fields` names the one of the text", fields.size()));
+  }
+  const auto field = [&](size_t index) {
+    if (index < fields.size()) return fields[index];
+    record.fail(Error::Kind::data, fmt::format("found {} field{}, wants at least {}", fields.size(),
+                                               fields.size() == 1 ? "" : "s", index + 1));
+  };
+  const size_t texts = whole_line_ ? 0 : texts_;
+  record.text = field(whole_line_ ? 0 : index_[0]);
+  if (texts > 1) record.text_pair = field(index_[1]);
+  for (size_t i = texts; i < index_.size(); ++i) record.extra[i - texts] = field(index_[i]);
+}
+
+void Columns::choose(Record& record, std::deque<std::string>& kept) const {
+  if (csv_) return choose_csv(record, kept);
   const size_t texts = whole_line_ ? 0 : texts_;
   record.text = whole_line_ ? record.body() : record.field(index_[0]);
   if (texts > 1) record.text_pair = record.field(index_[1]);

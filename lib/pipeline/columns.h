@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/export.h"
+#include "io/csv.h"
 #include "io/record.h"
 #include "pipeline/stream.h"
 
@@ -28,14 +29,18 @@ class BERT_API Columns {
   /// column.
   void read_header(const Record& header);
   /// Sets text, text_pair and extra of `record` from its line. Throws Error(data) that names the
-  /// record.
-  void choose(Record& record) const;
+  /// record. `kept` has texts of CSV with quotes inside.
+  void choose(Record& record, std::deque<std::string>& kept) const;
 
  private:
+  void choose_csv(Record& record, std::deque<std::string>& kept) const;
+  std::vector<std::string_view> names_of(const Record& header, std::deque<std::string>& kept) const;
+
   std::vector<std::string> wanted_;  ///< texts, then extras
   std::vector<size_t> index_;        ///< 0-based
   size_t texts_;
   bool whole_line_;
+  bool csv_;
 };
 
 }  // namespace bert

@@ -77,7 +77,7 @@ bool Intake::choose(Record& record, Job& job) {
     if (keys_) {
       keys_->choose(record, job.decoded);
     } else {
-      columns_->choose(record);
+      columns_->choose(record, job.decoded);
     }
     if (blank) leave_out_blanks(job, false);
     return true;
@@ -119,7 +119,7 @@ void Intake::take_header(const Record& header, Rows& rows) {
   }
   columns_kept_ = header.body();
   for (const std::string& name : options_.output_names) rows.field(name);
-  if (options_.keeps_line) rows.field(header.line);
+  if (options_.keeps_line) rows.line(header.line);
   rows.end();
 }
 

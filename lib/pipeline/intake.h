@@ -34,12 +34,12 @@ struct Job {
   uint64_t failed = 0;  ///< number of the record that ended the run in a worker; 0: none
   Counts counts;        ///< sums over the records that are left out
   std::string before;   ///< with `adjacent`: the text of the record before the first
-  std::deque<std::string> decoded;  ///< texts of JSON lines, which records view
+  std::deque<std::string> decoded;  ///< texts of JSON lines and CSV, which records view
   Rows rows;
   std::exception_ptr error;
   bool done = false;
 
-  explicit Job(char terminator) : rows(terminator) {}
+  explicit Job(const StreamOptions& options) : rows(options.terminator, options.csv) {}
 };
 
 /// Makes records from the lines of chunks, in input order: reads headers, chooses fields, pairs

@@ -70,7 +70,10 @@ class Streamer {
            const std::function<std::unique_ptr<Worker>()>& make_worker)
       : options_(options),
         intake_(options),
-        reader_(options.files, options.terminator, options.on_skipped, options.paragraphs,
+        reader_(options.files, options.terminator, options.on_skipped,
+                options.csv          ? Framing::csv
+                : options.paragraphs ? Framing::paragraphs
+                                     : Framing::lines,
                 options.wanted) {
     for (int i = 0; i < std::max(1, options.jobs); ++i) workers_.push_back(make_worker());
   }
@@ -93,7 +96,7 @@ class Streamer {
  private:
   /// Runs in the calling thread: cuts chunks and hands them out.
   void read() {
-    auto job = std::make_unique<Job>(options_.terminator);
+    auto job = std::make_unique<Job>(options_);
     const auto busy = [this] { return how_busy(); };
     while (how_busy() != Busy::stop && reader_.next(job->chunk, options_.chunk_records,
                                                     options_.chunk_bytes, busy, workers_.size())) {
@@ -103,7 +106,7 @@ class Streamer {
         run_alone(*job);
       } else {
         hand_out(std::move(job));
-        job = std::make_unique<Job>(options_.terminator);
+        job = std::make_unique<Job>(options_);
       }
     }
     if (how_busy() == Busy::stop || !intake_.finish(*job)) return;

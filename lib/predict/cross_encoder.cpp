@@ -27,6 +27,16 @@ bool has_layers(const ModelDirectory& directory) {
   return modules && modules->root().is_array() && modules->root().size() > 1;
 }
 
+/// What a causal language model without modules is to a CrossEncoder: its score is the logit of
+/// "yes" less that of "no".
+std::optional<SentenceModules::LogitScore> implied_score(const OpenedModel& model) {
+  const std::vector<std::string>& names = model.model().config().architectures;
+  if (names.empty() || !names[0].ends_with("ForCausalLM")) return std::nullopt;
+  const auto yes = model.tokenizer().token_to_id("yes"), no = model.tokenizer().token_to_id("no");
+  if (!yes || !no) return std::nullopt;
+  return SentenceModules::LogitScore{*yes, *no};
+}
+
 }  // namespace
 
 CrossEncoder::CrossEncoder(const OpenedModel& model, ScoreKind kind) : model_(model) {
@@ -34,6 +44,8 @@ CrossEncoder::CrossEncoder(const OpenedModel& model, ScoreKind kind) : model_(mo
   SentenceModules modules;
   if (has_layers(directory) && model.request().head.empty()) {
     modules = SentenceModules::open(directory);
+  } else if (model.request().head.empty()) {
+    modules.logit_score = implied_score(model);
   }
   const bool own = saves_sigmoid(model.model().config(), modules.scores || modules.logit_score);
   sigmoid_ = kind == ScoreKind::own ? own : kind == ScoreKind::sigmoid;

@@ -26,6 +26,9 @@ constexpr TaskSpec kTasks[] = {
     {.name = "next-sentence-prediction", .head = HeadKind::next_sentence, .texts = 2},
     {.name = "text-ranking", .head = HeadKind::classify, .texts = 2},
     {.name = "translation"},
+    {.name = "zero-shot-token-classification",
+     .head = HeadKind::open_entities,
+     .overflow = Overflow::window},
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ enum class TaskKind : uint8_t {
   next_sentence_prediction,
   text_ranking,
   translation,
+  open_entities,
 };
 
 /// What a task reads, and its defaults. Tools, C API, training and dev scores read texts as the

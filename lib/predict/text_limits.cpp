@@ -49,7 +49,9 @@ ReadOptions TextLimits::reading(const TaskRequest& request) const {
   if (request.tail > 0) encode.tail = request.tail;
   encode.literal = request.literal;
   reading.overflow = request.overflow;
-  reading.stride = request.stride.value_or(request.task.stride_within(encode.max_length));
+  const size_t usual =
+      limited ? request.task.stride_within(encode.max_length) : request.task.stride;
+  reading.stride = request.stride.value_or(usual);
   check_tail(request.tail, encode.max_length, added);
   check_stride(request, encode.max_length, added);
   if (!limited || encode.max_length > added) return reading;

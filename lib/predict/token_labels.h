@@ -10,22 +10,13 @@
 #include "predict/aggregation.h"
 #include "predict/batcher.h"
 #include "predict/sequences.h"
+#include "predict/worded_text.h"
 #include "tokenizer/windows.h"
 
 namespace bert {
 
-/// Bytes [begin, end) of the text, with the combining marks of its letters.
-struct Entity {
-  size_t begin = 0, end = 0;
-  std::string_view type = {};
-  double score = 0;
-};
-
 /// A text whose tokens are labelled. Its memory is kept from text to text.
-struct LabelledText {
-  std::string_view text = {};
-  bool given_words = false;        ///< `words` are the text's; else its tokenizer tells them
-  std::vector<Offset> words = {};  ///< bytes of the text
+struct LabelledText : WordedText {
   // The members that TokenLabelPredictor sets:
   Encoding tokens = {};  ///< tokens of the text, without special tokens
   std::vector<TokenWindow> windows = {};

@@ -81,7 +81,7 @@ class TaskWorker : public Worker {
     if (options_.json) {
       JsonRow(rows.raw()).end_object();
     } else if (options_.keep_line) {
-      rows.field(record.line);
+      rows.line(record.line);
     }
     rows.end();
   }

@@ -31,7 +31,7 @@ void for_each_chunk(const ExampleOptions& options, const KeptRecords* kept,
     for (const Chunk& chunk : kept->chunks) use(chunk);
     return;
   }
-  RecordReader reader(options.files, '\n', {}, false, wanted_of(options));
+  RecordReader reader(options.files, '\n', {}, Framing::lines, wanted_of(options));
   for (Chunk chunk; read(reader, chunk);) use(chunk);
 }
 
@@ -40,7 +40,7 @@ void for_each_chunk(const ExampleOptions& options, const KeptRecords* kept,
 void keep_records(const ExampleOptions& options, KeptRecords& kept) {
   assert(!options.files.empty());
   kept = {options.files, {}};
-  RecordReader reader(options.files, '\n', {}, false, wanted_of(options));
+  RecordReader reader(options.files, '\n', {}, Framing::lines, wanted_of(options));
   while (read(reader, kept.chunks.emplace_back())) {
     Chunk& chunk = kept.chunks.back();  // its name goes with the reader
     chunk.file = &*std::find(kept.files.begin(), kept.files.end(), *chunk.file);

@@ -26,7 +26,7 @@ using training::Run;
 using training::Tally;
 
 void set_rates(const FinetuneOptions& options, BertLearner& learner) {
-  const size_t layers = learner.config().num_hidden_layers;
+  const size_t layers = learner.config().stored_layers();
   const auto top = static_cast<double>(layers + 1);
   for (training::Parameter& p : learner.layout().parameters()) {
     p.rate_scale = static_cast<float>(std::pow(options.layer_decay, top - p.depth));
@@ -191,7 +191,7 @@ class Finetuning {
       throw Error::of_field("layers", fmt::format("found '{}', wants layers of the model",
                                                   printable(config.bilstm.layers)));
     }
-    options_.freeze_layers = config.num_hidden_layers;
+    options_.freeze_layers = config.stored_layers();
     options_.freeze_embeddings = true;
   }
 
@@ -211,10 +211,10 @@ class Finetuning {
       throw Error(Error::Kind::data, options_.train.files.front(),
                   "has only labels whose weight is 0: nothing can be learned");
     }
-    if (options_.freeze_layers.value_or(0) > config.num_hidden_layers) {
+    if (options_.freeze_layers.value_or(0) > config.stored_layers()) {
       throw Error::of_field("freeze_layers",
                             fmt::format("found {}, wants at most {}", *options_.freeze_layers,
-                                        config.num_hidden_layers));
+                                        config.stored_layers()));
     }
     plan_ = FinetunePlan::make(options_, config, train_.examples.size());
     options_.batch_size = plan_.batch_size;

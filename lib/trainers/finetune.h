@@ -4,11 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "nn/vector_loss.h"
 #include "trainers/examples.h"
 #include "trainers/supervised.h"
 #include "trainers/training_job.h"
 
 namespace bert {
+
+/// What vectors of texts learn.
+struct VectorOptions {
+  nn::VectorLossPlan loss;           ///< but for its columns, which the examples decide
+  std::vector<size_t> dims;          ///< Matryoshka: lengths whose first numbers learn, too
+  std::string teacher_vectors;       ///< a file with a vector for each training text
+  std::vector<std::string> prompts;  ///< names: before the first text, and before the others; one:
+                                     ///< before all; empty: the model's default
+};
 
 struct FinetuneOptions : TrainingJob {
   HeadKind task = HeadKind::classify;
@@ -33,6 +43,7 @@ struct FinetuneOptions : TrainingJob {
   std::string pool;
   std::optional<size_t> hops;  ///< hops of attn; none: the model's, or 1
   double hop_penalty = 0;      ///< factor of |A A^T - I|^2 in a text's loss, with attn
+  VectorOptions vectors;       ///< with task `vectors`
   size_t patience = 0;         ///< epochs without a better score before it ends; 0: never early
 
   /// Sets class_weights and balanced from "balanced" or numbers with commas between; "": none.

@@ -99,8 +99,8 @@ FinetunePlan FinetunePlan::make(const FinetuneOptions& options, const Config& co
                                 size_t examples) {
   FinetunePlan plan;
   const bool head_only =
-      options.freeze_layers.value_or(options.head.empty() ? 0 : config.num_hidden_layers) ==
-      config.num_hidden_layers;
+      options.freeze_layers.value_or(options.head.empty() ? 0 : config.stored_layers()) ==
+      config.stored_layers();
   const double suits = head_only
                            ? kHighestRate
                            : std::min(kHighestRate, kBaseRate * kBaseWidth /

@@ -117,7 +117,7 @@ class Multitask {
   void tell_lost(const Config& config, const Weights& weights,
                  const std::vector<HeadPlan>& heads) const {
     // A head's own layers are the highest ones, so that the last layer tells.
-    const std::string last = tensor_name(Role::output, Part::weight, config.num_hidden_layers - 1);
+    const std::string last = tensor_name(Role::output, Part::weight, config.stored_layers() - 1);
     std::vector<std::string> left_out, with_layers;
     for (const NamedHead& old : config.heads) {
       const auto same = [&](const HeadPlan& head) { return head.name == old.name; };

@@ -8,7 +8,7 @@ namespace bert {
 
 DocumentReader::DocumentReader(std::vector<std::string> files, size_t block_bytes,
                                std::function<void(const Error&)> on_skipped, Wanted wanted)
-    : reader_(std::move(files), '\n', std::move(on_skipped), false, wanted),
+    : reader_(std::move(files), '\n', std::move(on_skipped), Framing::lines, wanted),
       block_bytes_(block_bytes) {}
 DocumentReader::~DocumentReader() = default;
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/gradient_kernels.h"
+
 namespace bert::training {
 
 /// How the learning rate changes over the steps; names and values as in transformers.
@@ -24,5 +26,8 @@ struct OptimizerOptions {
 /// The factor of the learning rate in step `step`, counted from 0. It rises from 0 during the
 /// warm-up; then the schedule decides.
 double schedule_factor(const OptimizerOptions& options, uint64_t step);
+
+/// The numbers of step `step`, counted from 0, at this learning rate; the arrays are the caller's.
+AdamWTask adamw_task(const OptimizerOptions& options, uint64_t step, double rate, bool decays);
 
 }  // namespace bert::training

@@ -48,7 +48,7 @@ class BertLane : public Lane {
     // A decoder that is the word table is frozen with it; its bias is not.
     const bool tied = gradient.decoder.weight.data == gradient.word.data;
     if (pass.lowest > 0 && tied) gradient.decoder.weight = {};
-    const Matrix hidden = encoder_.forward(part.batch, dropout);
+    const ConstMatrix hidden = encoder_.forward(part.batch, dropout);
     const Matrix d_hidden = d_hidden_.matrix(hidden.rows, hidden.cols);
     const Tally tally = heads_[part.head]->learn(
         {part, read_by(part.head, hidden), pass.scale, dropout, &gradient, d_hidden});
@@ -126,22 +126,72 @@ size_t BertNetwork::evaluation_floats(size_t threads, size_t longest) const {
 /// Unless a head's decoder is tied to the word table: then each row has a gradient.
 bool BertNetwork::sparse_table(const Layout& layout) const {
   return std::none_of(heads_.begin(), heads_.end(), [&](const HeadPlan& head) {
-    const auto has = [&](Role role) {
-      const std::string name = tensor_name(role);
-      return layout.find(head.prefix() + name) || layout.find(name);
-    };
-    return has(Role::mlm_dense) && !has(Role::mlm_decoder);
+    const std::string decoder = tensor_name(Role::mlm_decoder);
+    const bool of_words =
+        head.objective == Objective::pretrain || head.objective == Objective::masked_lm;
+    return of_words && !layout.find(head.prefix() + decoder) && !layout.find(decoder);
   });
 }
 
-std::vector<std::string> BertNetwork::file_names(const Parameter& parameter) const {
-  std::vector<std::string> names{file_name(parameter.name, config())};
-  // If the decoder is not tied, transformers reads its own bias instead.
-  if (parameter.name == tensor_name(Role::mlm_bias, Part::bias) &&
-      config().family->saves_decoder_bias && !config().tie_word_embeddings) {
-    names.push_back(file_name(tensor_name(Role::mlm_decoder, Part::bias), config()));
+namespace {
+
+/// The parameters that a tensor of the file has, one behind the other by rows.
+FileTensor joined(const Layout& layout, const std::string& name,
+                  const std::vector<std::string>& parts) {
+  FileTensor tensor{name, {}, {}};
+  for (const std::string& part : parts) {
+    const Parameter& p = *layout.find(part);
+    const size_t rows = tensor.shape.empty() ? 0 : tensor.shape[0];
+    tensor.shape = p.shape;
+    tensor.shape[0] += rows;
+    tensor.pieces.push_back({p.offset, p.size});
   }
-  return names;
+  return tensor;
+}
+
+/// The same with a head's rows of each part before the next head's.
+FileTensor by_heads(FileTensor tensor, size_t heads) {
+  const std::vector<FileTensor::Piece> parts = std::move(tensor.pieces);
+  tensor.pieces.clear();
+  for (size_t head = 0; head < heads; ++head) {
+    for (const auto& [offset, size] : parts) {
+      tensor.pieces.push_back({offset + head * (size / heads), size / heads});
+    }
+  }
+  return tensor;
+}
+
+}  // namespace
+
+std::vector<FileTensor> BertNetwork::file_tensors(const Layout& layout) const {
+  const Config& c = config();
+  std::vector<FileTensor> tensors;
+  std::set<std::string> joined_names;
+  for (const Parameter& p : layout.parameters()) {
+    const bool named = !head_prefix(p.name).empty();
+    const std::string whole = named ? "" : joined_file_name(p.name, c);
+    const std::string heads = named ? "" : by_heads_file_name(p.name, c);
+    if (!whole.empty()) {
+      if (!joined_names.insert(whole).second) continue;
+      tensors.push_back(joined(layout, whole, joined_file_parts(p.name, c)));
+    } else if (!heads.empty()) {
+      if (!joined_names.insert(heads).second) continue;
+      const size_t layer = static_cast<size_t>(p.depth) - 1;
+      std::vector<std::string> parts;
+      for (const Role role : kQueryKeyValue)
+        parts.push_back(tensor_name(role, Part::weight, layer));
+      tensors.push_back(by_heads(joined(layout, heads, parts), c.num_attention_heads));
+    } else {
+      tensors.push_back({file_name(p.name, c), p.shape, {{p.offset, p.size}}});
+    }
+    // If the decoder is not tied, transformers reads its own bias instead.
+    if (p.name == tensor_name(Role::mlm_bias, Part::bias) && c.family->saves_decoder_bias &&
+        !c.tie_word_embeddings) {
+      const std::string bias = tensor_name(Role::mlm_decoder, Part::bias);
+      tensors.push_back({file_name(bias, c), p.shape, {{p.offset, p.size}}});
+    }
+  }
+  return tensors;
 }
 
 }  // namespace bert::training

@@ -29,7 +29,9 @@ class BertNetwork : public Network {
   size_t pass_floats(size_t tokens, size_t longest) const override;
   size_t evaluation_floats(size_t threads, size_t longest) const override;
   bool sparse_table(const Layout& layout) const override;
-  std::vector<std::string> file_names(const Parameter& parameter) const override;
+  std::vector<FileTensor> file_tensors(const Layout& layout) const override;
+
+  bool bf16() const { return bf16_; }
 
  private:
   std::vector<HeadPlan> heads_;

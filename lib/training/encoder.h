@@ -5,6 +5,8 @@
 #include "encoder/packed_batch.h"
 #include "model/config.h"
 #include "nn/attention_gradient.h"
+#include "training/convolution_gradient.h"
+#include "training/distance_gradient.h"
 #include "training/parameters.h"
 #include "training/position_bias_gradient.h"
 #include "training/sublayers.h"
@@ -30,11 +32,14 @@ struct DropoutPlan {
 struct EncoderLayer {
   AttentionSublayer attention;
   FeedForwardSublayer net;
-  Matrix attended;  ///< [T, H] between the two
+  DistanceTerms distances;  ///< what attention adds in DeBERTa
+  ConstMatrix input;        ///< [T, H] before the two
+  Matrix attended;          ///< [T, H] between them
+  ConstMatrix output;       ///< [T, H] behind them, and behind the convolution or the final norm
 };
 
-/// BERT's encoder for training: a forward pass that keeps all activations, and the backward pass. A
-/// test checks that its hidden states equal those of encoder/model.h, which keeps nothing.
+/// The encoder of encoder/model.h for training: a forward pass that keeps all activations, and the
+/// backward pass. A test checks that the hidden states of both are equal.
 ///
 /// Thread rule: one Encoder per thread. Threads share the weights, which must not change during a
 /// pass.
@@ -42,7 +47,12 @@ class Encoder {
  public:
   /// `bf16`: computes all products in bfloat16; needs Bf16Products::available().
   Encoder(const Config& config, const ModelWeights& weights, bool bf16 = false)
-      : config_(config), weights_(weights), bf16_(bf16 ? &products_ : nullptr) {
+      : config_(config),
+        form_{norm_plan(config), config.family->norms, config.hidden_act, config.family->gated},
+        weights_(weights),
+        convolution_(config),
+        distances_(config),
+        bf16_(bf16 ? &products_ : nullptr) {
     scratch_.bf16 = bf16_;
   }
   Encoder(const Encoder&) = delete;
@@ -50,7 +60,7 @@ class Encoder {
 
   /// The hidden states of the last layer [T, H], valid until the next call. `batch` must live until
   /// backward().
-  Matrix forward(const PackedBatch& batch, const DropoutPlan& dropout);
+  ConstMatrix forward(const PackedBatch& batch, const DropoutPlan& dropout);
 
   /// The hidden states [T, H] behind layer `layer` of that pass; 0: the embeddings.
   ConstMatrix layer(size_t layer) const;
@@ -60,27 +70,40 @@ class Encoder {
   void backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest);
 
  private:
+  Matrix add_up();
+  void scale_words();
   Matrix embed();
-  Matrix block(size_t index, Matrix hidden);
-  void block_backward(size_t index, ConstMatrix hidden, Matrix d, const LayerWeights& gradient);
+  ConstMatrix block(size_t index, ConstMatrix hidden);
+  void block_backward(size_t index, Matrix d, const ModelWeights& gradient);
   void embed_backward(Matrix d, const ModelWeights& gradient);
-  nn::AttentionPlan attention_plan(size_t layer) const;
-  nn::Dropout attention_dropout(size_t layer) const;
-  nn::Dropout output_dropout(size_t layer) const;
+  void add_up_backward(Matrix d, const ModelWeights& gradient);
+  nn::AttentionPlan attention_plan(size_t index);
+  Turns turns(size_t index) const;
+  nn::Dropout dropout_at(size_t layer, uint64_t site) const;
+  bool projects_first() const {
+    return weights_.projection.weight.data && config_.family->projects_first;
+  }
   Matrix view(const Buffer& buffer, size_t columns) const {
     return {buffer.data(), batch_->tokens(), columns};
   }
 
   const Config& config_;
+  const SublayerForm form_;
   const ModelWeights& weights_;
   const PackedBatch* batch_ = nullptr;
   DropoutPlan dropout_;
   std::vector<int32_t> position_rows_;  ///< [T], of the position table
   PositionBias position_bias_;
+  std::vector<float> word_scales_;  ///< [T] factors of the word vectors; empty: 1
   Buffer embedding_sum_, embedding_statistics_, embedded_, projected_;
+  ConstMatrix embedding_;  ///< [T, H] before the first layer
+  ConvolutionSublayer convolution_;
+  DistanceVectors distances_;
+  Buffer normal_, final_statistics_;  ///< output of the final norm, and what it keeps
+  ConstMatrix last_;                  ///< [T, H] before it
   std::vector<EncoderLayer> layers_;
   SublayerScratch scratch_;
-  Buffer d_embedded_;
+  Buffer d_embedded_, d_words_;
   nn::Bf16Products products_;
   nn::Bf16Products* const bf16_;
 };

@@ -7,6 +7,7 @@
 #include "training/parameters.h"
 #include "training/tally.h"
 #include "training/training_batch.h"
+#include "training/transform_layer.h"
 
 namespace bert::training {
 
@@ -42,6 +43,11 @@ class Head {
 
  protected:
   static constexpr uint64_t kHeadSite = 8, kDenseSite = 9, kBilstmSite = 10;  ///< keys of dropout
+
+  /// What classifiers and answers put hidden states through, where the family has such a layer.
+  static TransformLayer::Weights transform_of(const ModelWeights& w) {
+    return {w.head_dense, w.head_norm};
+  }
 
   Head(const HeadPlan& plan, const ModelWeights& weights) : plan_(plan), weights_(weights) {}
 

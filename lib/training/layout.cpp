@@ -40,6 +40,14 @@ Matrix Layout::matrix(std::string_view name, float* base) const {
   return {base + p->offset, rows, p->size / rows};
 }
 
+std::vector<FileTensor> plain_tensors(const Layout& layout, const std::string& prefix) {
+  std::vector<FileTensor> tensors;
+  for (const Parameter& p : layout.parameters()) {
+    tensors.push_back({prefix + p.name, p.shape, {{p.offset, p.size}}});
+  }
+  return tensors;
+}
+
 /// Normal random numbers by Box and Muller, two at a time.
 void draw_parameter(const Parameter& p, uint64_t seed, float deviation, float* base) {
   float* const to = base + p.offset;

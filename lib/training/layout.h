@@ -44,6 +44,19 @@ class Layout {
   size_t floats_ = 0;
 };
 
+/// A tensor of a file: pieces of an array in a layout's order, one behind the other.
+struct FileTensor {
+  struct Piece {
+    size_t offset, size;  ///< in floats
+  };
+  std::string name;
+  std::vector<size_t> shape;
+  std::vector<Piece> pieces;
+};
+
+/// Each parameter as a tensor of its own name, behind `prefix`.
+std::vector<FileTensor> plain_tensors(const Layout& layout, const std::string& prefix = "");
+
 /// Draws one tensor by its `initial`: from N(0, deviation), or ones, or zeros. The numbers depend
 /// on `seed` and the tensor's name.
 void draw_parameter(const Parameter& parameter, uint64_t seed, float deviation, float* base);

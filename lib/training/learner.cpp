@@ -13,6 +13,7 @@
 #include "nn/bf16.h"
 #include "ops/blas.h"
 #include "ops/gradient_kernels.h"
+#include "training/shares.h"
 
 namespace bert::training {
 namespace {
@@ -34,24 +35,6 @@ struct Piece {
   size_t begin, size;  // begin: offset in all floats
 };
 
-/// Cuts a batch into at most `parts` parts of similar work. Part i has sequences [bounds[i],
-/// bounds[i + 1]), at least one.
-std::vector<size_t> share(const TrainingBatch& batch, const Network& network, size_t parts) {
-  double total = 0;
-  for (size_t s = 0; s < batch.sequences(); ++s) total += network.cost(batch, s);
-  std::vector<size_t> bounds{0};
-  double done = 0;
-  for (size_t s = 0; s < batch.sequences(); ++s) {
-    const double next = network.cost(batch, s);
-    const double limit = total * static_cast<double>(bounds.size()) / static_cast<double>(parts);
-    if (bounds.size() < parts && done + next / 2 > limit) bounds.push_back(s);
-    done += next;
-  }
-  bounds.push_back(batch.sequences());
-  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
-  return bounds;
-}
-
 }  // namespace
 
 struct Learner::State {
@@ -59,6 +42,7 @@ struct Learner::State {
   LearnerOptions options;
   Layout layout;
   Buffer values, first, second;
+  Buffer vectors, d_vectors;  // of a step, where its sequences learn from each other
   std::vector<std::unique_ptr<Thread>> threads;
   Team team;
   uint64_t steps = 0;
@@ -150,18 +134,19 @@ struct Learner::State {
   }
 
   /// One pass of sequences [first_s, last).
-  Tally run_pass(const TrainingBatch& batch, size_t first_s, size_t last, Pass pass,
-                 Thread& thread) const {
-    slice(batch, first_s, last, thread.part);
+  Pass cut_pass(const TrainingBatch& batch, size_t first_s, size_t last, Pass pass,
+                TrainingBatch& part) const {
+    slice(batch, first_s, last, part);
     pass.sequence_0 = first_s;
     pass.token_0 = batch.batch.begin(first_s);
     pass.target_0 = batch.target.empty() ? 0 : batch.target.begin(first_s);
-    return thread.lane->learn(thread.part, pass);
+    return pass;
   }
 
-  /// Runs the passes of each thread.
-  void run_passes(const TrainingBatch& batch, const Pass& pass) {
-    const std::vector<size_t> bounds = share(batch, *network, static_cast<size_t>(team.size()));
+  /// Runs the passes of each thread: use(thread, pass) for each, whose sequences are thread.part.
+  template <typename Use>
+  void run_passes(const TrainingBatch& batch, const Pass& pass, Use use) {
+    const std::vector<size_t> bounds = shares(batch, *network, static_cast<size_t>(team.size()));
     grow_threads(bounds.size() - 1);
     in_threads([&](size_t p) {
       Thread& thread = *threads[p];
@@ -169,7 +154,7 @@ struct Learner::State {
       if (p + 1 >= bounds.size()) return;
       for (size_t first_s = bounds[p], last; first_s < bounds[p + 1]; first_s = last) {
         last = end_of_pass(batch, first_s, bounds[p + 1]);
-        thread.tally += run_pass(batch, first_s, last, pass, thread);
+        use(thread, cut_pass(batch, first_s, last, pass, thread.part));
       }
     });
   }
@@ -183,6 +168,9 @@ struct Learner::State {
   void zero_gradients();
   void gather_rows(std::span<const TrainingBatch> batches);
   Tally learn(const TrainingBatch& batch, int32_t lowest);
+  Tally learn_jointly(const TrainingBatch& batch, const Pass& pass);
+  template <typename Use>
+  void evaluate_passes(const TrainingBatch& batch, Use use);
   double reduce();
   void update(double gradient_scale, double rate);
 };
@@ -221,8 +209,26 @@ Tally Learner::State::learn(const TrainingBatch& batch, int32_t lowest) {
   // The batches of one step have different heads, hence different masks.
   pass.key = mix(options.seed, steps) + batch.head;
   pass.lowest = lowest;
-  run_passes(batch, pass);
+  if (network->vector_size() > 0) return learn_jointly(batch, pass);
+  run_passes(batch, pass, [](Thread& thread, const Pass& own) {
+    thread.tally += thread.lane->learn(thread.part, own);
+  });
   return sum_tallies();
+}
+
+/// The vectors of all sequences, their loss, and then the way back of each.
+Tally Learner::State::learn_jointly(const TrainingBatch& batch, const Pass& pass) {
+  const size_t count = batch.sequences(), width = network->vector_size();
+  const Matrix all = vectors.matrix(count, width), d = d_vectors.zeros(count, width);
+  run_passes(batch, pass, [&](Thread& thread, const Pass& own) {
+    thread.lane->vectors(thread.part, own, all.slice(own.sequence_0, thread.part.sequences()));
+  });
+  Tally tally = network->judge(batch, all, d);
+  run_passes(batch, pass, [&](Thread& thread, Pass own) {
+    own.d_vectors = d.slice(own.sequence_0, thread.part.sequences());
+    thread.tally += thread.lane->learn(thread.part, own);
+  });
+  return tally += sum_tallies();
 }
 
 /// Adds the gradients of all lanes to that of the first; returns the norm of the sum.
@@ -250,25 +256,15 @@ double Learner::State::reduce() {
 }
 
 void Learner::State::update(double gradient_scale, double rate) {
-  const OptimizerOptions& o = options.optimizer;
-  const auto t = static_cast<double>(steps + 1);
   const auto task = [&](const Parameter& p, size_t begin, size_t size, bool has_gradient) {
-    const double own_rate = rate * static_cast<double>(p.rate_scale);
-    AdamWTask a;
+    AdamWTask a =
+        adamw_task(options.optimizer, steps, rate * static_cast<double>(p.rate_scale), p.decays);
     a.value = values.data() + begin;
     a.gradient = has_gradient ? threads[0]->gradient.data() + begin : nullptr;
     a.first = first.data() + begin;
     a.second = second.data() + begin;
     a.n = size;
     a.gradient_scale = static_cast<float>(gradient_scale);
-    a.beta1 = static_cast<float>(o.beta1);
-    a.beta2 = static_cast<float>(o.beta2);
-    a.rest1 = static_cast<float>(1 - o.beta1);
-    a.rest2 = static_cast<float>(1 - o.beta2);
-    a.keep = p.decays ? static_cast<float>(1 - own_rate * o.weight_decay) : 1.f;
-    a.step = static_cast<float>(own_rate / (1 - std::pow(o.beta1, t)));
-    a.root_bias_correction2 = static_cast<float>(std::sqrt(1 - std::pow(o.beta2, t)));
-    a.epsilon = static_cast<float>(o.epsilon);
     return a;
   };
   team.run([&](int part, int parts) {
@@ -360,27 +356,40 @@ StepResult Learner::step(std::span<const TrainingBatch> batches) {
   return result;
 }
 
-/// The passes are cut without regard to the threads, so that each computes the same whoever runs
-/// it.
-Tally Learner::evaluate(const TrainingBatch& batch) {
-  State& s = *state_;
-  s.network->check(batch);
+/// Calls use(i, thread, pass) for each pass i. They are cut without regard to the threads, so that
+/// each computes the same whoever runs it.
+template <typename Use>
+void Learner::State::evaluate_passes(const TrainingBatch& batch, Use use) {
+  network->check(batch);
   std::vector<size_t> bounds{0};
   while (bounds.back() < batch.sequences()) {
-    bounds.push_back(s.end_of_pass(batch, bounds.back(), batch.sequences()));
+    bounds.push_back(end_of_pass(batch, bounds.back(), batch.sequences()));
   }
   Pass pass;
   pass.learns = false;
-  std::vector<Tally> tallies(bounds.size() - 1);
   std::atomic<size_t> next{0};
-  s.in_threads([&](size_t p) {
-    for (size_t i; (i = next++) < tallies.size();) {
-      tallies[i] = s.run_pass(batch, bounds[i], bounds[i + 1], pass, *s.threads[p]);
+  in_threads([&](size_t p) {
+    Thread& thread = *threads[p];
+    for (size_t i; (i = next++) + 1 < bounds.size();) {
+      use(i, thread, cut_pass(batch, bounds[i], bounds[i + 1], pass, thread.part));
     }
+  });
+}
+
+Tally Learner::evaluate(const TrainingBatch& batch) {
+  std::vector<Tally> tallies(batch.sequences());
+  state_->evaluate_passes(batch, [&](size_t i, Thread& thread, const Pass& pass) {
+    tallies[i] = thread.lane->learn(thread.part, pass);
   });
   Tally sum;
   for (const Tally& tally : tallies) sum += tally;
   return sum;
+}
+
+void Learner::vectors(const TrainingBatch& batch, Matrix out) {
+  state_->evaluate_passes(batch, [&](size_t, Thread& thread, const Pass& pass) {
+    thread.lane->vectors(thread.part, pass, out.slice(pass.sequence_0, thread.part.sequences()));
+  });
 }
 
 }  // namespace bert::training

@@ -56,6 +56,9 @@ class Learner {
   /// The losses of a batch with the parameters as they are, without dropout. They do not depend on
   /// the number of threads.
   Tally evaluate(const TrainingBatch& batch);
+  /// The vectors of a network that has some (Network::vector_size()), without dropout: out [S,
+  /// vector_size()]. They do not depend on the number of threads.
+  void vectors(const TrainingBatch& batch, Matrix out);
   /// An estimate of the further memory that steps of this size, and evaluations between them, will
   /// take after the learner was made.
   size_t bytes_to_come(const StepSize& size, bool evaluates) const;

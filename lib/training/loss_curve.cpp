@@ -68,7 +68,9 @@ class Axes {
       for (const auto& [step, loss] : *points)
         low = std::min(low, loss), high = std::max(high, loss);
     }
-    if (!(high > low)) low = std::isfinite(low) ? low - 1 : 0, high = low + 2;
+    // Losses that differ in their last bits only have no range to be drawn in.
+    if (!(high - low > 1e-6 * std::abs(high)))
+      low = std::isfinite(low) ? low - 1 : 0, high = low + 2;
     tick_ = round_step(high - low, 5);
     low_ = std::floor(low / tick_), high_ = std::ceil(high / tick_);
     step_tick_ = std::max(1., round_step(last_, 8));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "nn/activation_gradient.h"
 #include "nn/loss.h"
 #include "ops/gradient_kernels.h"
 
@@ -43,24 +42,22 @@ Matrix MaskedLmHead::masked_rows(const HeadPass& pass) {
 /// Only masked rows go through the head, and at most kDecoderRows at once through the decoder.
 void MaskedLmHead::add_masked(const HeadPass& pass, Tally& tally) {
   const Matrix rows = masked_rows(pass);
-  const size_t count = rows.rows, e = weights_.transform.weight.rows;
+  const size_t count = rows.rows;
   if (count == 0) return;
+  const auto transform_of = [](const ModelWeights& w) {
+    return TransformLayer::Weights{w.transform, w.transform_norm};
+  };
   const Activation act = plan_.config.mlm_act();
-  const Matrix dense = dense_.matrix(count, e);  // [M, E]
-  nn::linear_forward(weights_.transform, rows, dense, bf16_);
-  const Matrix activated = activated_.matrix(count, e);
-  nn::activation_forward(act, dense, activated);
-  const Matrix normal = normal_.matrix(count, e);
-  const Matrix statistics = statistics_.matrix(count, 2);
-  nn::layer_norm_forward(weights_.transform_norm, plan_.config.layer_norm_eps, activated, normal,
-                         statistics);
+  const nn::NormPlan norm = norm_plan(plan_.config);
+  const ConstMatrix normal =
+      transform_.forward(transform_of(weights_), act, norm, rows, bf16_);  // [M, E]
 
   const ModelWeights* gradient = pass.gradient;
-  const Matrix d_normal = d_normal_.matrix(count, e);
+  const Matrix d_normal = d_normal_.matrix(count, normal.cols);
   for (size_t first = 0; first < count; first += kDecoderRows) {
     const size_t n = std::min(kDecoderRows, count - first);
     const Matrix logits = logits_.matrix(n, plan_.config.vocab_size);  // [n, V]
-    const Matrix x = normal.slice(first, n);
+    const ConstMatrix x = normal.slice(first, n);
     nn::linear_forward(weights_.decoder, x, logits, bf16_);
     tally.token_loss += nn::cross_entropy(logits, std::span(labels_).subspan(first, n), {},
                                           pass.scale.token, &tally.tokens_right);
@@ -70,11 +67,8 @@ void MaskedLmHead::add_masked(const HeadPass& pass, Tally& tally) {
     }
   }
   if (!gradient) return;
-  nn::layer_norm_backward(weights_.transform_norm, activated, statistics, d_normal,
-                          gradient->transform_norm, d_normal);
-  nn::activation_backward(act, dense, d_normal);
   const Matrix d_rows = d_rows_.matrix(count, rows.cols);
-  nn::linear_backward(weights_.transform, rows, d_normal, gradient->transform, d_rows, false,
+  transform_.backward(transform_of(weights_), act, norm, d_normal, transform_of(*gradient), d_rows,
                       bf16_);
   for (size_t i = 0; i < count; ++i) {
     gradient_kernels().axpy(1.f, d_rows.row(i), rows.cols, pass.d_hidden.row(positions_[i]));

@@ -6,6 +6,7 @@
 #include "nn/bf16.h"
 #include "training/head.h"
 #include "training/text_head.h"
+#include "training/transform_layer.h"
 
 namespace bert::training {
 
@@ -27,7 +28,8 @@ class MaskedLmHead : public Head {
   std::optional<TextHead> next_sentence_;
   std::vector<int32_t> labels_;    ///< [M]
   std::vector<size_t> positions_;  ///< [M], the tokens
-  Buffer rows_, dense_, activated_, normal_, statistics_, logits_, d_normal_, d_rows_;
+  TransformLayer transform_;
+  Buffer rows_, logits_, d_normal_, d_rows_;
   nn::Bf16Products products_;
   nn::Bf16Products* const bf16_;
 };

@@ -26,6 +26,7 @@ struct Pass {
   size_t target_0 = 0;    ///< number of its first target token there
   int32_t lowest = 0;     ///< tensors of a lower depth (TensorSpec::depth) need no gradient
   bool learns = true;     ///< else only the losses are wanted: no gradient, no dropout
+  Matrix d_vectors = {};  ///< the gradient of each sequence's vector, of Network::vector_size()
 };
 
 /// One thread's memory of a network: computes its passes. Parameters and gradient are those that
@@ -38,6 +39,8 @@ class Lane {
   /// the lane's gradient. A draw (dropout, scheduled sampling) depends only on pass.key and the
   /// number of its token in the step, never on how the step was cut into passes.
   virtual Tally learn(const TrainingBatch& part, const Pass& pass) = 0;
+  /// The vectors of a network that has some, one for each sequence: out [S, vector_size()].
+  virtual void vectors(const TrainingBatch& /*part*/, const Pass& /*pass*/, Matrix /*out*/) {}
 };
 
 /// What a model is to the Learner: its tensors, and how one thread computes loss and gradient.
@@ -63,6 +66,16 @@ class Network {
   /// The labels of a batch, without losses: the means of a step divide by tokens and sequences.
   virtual Tally count(const TrainingBatch& batch) const = 0;
 
+  /// Where the loss of a sequence depends on the others of its batch: the width of the vectors by
+  /// which they meet. Lane::learn() then has their gradient, and gives no losses.
+  virtual size_t vector_size() const { return 0; }
+  /// The counts and losses of a batch's vectors [S, vector_size()]. Adds to their gradient, if it
+  /// has data.
+  virtual Tally judge(const TrainingBatch& /*batch*/, ConstMatrix /*vectors*/,
+                      Matrix /*gradient*/) const {
+    return {};
+  }
+
   /// The factor of this batch's loss in the loss of the step.
   virtual double weight(const TrainingBatch& /*batch*/) const { return 1; }
 
@@ -79,10 +92,9 @@ class Network {
   /// batch's input_ids. Large vocabularies then cost no time in the other rows.
   virtual bool sparse_table(const Layout& /*layout*/) const { return false; }
 
-  /// The names that the tensor has in model.safetensors. It is written under each of them, and read
-  /// from the first.
-  virtual std::vector<std::string> file_names(const Parameter& parameter) const {
-    return {parameter.name};
+  /// The tensors of model.safetensors. A parameter may stand in several of them.
+  virtual std::vector<FileTensor> file_tensors(const Layout& layout) const {
+    return plain_tensors(layout);
   }
 };
 

@@ -37,21 +37,26 @@ float initializer_range(const Config& config) {
 }
 
 void require_trainable(const Config& config) {
-  if (config.family->trainable) return;
-  std::string known;
-  for (const Family& family : families()) {
-    if (family.trainable) known.append(known.empty() ? "" : ", ").append(family.model_type);
-  }
+  const Family& family = *config.family;
+  if (family.not_trained.empty()) return;
   throw Error(Error::Kind::unsupported, config.path,
-              fmt::format("model_type is {}, which can be run but not trained yet, wants one of {}",
-                          config.family->model_type, known));
+              fmt::format("model_type is {}, which can be run but not trained: {}",
+                          family.model_type, family.not_trained));
+}
+
+nn::NormPlan norm_plan(const Config& config) {
+  const NormKind kind = config.family->norm_kind;
+  return {config.layer_norm_eps, kind != NormKind::layer,
+          kind == NormKind::rms_around_one ? 1.f : 0.f};
 }
 
 std::vector<TensorSpec> trunk_tensors(const Config& config) {
   std::vector<TensorSpec> specs = encoder_tensors(config);
   for (TensorSpec& spec : specs) spec.joins |= spec.role == kCrossKeyValue[1];
   for (auto first = specs.begin(); first != specs.end(); ++first) {
-    if (first->role != kQueryKeyValue[0] && first->role != kCrossKeyValue[0]) continue;
+    const bool begins = first->role == kQueryKeyValue[0] || first->role == kCrossKeyValue[0] ||
+                        first->role == kGateUp[0];
+    if (!begins) continue;
     auto end = first + 1;
     while (end != specs.end() && (end->joins || end->role == first->role)) ++end;
     std::stable_partition(first, end, [](const auto& s) { return s.part == Part::weight; });
@@ -84,10 +89,22 @@ std::vector<nn::CellWeights> bilstm_cells(const Layout& layout, float* base,
 
 }  // namespace
 
+/// Throws Error(unsupported) if the head predicts words and the family has no such head.
+static void require_words(const HeadPlan& head) {
+  const bool of_words =
+      head.objective == Objective::pretrain || head.objective == Objective::masked_lm;
+  const Family& family = *head.config.family;
+  if (!of_words || family.masked_lm) return;
+  throw Error(
+      Error::Kind::unsupported, head.config.path,
+      fmt::format("model_type is {}, whose models do not predict masked words", family.model_type));
+}
+
 Layout bert_layout(const Config& config, std::span<const HeadPlan> heads) {
   require_trainable(config);
   std::vector<TensorSpec> specs = trunk_tensors(config);
   for (const HeadPlan& head : heads) {
+    require_words(head);
     for (TensorSpec& spec : head_tensors(head.config, head.objective)) {
       spec.name = head.prefix() + spec.name;
       specs.push_back(std::move(spec));
@@ -109,7 +126,12 @@ nn::LinearWeights RoleView::linear(Role role, size_t layer) const {
 }
 nn::LinearWeights RoleView::joined(std::span<const Role> roles, size_t layer) const {
   nn::LinearWeights all = linear(roles[0], layer);
-  all.weight.rows *= roles.size();
+  for (size_t i = 1; i < roles.size(); ++i) {
+    const Matrix more = matrix(roles[i], layer);
+    if (!more.data) continue;
+    all.weight.rows += more.rows;
+    if (!vector(roles[i], Part::bias, layer)) all.bias = nullptr;
+  }
   return all;
 }
 nn::NormWeights RoleView::norm(Role role, size_t layer) const {
@@ -117,16 +139,27 @@ nn::NormWeights RoleView::norm(Role role, size_t layer) const {
 }
 LayerWeights RoleView::layer(size_t l) const {
   LayerWeights layer;
-  layer.attention.qkv = joined(kQueryKeyValue, l);
-  layer.attention.output = linear(Role::attention_output, l);
-  layer.attention.norm = norm(Role::attention_norm, l);
+  AttentionWeights& attention = layer.attention;
+  attention.qkv = joined(kQueryKeyValue, l);
+  attention.key_width = matrix(Role::key, l).rows;
+  for (size_t i = 0; !attention.qkv.bias && i < std::size(kQueryKeyValue); ++i) {
+    attention.biases[i] = vector(kQueryKeyValue[i], Part::bias, l);
+  }
+  attention.query_norm = norm(Role::query_norm, l);
+  attention.key_norm = norm(Role::key_norm, l);
+  attention.position_key = linear(Role::position_key, l);
+  attention.position_query = linear(Role::position_query, l);
+  attention.output = linear(Role::attention_output, l);
+  attention.norm = norm(Role::attention_norm, l);
+  attention.exit_norm = norm(Role::attention_exit_norm, l);
   layer.cross.query = linear(Role::cross_query, l);
   layer.cross.pairs = joined(kCrossKeyValue, l);
   layer.cross.output = linear(Role::cross_output, l);
   layer.cross.norm = norm(Role::cross_norm, l);
-  layer.net.intermediate = linear(Role::intermediate, l);
+  layer.net.intermediate = joined(kGateUp, l);
   layer.net.output = linear(Role::output, l);
   layer.net.norm = norm(Role::output_norm, l);
+  layer.net.exit_norm = norm(Role::output_exit_norm, l);
   return layer;
 }
 
@@ -135,11 +168,24 @@ namespace {
 /// What the head's classifier is called: with its own prefix, or else without one.
 Role classifier_role(const Layout& layout, const std::string& own) {
   for (const std::string& prefix : {own, std::string()}) {
-    for (const Role role : {Role::classifier, Role::classifier_output, Role::pooling_classifier}) {
+    for (const Role role :
+         {Role::classifier, Role::classifier_output, Role::score, Role::pooling_classifier}) {
       if (layout.find(prefix + tensor_name(role))) return role;
     }
   }
   return Role::classifier;
+}
+
+/// What not every trunk has.
+void set_trunk(const Config& config, const RoleView& view, ModelWeights& w) {
+  w.task_type = view.matrix(Role::task_type_embeddings);
+  w.distances = view.matrix(Role::relative_embeddings);
+  w.distance_norm = view.norm(Role::relative_norm);
+  w.convolution = view.linear(Role::convolution);
+  w.convolution.weight.cols *= config.conv_kernel_size;  // shape [H, H / groups, K]
+  w.convolution.weight.stride = w.convolution.weight.cols;
+  w.convolution_norm = view.norm(Role::convolution_norm);
+  w.final_norm = view.norm(Role::final_norm);
 }
 
 }  // namespace
@@ -158,15 +204,19 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
   w.position_bias = view.matrix(Role::relative_attention_bias);
   w.embedding_norm = view.norm(Role::embedding_norm);
   w.projection = view.linear(Role::embedding_projection);
-  for (size_t l = 0; l < config.num_hidden_layers; ++l) w.layers.push_back(view.layer(l));
+  for (size_t l = 0; l < config.num_hidden_layers; ++l) {
+    w.layers.push_back(view.layer(config.stored_layer(l)));
+    w.layers.back().attention.head_size = config.head_size();
+  }
+  set_trunk(config, view, w);
   w.pooler = view.linear(Role::pooler);
   w.transform = view.linear(Role::mlm_dense);
   w.transform_norm = view.norm(Role::mlm_norm);
-  if (w.transform.weight.data) {
-    w.decoder.weight = view.matrix(Role::mlm_decoder);
-    if (!w.decoder.weight.data) w.decoder.weight = w.word;
-    w.decoder.bias = view.vector(Role::mlm_bias, Part::bias);
-  }
+  w.decoder.weight = view.matrix(Role::mlm_decoder);
+  if (!w.decoder.weight.data) w.decoder.weight = w.word;
+  w.decoder.bias = view.vector(Role::mlm_bias, Part::bias);
+  w.head_dense = view.linear(Role::head_dense);
+  w.head_norm = view.norm(Role::head_norm);
   w.next_sentence = view.linear(Role::next_sentence);
   w.classifier_dense = view.linear(Role::classifier_dense);
   w.pooling_hidden = view.linear(Role::pooling_hidden);
@@ -184,7 +234,7 @@ namespace {
 
 bool is_classifier(Role role) {
   return role == Role::classifier || role == Role::classifier_dense ||
-         role == Role::classifier_output || role == Role::pooling_hidden ||
+         role == Role::classifier_output || role == Role::score || role == Role::pooling_hidden ||
          role == Role::pooling_hops || role == Role::pooling_classifier || role == Role::bilstm ||
          role == Role::bilstm_classifier;
 }

@@ -39,6 +39,9 @@ float initializer_range(const Config& config);
 /// Throws Error(unsupported) that names the family, if its models are not trained.
 void require_trainable(const Config& config);
 
+/// The norms of a model of this config.
+nn::NormPlan norm_plan(const Config& config);
+
 /// A head to train over the trunk.
 struct HeadPlan {
   Objective objective = Objective::classify;
@@ -92,15 +95,23 @@ class RoleView {
 /// All tensors of a model in one of its arrays. A tensor that the model lacks has no data.
 struct ModelWeights {
   Matrix word, position, token_type;  ///< [V, E] [P, E] [types, E]
+  Matrix task_type;                   ///< [tasks, E], in ERNIE
   Matrix position_bias;               ///< [buckets, A], in MPNet
+  Matrix distances;                   ///< [2 span, H], in DeBERTa
+  nn::NormWeights distance_norm;
+  nn::LinearWeights convolution;  ///< [H, H / groups * K], in DeBERTa
+  nn::NormWeights convolution_norm;
   nn::NormWeights embedding_norm;
-  nn::LinearWeights projection;  ///< [H, E], in ELECTRA
-  std::vector<LayerWeights> layers;
-  nn::LinearWeights pooler;     ///< [H, H]
-  nn::LinearWeights transform;  ///< [E, H], in the masked LM head
+  nn::LinearWeights projection;      ///< [H, E], in ELECTRA
+  std::vector<LayerWeights> layers;  ///< [L] of a pass; those that share tensors are alike
+  nn::NormWeights final_norm;        ///< where norms stand before
+  nn::LinearWeights pooler;          ///< [H, H]
+  nn::LinearWeights transform;       ///< [E, H], in the masked LM head
   nn::NormWeights transform_norm;
-  nn::LinearWeights decoder;           ///< [V, E]; the word table if tied
-  nn::LinearWeights next_sentence;     ///< [2, H]
+  nn::LinearWeights decoder;        ///< [V, E]; the word table if tied
+  nn::LinearWeights next_sentence;  ///< [2, H]
+  nn::LinearWeights head_dense;     ///< [H, H], in ModernBERT
+  nn::NormWeights head_norm;
   nn::LinearWeights classifier_dense;  ///< [H, H], in ELECTRA and DistilBERT
   nn::LinearWeights classifier;        ///< [labels, H], or [labels, hops H] of attentive pooling
   nn::LinearWeights spans;             ///< [2, H]

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <list>
+#include <map>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -68,13 +70,29 @@ void write_with_head(Learner& learner, const ModelFiles& files, const std::strin
   write_model(files.head_files, writer, directory);
 }
 
+/// Adds tensors of the array at `base`. `kept` holds what the writer borrows.
+void add_tensors(std::span<const FileTensor> tensors, const float* base, WeightsWriter& writer,
+                 std::list<std::vector<float>>& kept) {
+  for (const FileTensor& tensor : tensors) {
+    if (tensor.pieces.size() == 1) {
+      const auto [offset, size] = tensor.pieces.front();
+      writer.add(tensor.name, tensor.shape, {base + offset, size});
+      continue;
+    }
+    std::vector<float>& values = kept.emplace_back();
+    for (const auto& [offset, size] : tensor.pieces) {
+      values.insert(values.end(), base + offset, base + offset + size);
+    }
+    writer.add(tensor.name, tensor.shape, values);
+  }
+}
+
 void write_moments(Learner& learner, const std::string& path) {
   WeightsWriter writer;
+  std::list<std::vector<float>> kept;
   for (const auto& [prefix, base] : {std::pair("first.", learner.first_moments()),
                                      std::pair("second.", learner.second_moments())}) {
-    for (const Parameter& p : learner.layout().parameters()) {
-      writer.add(prefix + p.name, p.shape, values_of(base, p));
-    }
+    add_tensors(plain_tensors(learner.layout(), prefix), base, writer, kept);
   }
   writer.write(path);
 }
@@ -96,24 +114,27 @@ std::string file_hash(const std::string& path) {
   return fmt::format("{:016x}", hash.value());
 }
 
-/// Fills the array at `base` from a file in which the tensor of parameter p is called name(p).
-template <typename Name>
-void read_tensors(const Layout& layout, const MappedFile& file, Name name, float* base) {
+/// Fills the array at `base` from a file that has these tensors.
+void read_tensors(std::span<const FileTensor> tensors, const MappedFile& file, float* base) {
   std::map<std::string, const SafetensorsEntry*> by_name;
   const auto entries = read_safetensors(file.bytes(), file.path());
   for (const SafetensorsEntry& entry : entries) by_name[entry.name] = &entry;
-  for (const Parameter& p : layout.parameters()) {
-    const auto found = by_name.find(name(p));
+  for (const FileTensor& tensor : tensors) {
+    const auto found = by_name.find(tensor.name);
     if (found == by_name.end()) {
-      throw Error(Error::Kind::data, file.path(), fmt::format("no tensor {}", name(p)));
+      throw Error(Error::Kind::data, file.path(), fmt::format("no tensor {}", tensor.name));
     }
     const SafetensorsEntry& entry = *found->second;
-    if (entry.shape != p.shape || entry.dtype != "F32") {
+    if (entry.shape != tensor.shape || entry.dtype != "F32") {
       throw Error(Error::Kind::data, file.path(),
                   fmt::format("tensor {} is {} {}, wants F32 {}", entry.name, entry.dtype,
-                              shape_text(entry.shape), shape_text(p.shape)));
+                              shape_text(entry.shape), shape_text(tensor.shape)));
     }
-    std::memcpy(base + p.offset, entry.bytes.data(), entry.bytes.size());
+    const std::byte* from = entry.bytes.data();
+    for (const auto& [offset, size] : tensor.pieces) {
+      std::memcpy(base + offset, from, size * sizeof(float));
+      from += size * sizeof(float);
+    }
   }
 }
 
@@ -193,11 +214,8 @@ ModelFiles ModelFiles::make(const ModelDirectory& directory, std::span<const Hea
 
 void save_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
   WeightsWriter writer;
-  for (const Parameter& p : learner.layout().parameters()) {
-    for (const std::string& name : learner.network().file_names(p)) {
-      writer.add(name, p.shape, values_of(learner.values(), p));
-    }
-  }
+  std::list<std::vector<float>> kept;
+  add_tensors(learner.network().file_tensors(learner.layout()), learner.values(), writer, kept);
   write_model(files.files, writer, directory);
 }
 
@@ -300,14 +318,9 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
   const Layout& layout = learner.layout();
   const MappedFile model = MappedFile::open(file_in(path, file_names::kSafetensors));
   const MappedFile moments = MappedFile::open(file_in(path, kMoments));
-  const auto name = [&](const Parameter& p) { return learner.network().file_names(p).front(); };
-  read_tensors(layout, model, name, learner.values());
-  read_tensors(
-      layout, moments, [](const Parameter& p) { return "first." + p.name; },
-      learner.first_moments());
-  read_tensors(
-      layout, moments, [](const Parameter& p) { return "second." + p.name; },
-      learner.second_moments());
+  read_tensors(learner.network().file_tensors(layout), model, learner.values());
+  read_tensors(plain_tensors(layout, "first."), moments, learner.first_moments());
+  read_tensors(plain_tensors(layout, "second."), moments, learner.second_moments());
   learner.set_steps(state.step);
   return state;
 }

@@ -16,8 +16,11 @@ void SpanHead::add_losses(const HeadPass& pass, Tally& tally) {
   const bool drops = !plan_.config.family->answers_dropout_key.empty();
   const nn::Dropout drop =
       pass.dropout.at(drops ? pass.dropout.classifier : 0, 0, kHeadSite, pass.dropout.token_0);
-  const Matrix x = input_.matrix(pass.hidden.rows, pass.hidden.cols);  // [T, H]
-  copy(pass.hidden, x);
+  const nn::NormPlan norm = norm_plan(plan_.config);
+  const ConstMatrix read =
+      transform_.forward(transform_of(weights_), plan_.config.head_act, norm, pass.hidden);
+  const Matrix x = input_.matrix(read.rows, read.cols);  // [T, H]
+  copy(read, x);
   nn::dropout(drop, x);
   const Matrix logits = logits_.matrix(x.rows, 2);  // [T, 2]
   nn::linear_forward(weights_.spans, x, logits);
@@ -35,8 +38,11 @@ void SpanHead::add_losses(const HeadPass& pass, Tally& tally) {
     tally.sequences_right += right == 2;
   }
   if (!pass.gradient) return;
-  nn::linear_backward(weights_.spans, x, logits, pass.gradient->spans, pass.d_hidden);
-  nn::dropout(drop, pass.d_hidden);
+  const Matrix d_read = d_read_.matrix(x.rows, x.cols);
+  nn::linear_backward(weights_.spans, x, logits, pass.gradient->spans, d_read);
+  nn::dropout(drop, d_read);
+  transform_.backward(transform_of(weights_), plan_.config.head_act, norm, d_read,
+                      transform_of(*pass.gradient), pass.d_hidden);
 }
 
 }  // namespace bert::training

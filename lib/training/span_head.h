@@ -14,7 +14,8 @@ class SpanHead : public Head {
   void add_losses(const HeadPass& pass, Tally& tally) override;
 
  private:
-  Buffer input_, logits_, column_;
+  TransformLayer transform_;
+  Buffer input_, logits_, column_, d_read_;
 };
 
 }  // namespace bert::training

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "nn/activation_gradient.h"
+#include "heads/classification.h"
 #include "nn/loss.h"
 #include "ops/gradient_kernels.h"
 
@@ -16,14 +16,22 @@ TextHead::TextHead(const HeadPlan& plan, const ModelWeights& weights, bool /*bf1
       classifier_(next_sentence_ ? &ModelWeights::next_sentence : &ModelWeights::classifier),
       dense_act_(plan.config.text_head_act()) {
   if (weights.pooler.weight.data) {
-    dense_ = &ModelWeights::pooler;
-    dense_act_ = Activation::tanh;
+    dense_act_ = plan.config.pooler_act;
+  } else if (weights.head_dense.weight.data) {
+    dense_act_ = plan.config.head_act;
   }
   if (next_sentence_) return;
+  input_ = plan.config.text_input;
   if (plan.config.problem_type == "regression") loss_ = TextLoss::squared_error;
   if (plan.config.problem_type == "multi_label_classification") {
     loss_ = TextLoss::binary_cross_entropy;
   }
+}
+
+TransformLayer::Weights TextHead::dense(const ModelWeights& w) const {
+  if (weights_.pooler.weight.data) return {w.pooler};
+  if (weights_.head_dense.weight.data) return transform_of(w);
+  return {w.classifier_dense};
 }
 
 Tally TextHead::count(const TrainingBatch& batch) const {
@@ -32,33 +40,76 @@ Tally TextHead::count(const TrainingBatch& batch) const {
   return tally;
 }
 
-/// act(dense(first hidden state)) [S, H].
-Matrix TextHead::first_features(const HeadPass& pass) {
+size_t TextHead::place(const PackedBatch& batch, size_t s) const {
+  return input_ == TextInput::last ? last_token(batch, s, plan_.config.pad_token_id)
+                                   : batch.begin(s);
+}
+
+Matrix TextHead::mean(const PackedBatch& batch, ConstMatrix x) {
+  const Matrix means = means_.zeros(batch.sequences(), x.cols);
+  for (size_t s = 0; s < means.rows; ++s) {
+    const float share = 1.f / static_cast<float>(batch.length(s));
+    for (size_t t = 0; t < batch.length(s); ++t) {
+      gradient_kernels().axpy(share, x.row(batch.begin(s) + t), x.cols, means.row(s));
+    }
+  }
+  return means;
+}
+
+Matrix TextHead::mean_backward(const PackedBatch& batch, ConstMatrix d) {
+  const Matrix spread = spread_.zeros(batch.tokens(), d.cols);
+  for (size_t s = 0; s < d.rows; ++s) {
+    const float share = 1.f / static_cast<float>(batch.length(s));
+    for (size_t t = 0; t < batch.length(s); ++t) {
+      gradient_kernels().axpy(share, d.row(s), d.cols, spread.row(batch.begin(s) + t));
+    }
+  }
+  return spread;
+}
+
+Matrix TextHead::read(const HeadPass& pass) {
   const PackedBatch& batch = pass.batch.batch;
-  const size_t count = batch.sequences(), h = pass.hidden.cols;
-  const Matrix rows = rows_.matrix(count, h);
-  for (size_t s = 0; s < count; ++s) std::copy_n(pass.hidden.row(batch.begin(s)), h, rows.row(s));
-  if (plan_.config.family->drops_before_text_head) nn::dropout(dropout_at(pass, kDenseSite), rows);
-  const Matrix dense_out = dense_out_.matrix(count, h);
-  nn::linear_forward(weights_.*dense_, rows, dense_out);
-  const Matrix features = features_.matrix(count, h);
-  nn::activation_forward(dense_act_, dense_out, features);
+  const size_t h = pass.hidden.cols;
+  const bool all = input_ == TextInput::mean_logits;
+  const Matrix rows = rows_.matrix(all ? batch.tokens() : batch.sequences(), h);
+  if (all) {
+    copy(pass.hidden, rows);
+  } else if (input_ == TextInput::mean) {
+    copy(mean(batch, pass.hidden), rows);
+  } else {
+    for (size_t s = 0; s < rows.rows; ++s) {
+      std::copy_n(pass.hidden.row(place(batch, s)), h, rows.row(s));
+    }
+  }
+  return rows;
+}
+
+void TextHead::read_backward(const HeadPass& pass, Matrix d_rows) {
+  const PackedBatch& batch = pass.batch.batch;
+  if (input_ == TextInput::mean_logits) return copy(d_rows, pass.d_hidden);
+  if (input_ == TextInput::mean) return copy(mean_backward(batch, d_rows), pass.d_hidden);
+  for (size_t s = 0; s < d_rows.rows; ++s) {
+    gradient_kernels().axpy(1.f, d_rows.row(s), d_rows.cols, pass.d_hidden.row(place(batch, s)));
+  }
+}
+
+/// norm(act(dense(what is read))).
+Matrix TextHead::features(const HeadPass& pass) {
+  const Matrix rows = read(pass);
+  if (drops_first()) nn::dropout(dropout_at(pass, kDenseSite), rows);
+  const ConstMatrix made =
+      dense_.forward(dense(weights_), dense_act_, norm_plan(plan_.config), rows);
+  const Matrix features = features_.matrix(made.rows, made.cols);
+  copy(made, features);
   return features;
 }
 
-void TextHead::first_features_backward(const HeadPass& pass, Matrix d_features) {
-  const PackedBatch& batch = pass.batch.batch;
-  const size_t count = batch.sequences(), h = d_features.cols;
-  nn::activation_backward(dense_act_, ConstMatrix(dense_out_.data(), count, h), d_features);
-  const Matrix d_rows = d_rows_.matrix(count, h);
-  nn::linear_backward(weights_.*dense_, ConstMatrix(rows_.data(), count, h), d_features,
-                      pass.gradient->*dense_, d_rows);
-  if (plan_.config.family->drops_before_text_head) {
-    nn::dropout(dropout_at(pass, kDenseSite), d_rows);
-  }
-  for (size_t s = 0; s < count; ++s) {
-    gradient_kernels().axpy(1.f, d_rows.row(s), h, pass.d_hidden.row(batch.begin(s)));
-  }
+void TextHead::features_backward(const HeadPass& pass, Matrix d_features) {
+  const Matrix d_rows = d_rows_.matrix(d_features.rows, pass.hidden.cols);
+  dense_.backward(dense(weights_), dense_act_, norm_plan(plan_.config), d_features,
+                  dense(*pass.gradient), d_rows);
+  if (drops_first()) nn::dropout(dropout_at(pass, kDenseSite), d_rows);
+  read_backward(pass, d_rows);
 }
 
 double TextHead::loss(const TrainingBatch& batch, Matrix logits, float scale, size_t& right) const {
@@ -84,22 +135,25 @@ void TextHead::add_losses(const HeadPass& pass, Tally& tally) {
                          weights_.pooling_hops.weight.rows * pass.hidden.cols);
     nn::pooling_forward(pooling(weights_), begins, pass.hidden, x, pooling_);
   } else {
-    x = first_features(pass);
+    x = features(pass);
   }
   if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), x);
   const nn::LinearWeights& classifier = weights_.*classifier_;
-  const Matrix logits = logits_.matrix(x.rows, classifier.weight.rows);  // [S, labels]
+  Matrix logits = logits_.matrix(x.rows, classifier.weight.rows);  // [S, labels] or [T, labels]
   nn::linear_forward(classifier, x, logits);
+  const bool means = input_ == TextInput::mean_logits && !attentive_;
+  if (means) logits = mean(pass.batch.batch, logits);
   tally.sequence_loss += loss(pass.batch, logits, pass.scale.sequence, tally.sequences_right);
   if (attentive_ && plan_.hop_penalty > 0) {
     tally.sequence_loss += static_cast<double>(plan_.hop_penalty) *
                            nn::hop_overlap(pooling(weights_), begins, pooling_);
   }
   if (!pass.gradient) return;
+  if (means) logits = mean_backward(pass.batch.batch, logits);
   const Matrix d_x = d_features_.matrix(x.rows, x.cols);
   nn::linear_backward(classifier, x, logits, pass.gradient->*classifier_, d_x);
   if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), d_x);
-  if (!attentive_) return first_features_backward(pass, d_x);
+  if (!attentive_) return features_backward(pass, d_x);
   nn::pooling_backward(pooling(weights_), begins, pass.hidden, d_x,
                        pass.scale.sequence * plan_.hop_penalty, pooling(*pass.gradient),
                        pass.d_hidden, pooling_);

@@ -31,10 +31,15 @@ Matrix TokenHead::through_bilstm(const HeadPass& pass, ConstMatrix x) {
 void TokenHead::add_losses(const HeadPass& pass, Tally& tally) {
   const nn::Dropout drop =
       pass.dropout.at(pass.dropout.classifier, 0, kHeadSite, pass.dropout.token_0);
-  Matrix x = input_.matrix(pass.hidden.rows, pass.hidden.cols);  // [T, H], or [T, W]
-  copy(pass.hidden, x);
-  nn::dropout(drop, x);
   const bool bilstm = !weights_.bilstm.empty();
+  const nn::NormPlan norm = norm_plan(plan_.config);
+  ConstMatrix read = pass.hidden;
+  if (!bilstm) {
+    read = transform_.forward(transform_of(weights_), plan_.config.head_act, norm, pass.hidden);
+  }
+  Matrix x = input_.matrix(read.rows, read.cols);  // [T, H], or [T, W]
+  copy(read, x);
+  nn::dropout(drop, x);
   if (bilstm) x = through_bilstm(pass, x);
   const Matrix logits = logits_.matrix(x.rows, weights_.classifier.weight.rows);  // [T, labels]
   nn::linear_forward(weights_.classifier, x, logits);
@@ -47,8 +52,11 @@ void TokenHead::add_losses(const HeadPass& pass, Tally& tally) {
     bilstm_.backward(weights_.bilstm, d_out, {}, pass.gradient->bilstm, {}, {});
     return;
   }
-  nn::linear_backward(weights_.classifier, x, logits, pass.gradient->classifier, pass.d_hidden);
-  nn::dropout(drop, pass.d_hidden);
+  const Matrix d_read = d_read_.matrix(x.rows, x.cols);
+  nn::linear_backward(weights_.classifier, x, logits, pass.gradient->classifier, d_read);
+  nn::dropout(drop, d_read);
+  transform_.backward(transform_of(weights_), plan_.config.head_act, norm, d_read,
+                      transform_of(*pass.gradient), pass.d_hidden);
 }
 
 }  // namespace bert::training

@@ -17,7 +17,8 @@ class TokenHead : public Head {
   Matrix through_bilstm(const HeadPass& pass, ConstMatrix x);
 
   nn::RecurrentStack bilstm_;
-  Buffer input_, bilstm_out_, d_bilstm_, logits_;
+  TransformLayer transform_;
+  Buffer input_, bilstm_out_, d_bilstm_, logits_, d_read_;
 };
 
 }  // namespace bert::training

@@ -74,6 +74,9 @@ class Half {
     const uint64_t key = mix(pass_.key, (first_site_ + layer) * 16 + site);
     return {pass_.learns ? rate : 0, key, decodes() ? pass_.target_0 : pass_.token_0};
   }
+  SublayerForm form() const {
+    return {{config_.layer_norm_eps}, NormPlace::after, config_.hidden_act};
+  }
   /// The plans of layer `l`, from 1.
   nn::AttentionPlan self_plan(size_t l) const {
     return {
@@ -132,36 +135,35 @@ Matrix Half::forward(std::span<const int32_t> ids, std::span<const size_t> cu, C
   source_ = source;
   pass_ = pass;
   Matrix x = embed();
-  const float eps = config_.layer_norm_eps;
+  const SublayerForm form = this->form();
   for (size_t l = 0; l < layers_.size(); ++l) {
     const LayerWeights& w = weights_.layers[l];
     LayerKept& layer = layers_[l];
     layer.input = x;
-    layer.attended = layer.attention.forward(w.attention, self_plan(l + 1), eps,
+    layer.attended = layer.attention.forward(w.attention, self_plan(l + 1), form,
                                              hidden(l + 1, kAttention), x, x, scratch_);
     layer.crossed = layer.attended;
     if (decodes()) {
-      layer.crossed = layer.cross.forward(w.cross, cross_plan(l + 1), eps, hidden(l + 1, kCross),
+      layer.crossed = layer.cross.forward(w.cross, cross_plan(l + 1), form, hidden(l + 1, kCross),
                                           layer.attended, states_, scratch_);
     }
-    x = layer.net.forward(w.net, config_.hidden_act, eps, hidden(l + 1, kNet), layer.crossed,
-                          scratch_);
+    x = layer.net.forward(w.net, form, hidden(l + 1, kNet), layer.crossed, scratch_);
   }
   return x;
 }
 
 void Half::backward(Matrix d, Matrix d_states) {
+  const SublayerForm form = this->form();
   for (size_t l = layers_.size(); l-- > 0;) {
     const LayerWeights &w = weights_.layers[l], &g = gradient_.layers[l];
     LayerKept& layer = layers_[l];
-    layer.net.backward(w.net, config_.hidden_act, hidden(l + 1, kNet), layer.crossed, d, g.net,
-                       scratch_);
+    layer.net.backward(w.net, form, hidden(l + 1, kNet), layer.crossed, d, g.net, scratch_);
     if (decodes()) {
-      layer.cross.backward(w.cross, cross_plan(l + 1), hidden(l + 1, kCross), layer.attended,
+      layer.cross.backward(w.cross, cross_plan(l + 1), form, hidden(l + 1, kCross), layer.attended,
                            states_, d, d_states, g.cross, scratch_);
     }
-    layer.attention.backward(w.attention, self_plan(l + 1), hidden(l + 1, kAttention), layer.input,
-                             layer.input, d, {}, g.attention, scratch_);
+    layer.attention.backward(w.attention, self_plan(l + 1), form, hidden(l + 1, kAttention),
+                             layer.input, layer.input, d, {}, g.attention, scratch_);
   }
   embed_backward(d);
 }

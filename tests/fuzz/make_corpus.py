@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Writes corpus/ again, but for heatmap, hub_list, tokenizer and tokenizer_files. Python's standard library only."""
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import struct
 import sys
@@ -114,6 +117,11 @@ def text_corpora():
 
 
 def number_corpora():
+    text = b"the cat sat\n" * 9
+    write(os.path.join(HERE, "corpus/unpack"), {
+        "gzip": gzip.compress(text, mtime=0) * 2, "xz": lzma.compress(text), "bzip2": bz2.compress(text),
+        "zstd": bytes.fromhex("28b52ffd045861000074686520636174207361740a198e6bce"), "utf16": "the cat \U0001d11e\n".encode("utf-16"),
+        "cut": gzip.compress(text, mtime=0)[:30]})
     write(os.path.join(HERE, "corpus/npy"), {
         "plain": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", bytes(24)),
         "fortran": npy("{'descr': '<i2', 'fortran_order': True, 'shape': (3,)}", bytes(6), 2),

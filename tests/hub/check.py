@@ -220,6 +220,23 @@ def kinds():
         expect(f"adapter {name}: files", sorted(os.listdir(cache.snapshot(f"org/adapter-{name}"))),
                sorted(["adapter_config.json", "adapter_model.safetensors", *files]))
         expect(f"adapter {name}: told", "an adapter of org/whole, which the tools want, too" in result[2], name == "alone")
+    # A GLiNER without a tokenizer takes that of the model that it was made of.
+    hub.add_folder("gliner/deberta", GOLDEN + "/gliner-deberta-encoder", **{"pytorch_model.bin": b"large"})
+    hub.add_folder("org/gliner", GOLDEN + "/gliner-deberta")
+    expect("gliner: listed", [line.split("\t")[1:] for line in cache.pull("--dry-run", "org/gliner")[1].splitlines()],
+           [["missing", path] for path in ("gliner_config.json", "pytorch_model.bin", "gliner/deberta/config.json",
+                                           "gliner/deberta/tokenizer.json", "gliner/deberta/tokenizer_config.json")])
+    result = cache.pull("org/gliner")
+    expect("gliner: status", result[0], 0)
+    expect_in("gliner: told", result[2], "takes the tokenizer of gliner/deberta, which is downloaded, too")
+    expect("gliner: again", "gliner/deberta" in cache.pull("org/gliner")[2], False)
+    expect("gliner: files", sorted(os.listdir(cache.snapshot("gliner/deberta"))),
+           ["config.json", "tokenizer.json", "tokenizer_config.json"])
+    found = subprocess.run([BIN + "/ner", "-m", "org/gliner", "--labels", "city"], env=cache.environment,
+                           input=b"Paris is here", capture_output=True)
+    expect("gliner: found", (found.returncode, found.stderr), (0, b""))
+    hub.add("org/gliner-folder", {"gliner_config.json": b'{"model_name": "/home/me/x"}', "model.safetensors": b"x"})
+    expect_in("gliner: a folder", cache.pull("org/gliner-folder")[2], "/home/me/x, which is no model of the hub")
     hub.add_folder("org/routes", GOLDEN + "/modules-sparse")
     expect("routes: status", cache.pull("org/routes")[0], 0)
 

@@ -19,10 +19,10 @@ configured() { # WANTED OPTIONS...: the packages that CMake asks for
   }
 }
 without=-DCMAKE_DISABLE_FIND_PACKAGE_
-all='libfmt-dev libcli11-dev libsimdjson-dev zlib1g-dev libhnswlib-dev libcurl4-openssl-dev libssl-dev pkg-config libopenblas-dev libutf8proc-dev libminizip-dev libsqlite3-dev doctest-dev'
-configured "$all" ${without}{fmt,CLI11,simdjson,ZLIB,CURL,OpenSSL,PkgConfig,doctest}=ON -DHNSWLIB=OFF -DBERT_DEVELOPER=ON
+all='libfmt-dev libcli11-dev libsimdjson-dev zlib1g-dev liblzma-dev libbz2-dev libhnswlib-dev libcurl4-openssl-dev libssl-dev pkg-config libopenblas-dev libutf8proc-dev libminizip-dev libsqlite3-dev libzstd-dev doctest-dev'
+configured "$all" ${without}{fmt,CLI11,simdjson,ZLIB,LibLZMA,BZip2,CURL,OpenSSL,PkgConfig,doctest}=ON -DHNSWLIB=OFF -DBERT_DEVELOPER=ON
 configured 'zlib1g-dev' ${without}{ZLIB,doctest}=ON
-PKG_CONFIG_LIBDIR=$work PKG_CONFIG_PATH='' configured 'libopenblas-dev libutf8proc-dev libminizip-dev libsqlite3-dev'
+PKG_CONFIG_LIBDIR=$work PKG_CONFIG_PATH='' configured 'libopenblas-dev libutf8proc-dev libminizip-dev libsqlite3-dev libzstd-dev'
 
 named() { # FILE PACKAGES TEXT
   local package

@@ -118,7 +118,7 @@ mkdir -p "$data" "$work/example"
 cp -r tests/man/files/. "$work/example/"
 for pair in bert-base-uncased=tiny-bert bert-base-cased=tiny-bert my-bert=tiny-bert my-classifier=tiny-classifier \
   my-qa=tiny-qa my-cross-encoder=tiny-cross-encoder my-sentence-model=st-mean my-splade=sparse-native my-tagger=tiny-ner sentiment=tiny-classifier \
-  all-MiniLM-L6-v2=st-mean; do
+  all-MiniLM-L6-v2=st-mean gliner_small-v2.1=gliner-bert; do
   ln -s "$root/tests/golden/${pair#*=}" "$data/${pair%=*}"
 done
 ln -s "$root/examples" "$work/example/examples"

@@ -612,6 +612,41 @@ def adapter_cases():
     adapter("integers", ["classifier.weight", "wants F32"], 78, **{"classifier.weight": ("I32", [2, HIDDEN], bytes(8 * HIDDEN))})
 
 
+def gliner_cases():
+    """A GLiNER directory: gliner_config.json with the encoder's config in it, or the encoder by its name."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "gliner-bert")
+    files = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as file:
+            files[name] = file.read()
+    config = json.loads(files["gliner_config.json"])
+
+    def gliner(label, says, status=65, without=(), tool="ner", **changes):
+        rest = {name: content for name, content in files.items() if not name.startswith(tuple(without))}
+        bad(f"L51-{label}", says, status, tool=tool, args=["--labels", "a"] if tool == "ner" else [],
+            files=rest | {"gliner_config.json": config | changes})
+
+    for tool in ["ner", "embed", "bert-info", "tokenize"]:
+        gliner(f"escape-{tool}", r'span_mode: found "\x1b[31m"', 78, tool=tool, span_mode="\u001b[31m")
+    for key in ["labels_encoder", "labels_decoder", "relations_layer"]:
+        gliner(key, [key, "is not supported"], 78, **{key: "x"})
+    for key, value in [("hidden_size", 10**9), ("hidden_size", 11), ("max_width", -1), ("max_len", 0), ("num_rnn_layers", 65),
+                       ("max_width", 1.5), ("class_token_index", 1 << 40), ("vocab_size", -2)]:
+        gliner(f"{key}-{value}", key, 78, **{key: value})
+    gliner("width", ["token_rep_layer.projection", "wants"], hidden_size=14)
+    gliner("layers", "tensor rnn.lstm.bias_ih_l1 is missing", num_rnn_layers=2)
+    gliner("words", "tensor scorer.proj_token.bias is missing", span_mode="token_level")
+    gliner("mark", "class_token_index 7 is not the mark", class_token_index=7)
+    gliner("no-mark", "the vocabulary has no [X]", ent_token="[X]")
+    gliner("own", "has no tokenizer", 66, without=["tokenizer"], model_name="")
+    gliner("name", ["takes the tokenizer from its encoder", r"\x1b[31m"], 66, without=["tokenizer"], model_name="\u001b[31m")
+    gliner("no-config", ["takes the config from its encoder org/none", "no such model"], 66, encoder_config=None,
+           model_name="org/none")
+    gliner("no-weights", "no weights", 66, without=["model"])
+    bad("L51-syntax", ["gliner_config.json", "broken JSON"], tool="ner", args=["--labels", "a"],
+        files=files | {"gliner_config.json": b"{"})
+
+
 def wrapped_cases():
     """A whole model whose tensors have names of what was wrapped around it."""
     for prefix, by in [("_orig_mod.", "torch.compile"), ("module.", "DataParallel"), ("_forward_module.", "Lightning"),
@@ -949,6 +984,7 @@ def collect():
     module_cases()
     static_cases()
     adapter_cases()
+    gliner_cases()
     wrapped_cases()
     other_form_cases()
     encoding_cases()

@@ -125,7 +125,7 @@ TEST_CASE("Input: CSV by its first records") {
 }
 
 TEST_CASE("RecordReader: a file of another kind is one that cannot be opened") {
-  const test::TemporaryFile bad("\x1F\x8B\x08 and so on\n"), good("a line\n");
+  const test::TemporaryFile bad("PK\x03\x04 and so on\n"), good("a line\n");
   const std::vector<std::string> files = {bad.path(), good.path()};
   std::string told;
   RecordReader reader(files, '\n', [&](const Error& error) {
@@ -135,7 +135,8 @@ TEST_CASE("RecordReader: a file of another kind is one that cannot be opened") {
   Chunk chunk;
   const auto busy = [] { return Busy::none; };
   REQUIRE(reader.next(chunk, 10, 1 << 16, busy));
-  CHECK(told == files[0] + ": looks like a gzip file, wants lines of text; zcat FILE unpacks it");
+  CHECK(told ==
+        files[0] + ": looks like a zip archive, wants lines of text; unzip -p FILE unpacks it");
   CHECK(chunk.lines == std::vector<std::string_view>{"a line"});
   CHECK(chunk.first_number == 1);
   CHECK_FALSE(reader.next(chunk, 10, 1 << 16, busy));

@@ -33,23 +33,29 @@
 #include "training/evaluation.h"
 #include "training/saving.h"
 #include "training_fixture.h"
+#include "training_models.h"
 
 namespace bert::training {
 namespace {
 
+using test::batch_of;
 using test::Data;
 using test::error;
 using test::Fixture;
 using test::golden_model;
+using test::learner_of;
 
 constexpr double kLayerTolerance = 2e-6;
 
 }  // namespace
 
-TEST_CASE("a model of a family that is not trained yet is refused by name") {
+TEST_CASE("a model of a family that is not trained is refused by name") {
   std::vector<HeadPlan> heads(1);
-  heads[0].config = ModelDirectory(golden_model("albert-classifier")).config();
-  CHECK_THROWS_WITH_AS(bert_layout(heads[0].config, heads), doctest::Contains("albert"), Error);
+  heads[0].config = ModelDirectory(golden_model("dpr-question")).config();
+  CHECK_THROWS_WITH_AS(bert_layout(heads[0].config, heads), doctest::Contains("dpr"), Error);
+  heads[0].config = ModelDirectory(golden_model("qwen3-classifier")).config();
+  heads[0].objective = Objective::masked_lm;
+  CHECK_THROWS_WITH_AS(bert_layout(heads[0].config, heads), doctest::Contains("qwen3"), Error);
 }
 
 TEST_CASE("linear: forward and backward equal autograd") {
@@ -243,41 +249,6 @@ TEST_CASE("dropout: the rate, the scale, and one mask on both ways") {
 
 namespace {
 
-/// Batches [first, last) of a fixture as one.
-TrainingBatch batch_of(const Fixture& f, Objective objective, const Config& config, size_t index) {
-  const std::vector<size_t> cu = f.sizes("cu_seq_lens"), batches = f.sizes("cu_batches");
-  const std::vector<int32_t> ids = f.ints("input_ids"), types = f.ints("token_type_ids");
-  TrainingBatch all;
-  for (size_t s = 0; s + 1 < cu.size(); ++s) {
-    const size_t n = cu[s + 1] - cu[s];
-    all.batch.append(std::span(ids).subspan(cu[s], n), std::span(types).subspan(cu[s], n));
-  }
-  const bool mlm = objective == Objective::pretrain || objective == Objective::masked_lm;
-  if (mlm || objective == Objective::tokens) all.token_labels = f.ints("token_labels");
-  const bool real =
-      config.problem_type == "regression" || config.problem_type == "multi_label_classification";
-  if (objective == Objective::pretrain || (objective == Objective::classify && !real)) {
-    all.sequence_labels = f.ints("sequence_labels");
-  }
-  if (objective == Objective::classify && real) all.values = f.floats("values");
-  if (objective == Objective::spans) all.starts = f.ints("starts"), all.ends = f.ints("ends");
-  TrainingBatch part;
-  slice(all, batches[index], batches[index + 1], part);
-  return part;
-}
-
-std::unique_ptr<BertLearner> learner_of(const std::string& name, Objective objective,
-                                        LearnerOptions options, float dropout = 0) {
-  const std::string directory = golden_model(name);
-  HeadPlan head{objective, ModelDirectory(directory).config(), ""};
-  head.dropout = DropoutRates::all(dropout);
-  const Weights weights = open_weights(directory, head.config);
-  auto learner = std::make_unique<BertLearner>(std::vector{std::move(head)}, std::move(options));
-  const auto drawn = load_parameters(learner->layout(), weights, 1, 0.02f, learner->values());
-  CHECK(drawn.empty());
-  return learner;
-}
-
 struct Case {
   const char* model;
   Objective objective;
@@ -466,7 +437,7 @@ TEST_CASE("training's forward pass is the model's, and evaluation is the model")
   Encoder encoder(learner->config(), weights);
   Workspace workspace;
   const Matrix hidden = model.forward(batch.batch, workspace);
-  const Matrix learned = encoder.forward(batch.batch, {});
+  const ConstMatrix learned = encoder.forward(batch.batch, {});
   for (size_t i = 0; i < hidden.rows * hidden.cols; ++i) {
     CHECK(std::abs(hidden.data[i] - learned.data[i]) < 1e-5f);
   }

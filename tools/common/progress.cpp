@@ -185,9 +185,9 @@ void report(const Counts& counts, size_t max_length) {
     const std::string where = first > 0 ? fmt::format(" (first: record {})", first) : "";
     notice(fmt::format("{} of {} records {}{}", count, counts.records, what, where));
   };
-  say(counts.overflowed, counts.first_overflowed,
-      fmt::format("cut at {} tokens{}{}", max_length, limit_source.empty() ? "" : ", ",
-                  limit_source));
+  std::string limit = max_length > 0 ? fmt::format("{} tokens", max_length) : "";
+  if (!limit_source.empty()) limit += (limit.empty() ? "" : ", ") + limit_source;
+  say(counts.overflowed, counts.first_overflowed, "cut at " + limit);
   say(counts.invalid_utf8, counts.first_invalid_utf8,
       "had bytes that are not UTF-8, read as U+FFFD");
   say(counts.unknown, counts.first_unknown,

@@ -37,6 +37,17 @@ void RowOptions::add_row_options(Command& app, size_t texts) {
   }
   app.add({"-0,--null", "records end with NUL, in input and output"}, nul_);
   app.add({"--header", "the first line of each file names the fields"}, stream_.header);
+  if (texts > 0) {
+    auto csv = app.add({"--csv", "read CSV with a header, and write rows as CSV"}, stream_.csv)
+                   ->excludes(app.get_option("--null"));
+    app.add({"--no-header", "the CSV has no header"}, no_header_)
+        ->needs(csv)
+        ->excludes(app.get_option("--header"));
+  }
+  add_shape_options(app, texts);
+}
+
+void RowOptions::add_shape_options(Command& app, size_t texts) {
   app.add({"-n,--number", "write the record number first"}, number_);
   const bool annotator = kind_ == Kind::annotator;
   auto only = app.add({"-o,--only", annotator ? "write the results only, without the input line"
@@ -51,7 +62,8 @@ void RowOptions::add_row_options(Command& app, size_t texts) {
     app.add({"--jsonl", "read JSON objects, -f names the key; write them with the results added"},
             json_lines_)
         .of("json_lines")
-        ->excludes(app.get_option("--header"));
+        ->excludes(app.get_option("--header"))
+        ->excludes(app.get_option("--csv"));
   }
   if (texts > 0) add_as_text(app, wanted_);
   app.add({"--skip-bad", "write an empty row for a bad record, count it and go on (status 65)"},
@@ -81,6 +93,13 @@ void RowOptions::annotate(const std::string& field, bool keeps_line) {
 /// Decides which of line and number rows of this shape have. Throws Error(usage) for options that
 /// they cannot follow.
 void RowOptions::settle_shape(const RowShape& shape) {
+  if (stream_.csv && !no_header_) stream_.header = true;
+  if (stream_.csv && shape.is_line) {
+    throw Error(Error::Kind::usage, "--csv", "not where a row is the input line, changed");
+  }
+  if (stream_.csv && keep_line_ && shape.record == RowShape::Per::none) {
+    throw Error(Error::Kind::usage, "--keep", "not with --csv, whose rows of a search are cells");
+  }
   const bool rows = shape.record != RowShape::Per::none;
   if ((!rows && !shape.own_line) || !shape.line) {
     if (keep_line_) throw Error(Error::Kind::usage, "--keep", "these rows have no input line");

@@ -61,6 +61,9 @@ class RowOptions {
     no_model_ = true;
   }
   char terminator() const { return nul_ ? '\0' : '\n'; }
+  bool csv() const { return stream_.csv; }
+  /// Rows as these options ask for them.
+  Rows new_rows() const { return Rows(terminator(), stream_.csv); }
   /// The stream's options, to which a tool adds texts, extra fields, output names or chunk size.
   StreamOptions& stream() { return stream_; }
   bool json() const { return json_; }
@@ -68,6 +71,7 @@ class RowOptions {
   bool keeps_line() const { return keep_line_; }  ///< --keep, as it was given
   /// What the input should be, by the options that were given.
   Wanted wanted() const {
+    if (wanted_ == Wanted::text_or_objects && stream_.csv) return Wanted::csv;
     return wanted_ == Wanted::text_or_objects && json_lines_ ? Wanted::objects : wanted_;
   }
   bool skips_bad() const { return stream_.skip_bad; }
@@ -77,6 +81,7 @@ class RowOptions {
 
  private:
   void add_row_options(Command& app, size_t texts);
+  void add_shape_options(Command& app, size_t texts);
   void add_running_options(Command& app, const char* quiet);
   bool number_given() const { return app_.get_option("--number")->count() > 0; }
   void settle_shape(const RowShape& shape);
@@ -97,6 +102,7 @@ class RowOptions {
   size_t max_length_ = 0;  ///< tokens, for the report of texts that were cut
   std::optional<Precision> precision_;
   bool nul_ = false;
+  bool no_header_ = false;
   bool number_ = false;
   bool drop_line_ = false;
   bool keep_line_ = false;

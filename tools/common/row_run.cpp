@@ -65,7 +65,7 @@ void RowOptions::write_place(const Record& record, const Error& error, Rows& row
   }
   if (number_) rows.field(record.number);
   for (size_t i = number_ ? 1 : 0; i < stream_.output_names.size(); ++i) rows.field("");
-  if (stream_.keeps_line) rows.field(record.line);
+  if (stream_.keeps_line) rows.line(record.line);
   rows.end();
 }
 
@@ -88,7 +88,10 @@ int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_r
   name_columns();
   if (meta_) print(fmt::format("# {}{}", meta(), nul_ ? '\0' : '\n'));
   if (stream_.header && !stream_.output_names.empty()) {
-    print(fmt::format("{}{}", fmt::join(stream_.output_names, "\t"), nul_ ? '\0' : '\n'));
+    Rows names = new_rows();
+    for (const std::string& name : stream_.output_names) names.field(name);
+    names.end();
+    print(names.bytes());
   }
   uint64_t bytes = 0;
   counts_ = write_rows([&](std::string_view rows) {

@@ -17,7 +17,7 @@ int search(RowOptions& rows, Ranking& ranking,
            const std::function<std::unique_ptr<Worker>()>& make_worker, bool silent = false) {
   const auto write = [&] {
     if (silent) return;
-    Rows found(rows.terminator());
+    Rows found = rows.new_rows();
     ranking.write(found, rows.json());
     write_shown(STDOUT_FILENO, found.bytes());
   };

@@ -27,6 +27,7 @@ void RowOptions::refuse_within_memo() const {
   if (stream_.gold) refuse("found true labels, whose report would miss the records that memo has");
   if (stream_.adjacent) refuse("found rows of two records, wants rows of one");
   if (stream_.paragraphs) refuse("found records of several lines, wants lines");
+  if (stream_.csv) refuse("found --csv, whose records may have several lines, wants lines");
   if (shape_.record == RowShape::Per::none) refuse("found rows of all records, wants rows of each");
   if (!shape_.number) refuse("found rows without the record's number");
   if (json_lines_ && shape_.record == RowShape::Per::several)

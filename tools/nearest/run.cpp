@@ -52,7 +52,7 @@ class Run {
  public:
   Run(const NearestOptions& options, RowOptions& rows, const ModelOptions& models,
       const RankReport& report)
-      : options_(options), rows_(rows), report_(report), out_(rows.terminator()) {
+      : options_(options), rows_(rows), report_(report), out_(rows.new_rows()) {
     if (options.reads_texts()) model_.emplace(models.request());
     vectors_.emplace(options, model_ ? &*model_ : nullptr, notice);
     for (const std::string& file : vectors_->files())
@@ -132,6 +132,7 @@ QueryTexts Run::query_texts(bool keep) const {
   stream.fields = {options_.query_fields};
   stream.json_lines = rows_.reads_json_lines();
   stream.wanted = rows_.wanted();
+  stream.csv = rows_.csv();
   return texts;
 }
 

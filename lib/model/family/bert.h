@@ -22,7 +22,6 @@ inline constexpr Family kBert = {.model_type = "bert",
                                  .fixed = kAbsolute,
                                  .pooler = true,
                                  .text_head = TextHead::pooled,
-                                 .trainable = true,
                                  .next_sentence = true,
                                  .saves_decoder_bias = true};
 
@@ -68,7 +67,6 @@ inline constexpr Family kDistilBert = {.model_type = "distilbert",
                                        .layer_names = kDistilLayer,
                                        .names = kDistilNames,
                                        .text_head_act = Activation::relu,
-                                       .trainable = true,
                                        .drops_attention_output = false,
                                        .answers_dropout_key = "qa_dropout",
                                        .classifier_dropout_texts = true};
@@ -95,7 +93,6 @@ inline constexpr Family kElectra = {.model_type = "electra",
                                     .text_head_act = Activation::gelu,
                                     // transformers' ElectraGeneratorPredictions
                                     .mlm_act = Activation::gelu,
-                                    .trainable = true,
                                     .discriminator = true,
                                     .drops_before_text_head = true};
 
@@ -136,6 +133,10 @@ inline constexpr Family kAlbert = {.model_type = "albert",
                                    .sizes = kAlbertSizes,
                                    .fixed = kAbsolute,
                                    .activation = "gelu_new",
+                                   .classifier_dropout_key = "classifier_dropout_prob",
+                                   .hidden_dropout = 0,
+                                   .attention_dropout = 0,
+                                   .classifier_dropout = 0.1,
                                    .layer_prefixes = {"encoder.albert_layer_groups."},
                                    .in_group = "albert_layers.",
                                    .layer_names = kAlbertLayer,
@@ -144,6 +145,7 @@ inline constexpr Family kAlbert = {.model_type = "albert",
                                    .pooler = true,
                                    .text_head = TextHead::pooled,
                                    .next_sentence = true,
+                                   .drops_net_output = false,
                                    .saves_decoder_bias = true};
 
 // ---- ERNIE 2 and 3 (Sun et al. 2020): BERT with a vector for the task, that of the first here
@@ -165,7 +167,6 @@ constexpr Family ernie() {
   family.telling_keys = {};
   family.sizes = kErnieSizes;
   family.flags = kErnieFlags;
-  family.trainable = false;
   return family;
 }
 inline constexpr Family kErnie = ernie();
@@ -214,6 +215,9 @@ inline constexpr Family kRemBert = {.model_type = "rembert",
                                     .sizes = kRemBertSizes,
                                     .fixed = kAbsolute,
                                     .classifier_dropout_key = "classifier_dropout_prob",
+                                    .hidden_dropout = 0,
+                                    .attention_dropout = 0,
+                                    .classifier_dropout = 0.1,
                                     .ties_words = false,
                                     .names = kRemBertNames,
                                     .projects_always = true,
@@ -253,6 +257,7 @@ inline constexpr Family kMobileBert = {.model_type = "mobilebert",
                                        .pooler = true,
                                        .text_head = TextHead::pooled,
                                        .splits_decoder = true,
+                                       .not_trained = "its bottlenecks have no gradients",
                                        .next_sentence = true,
                                        .saves_decoder_bias = true};
 
@@ -270,6 +275,7 @@ inline constexpr Family kDpr = {.model_type = "dpr",
                                 .fixed = kDprFixed,
                                 .refused_class = "DPRReader",
                                 .older_prefix = "ctx_encoder.bert_model.",
-                                .vector_is_first = true};
+                                .vector_is_first = true,
+                                .not_trained = "transformers has no class of it with a head"};
 
 }  // namespace bert::family_rows

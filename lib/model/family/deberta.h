@@ -33,6 +33,7 @@ inline constexpr Family kDebertaV2 = {.model_type = "deberta-v2",
                                       .tensor_prefix = "deberta.",
                                       .sizes = kDebertaSizes,
                                       .layer_norm_eps = 1e-7,
+                                      .classifier_dropout_key = "cls_dropout",
                                       .layer_names = kDebertaLayer,
                                       .names = kDebertaNames,
                                       .other_names = kDebertaHead,
@@ -44,6 +45,7 @@ inline constexpr Family kDebertaV2 = {.model_type = "deberta-v2",
                                       .pooler_outside = true,
                                       .pooler_act_key = "pooler_hidden_act",
                                       .text_head = TextHead::pooled,
+                                      .classifier_dropout_texts = true,
                                       .saves_decoder_bias = true};
 
 // ---- DeBERTa, version 1: queries, keys and values are one matrix head by head, keys have no bias

@@ -56,6 +56,11 @@ inline constexpr Family kModernBert = {.model_type = "modernbert",
                                        .layer_norm_eps_keys = {"norm_eps"},
                                        .layer_norm_eps = 1e-5,
                                        .pad_token_id = 50283,
+                                       .hidden_dropout_key = "mlp_dropout",
+                                       .attention_dropout_key = "attention_dropout",
+                                       .hidden_dropout = 0,
+                                       .attention_dropout = 0,
+                                       .classifier_dropout = 0,
                                        .layer_prefixes = {"layers."},
                                        .layer_names = kModernLayer,
                                        .names = kModernNames,
@@ -67,7 +72,8 @@ inline constexpr Family kModernBert = {.model_type = "modernbert",
                                        .norm_of_embeddings = true,
                                        .gated = true,
                                        .text_head = TextHead::transform,
-                                       .text_inputs = kModernInputs};
+                                       .text_inputs = kModernInputs,
+                                       .answers_dropout_key = "classifier_dropout"};
 
 // ---- NomicBERT (Nussbaum et al. 2024) and GTE (Zhang et al. 2024): BERT with rotary positions and
 // gated nets. Both have a layout of their own on the hub and one of transformers.
@@ -121,6 +127,8 @@ inline constexpr Family kNomicBert = {
     .activation_keys = {"hidden_act", "activation_function"},
     .activation = "silu",
     .layer_norm_eps_keys = {"layer_norm_eps", "layer_norm_epsilon"},
+    .hidden_dropout = 0,
+    .attention_dropout = 0,
     .older_prefix = "bert.",
     .layer_prefixes = {"encoder.layers.", "layers."},
     .layer_names = kNomicLayer,
@@ -168,6 +176,7 @@ inline constexpr Family kGte = {.model_type = "gte",
                                 .flags = kGteFlags,
                                 .fixed = kGteFixed,
                                 .pad_token_id = 1,
+                                .attention_dropout = 0,
                                 .older_prefix = "new.",
                                 .layer_prefixes = {"encoder.layer.", "layers."},
                                 .layer_names = kGteLayer,
@@ -207,6 +216,7 @@ inline constexpr Family kRoFormer = {.model_type = "roformer",
                                      .rotary_theta_keys = {},
                                      .turns_neighbours = true,
                                      .text_head_act = std::nullopt,
+                                     .drops_before_text_head = true,
                                      .saves_decoder_bias = true};
 
 // ---- ESM-1b and ESM-2 (Rives et al. 2021, Lin et al. 2023): proteins, a letter a token
@@ -247,7 +257,9 @@ inline constexpr Family kEsm = {.model_type = "esm",
                                 .norms = NormPlace::before,
                                 .pooler = true,
                                 .text_head_act = Activation::tanh,
-                                .mlm_act = Activation::gelu};
+                                .mlm_act = Activation::gelu,
+                                .drops_embeddings = false,
+                                .drops_before_text_head = true};
 
 // ---- Jina Embeddings 3 (Sturua et al. 2024): XLM-RoBERTa with rotary positions
 
@@ -282,6 +294,7 @@ inline constexpr Family kJinaV3 = {.model_type = "jina_embeddings_v3",
                                    .pooler = true,
                                    .text_head_act = Activation::tanh,
                                    .mlm_act = Activation::gelu,
+                                   .drops_before_text_head = true,
                                    .saves_decoder_bias = true};
 
 }  // namespace bert::family_rows

@@ -27,7 +27,6 @@ inline constexpr Family kRoberta = {.model_type = "roberta",
                                     .pooler = true,
                                     .text_head_act = Activation::tanh,
                                     .mlm_act = Activation::gelu,
-                                    .trainable = true,
                                     .drops_before_text_head = true,
                                     .saves_decoder_bias = true};
 inline constexpr Family kCamembert =
@@ -45,7 +44,6 @@ inline constexpr FixedKey kIBertFixed[] = {
     {"quant_mode", "false", "its own arithmetic of whole numbers is not supported"}};
 constexpr Family in_floats(Family family) {
   family.fixed = kIBertFixed;
-  family.trainable = false;
   return family;
 }
 inline constexpr Family kIBert = in_floats(
@@ -65,7 +63,6 @@ constexpr Family with_norms_before(Family family, std::span<const Renaming> laye
   family.layer_names = layer_names;
   family.names = names;
   family.norms = NormPlace::before;
-  family.trainable = false;
   return family;
 }
 inline constexpr Family kRobertaPreLayerNorm =
@@ -124,7 +121,6 @@ inline constexpr Family kMPNet = {.model_type = "mpnet",
                                   .pooler = true,
                                   .text_head_act = Activation::tanh,
                                   .mlm_act = Activation::gelu,
-                                  .trainable = true,
                                   .drops_before_text_head = true,
                                   .saves_decoder_bias = true};
 

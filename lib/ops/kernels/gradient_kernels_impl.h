@@ -90,7 +90,8 @@ void layer_norm_keep_impl(const float* x, size_t n, const float* weight, const f
   const Vec r = set1(statistics[1]);
   each(n, [=](size_t i, auto part) {
     const Vec normal = mul(sub(load_n(x + i, part), m), r);
-    store_n(out + i, fma(normal, load_n(weight + i, part), load_n(bias + i, part)), part);
+    const Vec shift = bias ? load_n(bias + i, part) : set1(0.f);
+    store_n(out + i, fma(normal, load_n(weight + i, part), shift), part);
   });
 }
 
@@ -108,7 +109,7 @@ void layer_norm_backward_impl(const float* x, size_t n, const float* weight,
     sum = add(sum, g);
     sum_normal = fma(g, normal, sum_normal);
     store_n(d_weight + i, fma(d, normal, load_n(d_weight + i, part)), part);
-    store_n(d_bias + i, add(d, load_n(d_bias + i, part)), part);
+    if (d_bias) store_n(d_bias + i, add(d, load_n(d_bias + i, part)), part);
   });
   const float count = static_cast<float>(n);
   const Vec mean_g = set1(reduce_add(sum) / count);

@@ -53,7 +53,7 @@ class WordCutter {
 
 std::map<std::u32string, int64_t> count_words(const TrainVocabOptions& options) {
   std::unordered_map<std::u32string, int64_t> counts;
-  RecordReader reader(options.files, '\n', {}, false, options.wanted);
+  RecordReader reader(options.files, '\n', {}, Framing::lines, options.wanted);
   WordCutter cutter(options.cased);
   TextCounts found;
   Chunk chunk;

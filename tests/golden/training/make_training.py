@@ -246,7 +246,7 @@ def make_steps(name, objective, seed, count=100, warmup=10, lr=1e-3):
     decayed, plain = [], []
     for key, parameter in model.named_parameters():
         # As transformers' Trainer; "bias" is in MPNet's relative_attention_bias, too.
-        no_decay = "bias" in key or "LayerNorm" in key or "layer_norm" in key
+        no_decay = "bias" in key or "norm" in key.lower()
         (plain if no_decay else decayed).append(parameter)
     optimizer = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=lr
