@@ -192,7 +192,7 @@ class Pretraining {
   }
 
   void make_learner(Config config, const std::optional<Weights>& weights) {
-    const size_t layers = config.num_hidden_layers;
+    const size_t layers = config.stored_layers();
     data_.masking.seed = options_.learner.seed;
     data_.next_sentence &= config.family->next_sentence && options_.head.empty();
     if (!data_.next_sentence && data_.masking.mlm_probability <= 0) {

@@ -175,6 +175,8 @@ ModelFiles files_of(const ModelDirectory& directory, const Config& config, Objec
                            "sentence_transformers", "sbert_ce_default_activation_function"}) {
     members.emplace_back(gone, "");
   }
+  const std::string_view other_names = config.family->other_names_key;
+  if (!other_names.empty()) members.emplace_back(other_names, "");
   members.emplace_back("bertutils_heads", std::move(heads));
   made.files = tokenizer_files(directory);
   made.files.emplace_back(file_names::kConfig,
