@@ -75,7 +75,7 @@ TEST_CASE("a class that is what tokenizer.json says has the tokens of a file wit
     const auto bare = ids(Tokenizer::open(directory.path()));
     CHECK(bare.size() > 4);
     for (const TokenizerClass& row : tokenizer_classes()) {
-      if (row.source != ClassSource::written || row.rebuild) continue;
+      if (row.source != ClassSource::written || row.rebuild || row.languages) continue;
       CAPTURE(row.name);
       directory.add("tokenizer_config.json",
                     "{\"tokenizer_class\": \"" + std::string(row.name) + "\"}");
