@@ -79,9 +79,10 @@ void ExampleFields::choose(Record& record) {
   }
 }
 
-void ExampleFields::choose_columns(Record& record) const {
+void ExampleFields::choose_columns(Record& record) {
+  decoded_.clear();
   try {
-    columns_->choose(record);
+    columns_->choose(record, decoded_);
   } catch (const Error& error) {
     const std::string_view hint = comma_hint(record.body());
     if (hint.empty() || record.number_in_file != 1) throw;

@@ -24,14 +24,14 @@ class ExampleFields {
   void choose(Record& record);
 
  private:
-  void choose_columns(Record& record) const;
+  void choose_columns(Record& record);
   void choose_members(Record& record);
 
   LabelKind kind_;
   bool header_;
   std::optional<Columns> columns_;
   std::optional<JsonFields> keys_;   ///< in place of columns
-  std::deque<std::string> decoded_;  ///< texts of the last JSON object
+  std::deque<std::string> decoded_;  ///< texts of the last record
 };
 
 }  // namespace bert
