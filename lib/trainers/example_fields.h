@@ -31,7 +31,7 @@ class ExampleFields {
   bool header_;
   std::optional<Columns> columns_;
   std::optional<JsonFields> keys_;   ///< in place of columns
-  std::deque<std::string> decoded_;  ///< texts of the last JSON object
+  std::deque<std::string> decoded_;  ///< texts of the last record
 };
 
 }  // namespace bert
