@@ -26,7 +26,7 @@ TEST_CASE("what a directory holds") {
   for (const char* name : {"static-embedding", "static-model2vec", "static-shared"}) {
     CHECK_MESSAGE(kind(name) == Kind::static_vectors, name);
   }
-  CHECK(kind("marian") == Kind::marian);
+  CHECK(kind("marian") == Kind::transformer);
   CHECK(kind("bert2bert") == Kind::encoder_decoder);
   const TemporaryDirectory recurrent, none;
   recurrent.add("config.json", R"({"model_type": "recurrent-seq2seq"})");
