@@ -29,8 +29,9 @@ constexpr double kLogitsTolerance = 5e-5;
 
 std::vector<std::string> fixtures() {
   // Other tests read these: heads that are off, encoders with a decoder.
-  const std::set<std::string> others{"ablated", "bert2bert", "bert2roberta", "marian",
-                                     "marian-own"};
+  const std::set<std::string> others{"ablated",      "bart",   "m2m100",    "mbart", "mt5",
+                                     "pegasus",      "t5",     "t5-gated",  "umt5",  "bert2bert",
+                                     "bert2roberta", "marian", "marian-own"};
   std::vector<std::string> names;
   for (const auto& entry :
        std::filesystem::directory_iterator(test::golden_directory() / "expected")) {
