@@ -45,6 +45,9 @@ inline constexpr Renaming kMarianNames[] = {{"embed_tokens.", "embeddings.word_e
                                             {"lm_head.", "cls.predictions.decoder."},
                                             {"final_logits_bias", "cls.predictions.bias"}};
 
+/// Why an encoder here is trained by train-seq2seq alone, with its decoder.
+inline constexpr std::string_view kHalf = "it is a half of a model that translates";
+
 inline constexpr Family kMarianEncoder = {.model_type = "marian",
                                           .class_prefix = "Marian",
                                           .tensor_prefix = "model.encoder.",
@@ -60,7 +63,8 @@ inline constexpr Family kMarianEncoder = {.model_type = "marian",
                                           .names = kMarianNames,
                                           .positions = Positions::waves,
                                           .embedding_norm = false,
-                                          .scales_key = "scale_embedding"};
+                                          .scales_key = "scale_embedding",
+                                          .not_trained = kHalf};
 constexpr Family marian_decoder() {
   Family family = kMarianEncoder;
   family.tensor_prefix = "model.decoder.";
@@ -253,7 +257,8 @@ inline constexpr Family kT5Encoder = {.model_type = "t5",
                                       .norm_kind = NormKind::rms,
                                       .embedding_norm = false,
                                       .masked_lm = false,
-                                      .mlm_transform = false};
+                                      .mlm_transform = false,
+                                      .not_trained = kHalf};
 constexpr Family t5_half(bool decoder, bool gated, const Naming& naming,
                          BiasPlace bias = BiasPlace::first_layer) {
   Family family = like(kT5Encoder, naming);
