@@ -216,6 +216,10 @@ Config ModelDirectory::config() const {
   refuse_static_vectors(*this);
   Config config = Config::read(document(file_names::kConfig).root(), file(file_names::kConfig));
   if (gliner()) {
+    const Json root = document(file_names::kConfig).root();
+    if (seq2seq_family(root)) {
+      config_keys::refuse(root.at("model_type"), "a type of encoders, without a decoder");
+    }
     config.open_entities = gliner()->head();
     config.any_length = !config.position_table;
     if (gliner()->counts_rows()) config.vocab_size = rows_of_words(*this, config);

@@ -11,8 +11,8 @@ namespace bert {
 /// What the records of an input should be.
 /// lines: lines of text, where no option insists. text: the same where one does. text_or_objects:
 /// text, by an option also JSON objects. either: text or JSON objects. objects: JSON objects.
-/// csv: CSV. anything: what they are is not looked at.
-enum class Wanted { lines, text, text_or_objects, either, objects, csv, anything };
+/// anything: what they are is not looked at. csv: CSV.
+enum class Wanted { lines, text, text_or_objects, either, objects, anything, csv };
 
 /// The start of an input: its first record at least, if it has one, and what else is there.
 struct InputStart {

@@ -68,11 +68,11 @@ std::vector<std::string_view> Columns::names_of(const Record& header,
 void Columns::read_header(const Record& header) {
   std::deque<std::string> kept;
   const std::vector<std::string_view> names = names_of(header, kept);
+  const std::string_view hint = csv_ ? "" : comma_hint(header.body());
   // One column whose name has a comma is not plausible, and all of a CSV's line is no text.
-  if (whole_line_ && !csv_ && !comma_hint(header.body()).empty()) {
-    header.fail(Error::Kind::data,
-                fmt::format("found one field, '{}'{}; field 1 takes it as it is",
-                            printable(header.body()), comma_hint(header.body())));
+  if (whole_line_ && !hint.empty()) {
+    header.fail(Error::Kind::data, fmt::format("found one field, '{}'{}; field 1 takes it as it is",
+                                               printable(header.body()), hint));
   }
   for (size_t i = 0; i < wanted_.size(); ++i) {
     size_t found = names.size();
@@ -89,11 +89,11 @@ void Columns::read_header(const Record& header) {
     } else if (field_number(wanted_[i]) == 0) {
       header.fail(Error::Kind::data,
                   fmt::format("found '{}', wants a column '{}'{}", printable(header.body()),
-                              printable(wanted_[i]), comma_hint(header.body())));
+                              printable(wanted_[i]), hint));
     } else if (index_[i] >= names.size()) {
-      header.fail(Error::Kind::data, fmt::format("found {} field{}, wants at least {}{}",
-                                                 names.size(), names.size() == 1 ? "" : "s",
-                                                 index_[i] + 1, comma_hint(header.body())));
+      header.fail(Error::Kind::data,
+                  fmt::format("found {} field{}, wants at least {}{}", names.size(),
+                              names.size() == 1 ? "" : "s", index_[i] + 1, hint));
     }
   }
 }

@@ -364,7 +364,7 @@ def config_cases():
         config_json=json.dumps(config()).replace("1e-12", "NaN")))
     for label, value in [("unknown", "gelu_20"), ("number", 3), ("empty", ""), ("object", {})]:
         bad(f"L25-act-{label}", ["config.json", "hidden_act"], 78, files=changed(hidden_act=value))
-    for value in ["longformer", "gpt2", "mobilebert", "", 5, "\u001b[31m"]:
+    for value in ["longformer", "gpt2", "luke", "", 5, "\u001b[31m"]:
         bad(f"L26-type-{value!r}"[:24], ["config.json", "model_type", "bert, distilbert, electra, mpnet, roberta" if
                                           isinstance(value, str) else "string"], 78, files=changed(model_type=value))
     bad("L26-architecture", ["config.json", "T5ForMaskedLM"], 78, files=model_files(config_json={
