@@ -72,7 +72,7 @@ void add(tools::Command& app, Options& o) {
   o.report.add_seed(app, gold);
   columns->excludes(words);
   conll->excludes(marked);
-  for (const char* name : {"--fields", "--null", "--header"}) {
+  for (const char* name : {"--fields", "--null", "--header", "--csv"}) {
     columns->excludes(app.get_option(name));
   }
   conll->excludes(app.get_option("--header"));

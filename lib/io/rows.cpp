@@ -66,6 +66,13 @@ Rows& Rows::sum(double value) {
   return *this;
 }
 
+void Rows::close_field(size_t begin) {
+  if (!csv_) return;
+  const std::string text = buffer_.substr(begin);
+  buffer_.resize(begin);
+  append_csv(buffer_, text);
+}
+
 void Rows::end() {
   buffer_.push_back(terminator_);
   in_row_ = false;

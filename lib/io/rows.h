@@ -33,6 +33,9 @@ class BERT_API Rows {
   /// Ends the row; an empty row is a row.
   void end();
 
+  /// The bytes from `begin` on, which were written raw, are the last field: quotes it in CSV.
+  void close_field(size_t begin);
+
   /// Raw bytes, for JSON and binary formats: no separators.
   std::string& raw() { return buffer_; }
   const std::string& bytes() const { return buffer_; }

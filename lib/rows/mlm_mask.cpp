@@ -241,7 +241,9 @@ void MlmMaskWorker::write_masked(const Record& record, Rows& rows) {
   if (mask_.show) return write_shown(record, rows);
   Cells cells = begin(record, rows);
   rows.field("").raw().reserve(rows.bytes().size() + record.text.size() + 256);
+  const size_t first = rows.bytes().size();
   Masked masked = append_masked(record, rows.raw());
+  rows.close_field(first);
   if (mask_.labels) {
     find_indices(masked);
     std::string labels;

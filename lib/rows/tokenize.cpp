@@ -112,6 +112,7 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
     begin(record, rows);
     rows.field("");
   }
+  const size_t first = rows.bytes().size();
   CharCounter counter(record.text);
   CharCounter* chars = options_.chars ? &counter : nullptr;
   uint64_t tokens = 0;
@@ -139,12 +140,16 @@ void TokenizeWorker::stream(const Record& record, Rows& rows) {
       });
   note(record, found);
   note_unknown(record, unknown, tokens);
-  if (list) {
-    if (tokens > 0) rows.raw().pop_back();  // the last blank
-    end(record, rows);
-  }
+  if (list) end_list(record, first, rows);
   if (output == TokenizeOutput::count) write(record, CountRow{tokens}, rows);
   add_to_totals(record, words, tokens, unknown);
+}
+
+/// Ends a row whose list begins at byte `first`.
+void TokenizeWorker::end_list(const Record& record, size_t first, Rows& rows) const {
+  if (rows.bytes().size() > first) rows.raw().pop_back();  // the last blank
+  rows.close_field(first);
+  end(record, rows);
 }
 
 /// The way of what needs all tokens at once: a frame, a pair, a limit, JSON.
@@ -213,6 +218,7 @@ void TokenizeWorker::write_encoding(const Record& record, const Encoding& encodi
 void TokenizeWorker::write_list(const Record& record, const Encoding& encoding, Rows& rows) const {
   begin(record, rows);
   rows.field("");
+  const size_t first = rows.bytes().size();
   for (size_t i = 0; i < encoding.size(); ++i) {
     const int32_t id = encoding.input_ids[i];
     if (i > 0) rows.raw().push_back(' ');
@@ -223,6 +229,7 @@ void TokenizeWorker::write_list(const Record& record, const Encoding& encoding, 
       rows.raw().append(spelling(record, id, encoding.offsets[i]));
     }
   }
+  rows.close_field(first);
   end(record, rows);
 }
 

@@ -64,6 +64,7 @@ class BERT_API TokenizeWorker : public TaskWorker {
   void decode(const Record& record, Rows& rows);
   void write_encoding(const Record& record, const Encoding& encoding, Rows& rows);
   void write_json(const Record& record, const Encoding& encoding, Rows& rows);
+  void end_list(const Record& record, size_t first, Rows& rows) const;
   void write_list(const Record& record, const Encoding& encoding, Rows& rows) const;
   void write_offset(const Record& record, size_t index, int32_t id, Offset offset,
                     CharCounter* chars, Rows& rows);
