@@ -129,7 +129,7 @@ def models():
 
 def subjects():
     """Subjects of commits have at most 72 characters. Those before the rule are not looked at."""
-    log = ["git", "-C", str(ROOT), "log", "--no-merges", "--since=2026-11-28", "--format=%h %s"]
+    log = ["git", "-C", str(ROOT), "log", "--no-merges", "--since=2026-11-28T00:00:00", "--format=%h %s"]
     try:
         lines = subprocess.run(log, capture_output=True, text=True, check=True).stdout.split("\n")
     except (OSError, subprocess.CalledProcessError):  # no git, or an archive of one commit
