@@ -102,7 +102,7 @@ class Contender:
 def flops(model_dir, sequences):
     """Multiply-adds of BERT's products, two operations each, as an exact runtime must do them; None of other layers."""
     config = json.loads((Path(model_dir) / "config.json").read_text())
-    if config["model_type"] in ("albert", "deberta-v2", "modernbert", "nomic_bert", "gte"):
+    if config["model_type"] in ("albert", "deberta-v2", "modernbert", "nomic_bert", "gte", "eurobert", "qwen3"):
         return None
     h, i, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
     return sum(layers * (2 * n * (4 * h * h + 2 * h * i) + 4 * n * n * h) for n in map(len, sequences))

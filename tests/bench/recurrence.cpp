@@ -87,7 +87,7 @@ void time_attention(ConstMatrix x, Team& team) {
   LinearScratch scratch;
   scratch.team = &team;
   Buffer all, context, out;
-  nn::AttentionBuffers buffers;
+  AttentionBuffers buffers;
   AttentionForm form;
   form.heads = heads;
   form.scale = 1 / std::sqrt(static_cast<float>(width / heads));
