@@ -11,6 +11,7 @@
 #include "io/json_writer.h"
 #include "io/mapped_file.h"
 #include "model/config_keys.h"
+#include "model/entity_encoder.h"
 
 namespace bert {
 namespace {
@@ -77,11 +78,10 @@ JsonDocument GlinerFiles::encoder_config() const {
   if (!own_config_) return JsonDocument::open(path_of(encoder(), file_names::kConfig));
   std::string text;
   const Json config = root().at("encoder_config");
-  // The package takes DeBERTa where the file names no type.
   if (config_keys::find(config, {"model_type"})) {
     append_json(text, config);
   } else {
-    text = "{\"model_type\": \"deberta-v2\"";
+    text = fmt::format("{{\"model_type\": \"{}\"", entity_encoder().model_type);
     config.for_each_member([&](std::string_view key, Json value) {
       if (key == "model_type") return;
       text += ", " + json_string(key) + ": ";

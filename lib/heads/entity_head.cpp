@@ -6,6 +6,7 @@
 
 #include "model/recurrent_config.h"
 #include "ops/kernels.h"
+#include "ops/transposed.h"
 
 namespace bert {
 namespace {
@@ -24,15 +25,6 @@ std::vector<float> part_of(const std::vector<float>& matrix, size_t cols, size_t
     part.insert(part.end(), first, first + static_cast<ptrdiff_t>(count));
   }
   return part;
-}
-
-std::vector<float> transposed(const std::vector<float>& matrix, size_t cols) {
-  const size_t rows = matrix.size() / cols;
-  std::vector<float> turned(matrix.size());
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t j = 0; j < cols; ++j) turned[j * rows + i] = matrix[i * cols + j];
-  }
-  return turned;
 }
 
 /// out = relu(a + b), [n]
@@ -123,7 +115,7 @@ void EntityHead::load_spans(const Weights& weights) {
   const std::vector<float> weight = weights.floats(first[0]);
   of_start_ = keep(part_of(weight, 2 * g, 0, g), 4 * g, g, weights.floats(first[1]));
   of_end_ = keep(part_of(weight, 2 * g, g, g), 4 * g, g, {});
-  of_name_ = keep(transposed(weights.floats(second[0]), 4 * g), 4 * g, g, {});
+  of_name_ = keep(transposed(weights.floats(second[0]), g), 4 * g, g, {});
   offset_ = weights.floats(second[1]);
 }
 

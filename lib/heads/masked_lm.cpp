@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/transposed.h"
+
 namespace bert {
 
-/// values [rows, n] as [n, rows].
-static std::vector<float> transposed(const std::vector<float>& values, size_t rows) {
-  const size_t n = values.size() / rows;
-  std::vector<float> out(values.size());
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t j = 0; j < n; ++j) out[j * rows + i] = values[i * n + j];
-  }
-  return out;
+TensorSpec decoder_spec(const Config& config, const Weights& weights) {
+  // Weights has already removed a decoder that is tied: if it finds one, that is the head's own.
+  const bool own = weights.find(Role::mlm_decoder) || !config.tie_word_embeddings;
+  return tensor_spec(config, own ? Role::mlm_decoder : Role::word_embeddings);
 }
 
 MaskedLM MaskedLM::open(const Model& model) {
@@ -21,9 +19,7 @@ MaskedLM MaskedLM::open(const Model& model) {
   require_head(config, weights, HeadKind::masked_lm);
   MaskedLM mlm;
   mlm.transform_ = HeadTransform::load_mlm(config, weights, model.precision());
-  // Weights has already removed a decoder that is tied: if it finds one, that is the head's own.
-  const bool own = weights.find(Role::mlm_decoder) || !config.tie_word_embeddings;
-  const TensorSpec decoder = tensor_spec(config, own ? Role::mlm_decoder : Role::word_embeddings);
+  const TensorSpec decoder = decoder_spec(config, weights);
   std::vector<float> bias;
   if (has_part(config, Role::mlm_bias, Part::bias)) {
     bias = weights.floats(tensor_spec(config, Role::mlm_bias, Part::bias));

@@ -9,6 +9,9 @@
 
 namespace bert {
 
+/// The matrix [V, ..] that makes logits of hidden states: the head's own, or the word table.
+TensorSpec decoder_spec(const Config& config, const Weights& weights);
+
 /// BERT's masked language model head (Devlin et al. 2019, task 1): dense, hidden_act, layer norm,
 /// then a projection onto the vocabulary with its own bias. The projection may be tied to the word
 /// table.

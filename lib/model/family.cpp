@@ -1,5 +1,6 @@
 #include "model/family.h"
 
+#include "model/entity_encoder.h"
 #include "model/family/bert.h"
 #include "model/family/deberta.h"
 #include "model/family/gated.h"
@@ -22,6 +23,8 @@ constexpr Family kFamilies[] = {
     kEuroBert,  kQwen3,      kGemma3Text,   kIBert};
 
 }  // namespace
+
+const Family& entity_encoder() { return kDebertaV2; }
 
 std::span<const Seq2SeqFamily> seq2seq_families() { return kSeq2SeqFamilies; }
 const Seq2SeqFamily& marian_family() { return kSeq2SeqFamilies[0]; }

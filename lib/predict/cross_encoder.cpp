@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "directory/file_names.h"
+#include "heads/masked_lm.h"
 
 namespace bert {
 namespace {
@@ -25,6 +26,18 @@ bool saves_sigmoid(const Config& config, bool modules) {
 bool has_layers(const ModelDirectory& directory) {
   const JsonDocument* modules = directory.find_sound(file_names::kModules);
   return modules && modules->root().is_array() && modules->root().size() > 1;
+}
+
+/// Refuses files that put the scores through another function than we have.
+void check_function(const OpenedModel& model) {
+  const std::string& function = model.model().config().score_function;
+  const auto known = torch_activation(function);
+  if (function.empty() || known == Activation::sigmoid || known == Activation::none) return;
+  throw Error(Error::Kind::unsupported,
+              model.request().directory.file(file_names::kSentenceTransformers),
+              fmt::format("a CrossEncoder's scores through {} are not supported, wants Sigmoid "
+                          "or Identity of torch.nn",
+                          printable(function)));
 }
 
 /// What a causal language model without modules is to a CrossEncoder: its score is the logit of
@@ -64,10 +77,9 @@ void CrossEncoder::open_logits(const SentenceModules& modules) {
   if (model_.request().overflow == Overflow::window) {
     throw Error::of_field("overflow", "window: not for a model that reads a pair as one text");
   }
+  check_function(model_);
   const Weights& weights = model.weights();
-  const bool own = weights.find(Role::mlm_decoder) || !model.config().tie_word_embeddings;
-  const TensorView& decoder =
-      weights.require(tensor_spec(model.config(), own ? Role::mlm_decoder : Role::word_embeddings));
+  const TensorView& decoder = weights.require(decoder_spec(model.config(), weights));
   const auto add = [&](int64_t id) {
     if (id >= static_cast<int64_t>(decoder.shape[0])) {
       throw Error(
@@ -88,15 +100,7 @@ void CrossEncoder::open_logits(const SentenceModules& modules) {
 }
 
 void CrossEncoder::open_modules(SentenceModules modules) {
-  const std::string& function = model_.model().config().score_function;
-  const auto known = torch_activation(function);
-  if (!function.empty() && known != Activation::sigmoid && known != Activation::none) {
-    throw Error(Error::Kind::unsupported,
-                model_.request().directory.file(file_names::kSentenceTransformers),
-                fmt::format("a CrossEncoder's scores through {} are not supported, wants Sigmoid "
-                            "or Identity of torch.nn",
-                            printable(function)));
-  }
+  check_function(model_);
   const SentenceModules::Dense& last = modules.dense.back();
   if (last.out_features != 1) {
     throw Error(Error::Kind::unsupported, last.directory.file(file_names::kConfig),

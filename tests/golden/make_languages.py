@@ -17,16 +17,10 @@ from transformers import (M2M100Tokenizer, MBart50Tokenizer, MBartTokenizer, Nll
                           T5Tokenizer)
 from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
+from make_translation import TEXTS
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 OUT = os.path.join(HERE, "tokens", "languages")
-TEXTS = [
-    "Paris is the capital of France, and London is the capital of England.",
-    "The cat sat on the mat; it's not the best cat in the world!",
-    "We sing the songs of the best singers, and they play the best games.",
-    "A café in Köln (near the river) has the best coffee of the world.",
-    "Das ist die beste Katze der Welt, und sie sitzt auf der Matte.",
-    "我是中国人，我爱中国。", "他在北京的大学里学习中文。",
-]
 STRANGE = ["", " ", "  two  blanks ", "▁", "a▁b", "é x", "😀😀 x 😀", "en_XX the", "__en__ the cat", "the eng_Latn cat",
            ">>fr<< the cat", "a</s>b <unk> <pad>c", "the <mask> sat", "<mask_1> x<mask_2>", "<extra_id_0> cat <extra_id_1>",
            "<unk_5>", "<s>", "a\tb\nc"]

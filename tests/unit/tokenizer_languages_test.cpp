@@ -10,9 +10,12 @@
 #include "io/json.h"
 #include "model/generation_config.h"
 #include "predict/translation_languages.h"
+#include "token_cases.h"
 #include "tokenizer/translation_tokenizers.h"
 
 using namespace bert;
+using bert::test::encode;
+using bert::test::numbers;
 
 namespace {
 
@@ -20,19 +23,6 @@ const std::string kFolder = std::string(BERT_TESTS_DIR) + "/golden/tokens/langua
 constexpr const char* kDirectories[] = {"mbart",   "mbart-json",    "mbart50", "mbart50-json",
                                         "m2m100",  "m2m100-listed", "nllb",    "nllb-legacy",
                                         "pegasus", "pegasus-json",  "t5",      "t5-json"};
-
-std::vector<int32_t> encode(const Tokenizer& tokenizer, std::string_view text) {
-  Tokenizer::Scratch scratch;
-  Encoding encoding;
-  tokenizer.encode(text, {}, encoding, scratch);
-  return encoding.input_ids;
-}
-
-std::vector<int32_t> numbers(Json list) {
-  std::vector<int32_t> ids;
-  list.for_each_element([&](Json id) { ids.push_back(static_cast<int32_t>(id.as_int())); });
-  return ids;
-}
 
 std::string name_of(Json value) { return value.is_null() ? "" : std::string(value.as_string()); }
 

@@ -11,29 +11,19 @@
 #include "base/error.h"
 #include "io/json.h"
 #include "temporary.h"
+#include "token_cases.h"
 #include "tokenizer/models/sentencepiece.h"
 #include "tokenizer/train/train_pieces.h"
 #include "tokenizer/translation_tokenizers.h"
 
 using namespace bert;
+using bert::test::encode;
+using bert::test::numbers;
 using bert::test::TemporaryDirectory;
 
 namespace {
 
 const std::string kFolder = std::string(BERT_TESTS_DIR) + "/golden/tokens/translation/";
-
-std::vector<int32_t> encode(const Tokenizer& tokenizer, std::string_view text) {
-  Tokenizer::Scratch scratch;
-  Encoding encoding;
-  tokenizer.encode(text, {}, encoding, scratch);
-  return encoding.input_ids;
-}
-
-std::vector<int32_t> numbers(Json list) {
-  std::vector<int32_t> ids;
-  list.for_each_element([&](Json id) { ids.push_back(static_cast<int32_t>(id.as_int())); });
-  return ids;
-}
 
 std::string tokens(const Tokenizer& tokenizer, std::string_view text) {
   std::string line;
