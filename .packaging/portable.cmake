@@ -11,13 +11,13 @@ set_source_files_properties(lib/memo/memo.cpp lib/pipeline/stream.cpp PROPERTIES
                             COMPILE_OPTIONS "-include;${CMAKE_CURRENT_LIST_DIR}/old-libstdc++.h")
 
 # C libraries: static inside libbert.so, which hides their symbols.
-foreach(library utf8proc minizip sqlite3 z zstd lzma bz2)
+foreach(library utf8proc minizip sqlite3 z zstd lzma)
   find_library(STATIC_${library} NAMES lib${library}.a REQUIRED)
 endforeach()
 foreach(library utf8proc minizip sqlite3 zstd)
   set_target_properties(PkgConfig::${library} PROPERTIES INTERFACE_LINK_LIBRARIES ${STATIC_${library}})
 endforeach()
-foreach(library IN ITEMS ZLIB::ZLIB,z LibLZMA::LibLZMA,lzma BZip2::BZip2,bz2)
+foreach(library IN ITEMS ZLIB::ZLIB,z LibLZMA::LibLZMA,lzma)
   string(REPLACE "," ";" pair ${library})
   list(GET pair 0 target)
   list(GET pair 1 name)
@@ -25,9 +25,10 @@ foreach(library IN ITEMS ZLIB::ZLIB,z LibLZMA::LibLZMA,lzma BZip2::BZip2,bz2)
 endforeach()
 set_property(TARGET PkgConfig::minizip APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${STATIC_z})
 
-# C++ libraries, which Debian has only as shared ones: they come along, under names that no other package loads.
+# C++ libraries, which Debian has only as shared ones, and bzip2, whose static one cannot be part of a shared one: they come
+# along, under names that no other package loads.
 find_program(PATCHELF patchelf REQUIRED)
-foreach(library fmt::fmt simdjson::simdjson)
+foreach(library fmt::fmt simdjson::simdjson BZip2::BZip2)
   string(REGEX REPLACE ".*:" "" name ${library})
   get_target_property(type ${library} IMPORTED_CONFIGURATIONS)
   get_target_property(file ${library} IMPORTED_LOCATION_${type})
