@@ -47,7 +47,12 @@ class BERT_API Error : public std::exception {
 
   Kind kind() const { return kind_; }
   const std::string& field() const { return field_; }  ///< empty: of no field
-  bool has_place() const { return has_place_; }        ///< `where` is not empty
+  /// Of what a file or an option holds; else the machine failed, and the same file may be sound.
+  bool of_content() const {
+    return kind_ == Kind::usage || kind_ == Kind::data || kind_ == Kind::no_input ||
+           kind_ == Kind::unsupported;
+  }
+  bool has_place() const { return has_place_; }  ///< `where` is not empty
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:

@@ -18,7 +18,8 @@ namespace {
 SentenceModules modules_that_open(const ModelDirectory& directory) {
   try {
     return SentenceModules::open(directory);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (!error.of_content()) throw;
     SentenceModules none;
     for (const std::string_view name : {file_names::kModules, file_names::kSentenceTransformers}) {
       if (directory.has(name)) none.files.push_back(directory.file(name));

@@ -167,7 +167,8 @@ const JsonDocument* ModelDirectory::find(std::string_view name) const {
 const JsonDocument* ModelDirectory::find_sound(std::string_view name) const {
   try {
     return find(name);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (!error.of_content()) throw;
     return nullptr;
   }
 }

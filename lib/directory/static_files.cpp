@@ -55,8 +55,9 @@ bool has_table(const ModelDirectory& directory) {
     const TensorFiles files = open_tensor_files(directory);
     return std::any_of(files.tensors.begin(), files.tensors.end(),
                        [](const TensorView& tensor) { return tensor.name == kStaticVectors; });
-  } catch (const Error&) {  // told by those who need the weights
-    return false;
+  } catch (const Error& error) {
+    if (!error.of_content()) throw;
+    return false;  // told by those who need the weights
   }
 }
 

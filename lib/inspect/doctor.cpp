@@ -44,7 +44,8 @@ namespace {
 ModelDirectory::Kind kind_or_encoder(const ModelDirectory& directory) {
   try {
     return directory.kind();
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (!error.of_content()) throw;
     return ModelDirectory::Kind::encoder;
   }
 }

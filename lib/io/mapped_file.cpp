@@ -86,16 +86,29 @@ void MappedFile::hold() {
   }
 }
 
+namespace {
+
+bool is_absent(int error_number) {
+  return error_number == ENOENT || error_number == ENOTDIR || error_number == ENAMETOOLONG;
+}
+
+}  // namespace
+
 bool entry_exists(const std::string& path) {
   struct stat status;
-  return ::lstat(path.c_str(), &status) == 0;
+  if (::lstat(path.c_str(), &status) == 0) return true;
+  const int reason = errno;
+  if (reason != EACCES && reason != ELOOP && !is_absent(reason)) {
+    throw Error::from_errno(path, "cannot stat", reason);
+  }
+  return false;
 }
 
 bool file_exists(const std::string& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) == 0) return true;
   const int reason = errno;
-  if (reason == EACCES || reason == ELOOP) throw Error::from_errno(path, "cannot open", reason);
+  if (!is_absent(reason)) throw Error::from_errno(path, "cannot open", reason);
   if (!entry_exists(path)) return false;
   throw Error(Error::Kind::no_input, path, "is a broken symbolic link");
 }

@@ -75,9 +75,13 @@ bool CoProcess::fill(int wait) {
   const size_t old = bytes_.size();
   bytes_.resize(old + kReadSize);
   const ssize_t n = read(from_, bytes_.data() + old, kReadSize);
-  const bool again = n < 0 && (errno == EINTR || errno == EAGAIN);
+  const int reason = n < 0 ? errno : 0;
   bytes_.resize(old + static_cast<size_t>(n > 0 ? n : 0));
-  end_ = n <= 0 && !again;
+  if (n < 0 && reason != EINTR && reason != EAGAIN) {
+    stop();
+    throw Error::from_errno(name_, "cannot read its rows", reason);
+  }
+  end_ = n == 0;
   return n > 0;
 }
 
@@ -94,6 +98,7 @@ std::optional<Greeting> CoProcess::greeting() {
       fill(-1);
     }
   } catch (const Error& error) {  // for example the text of --help
+    if (error.kind() != Error::Kind::protocol) throw;
     stop();
     const std::string first = bytes_.substr(0, bytes_.find('\n'));
     throw Error(Error::Kind::usage, name_,

@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "search/vector_search.h"
@@ -63,7 +65,9 @@ std::string_view text_of(const MatrixFile& vectors) {
 }
 uint64_t time_of(const MatrixFile& vectors) {
   struct stat status {};
-  if (::stat(vectors.path().c_str(), &status) != 0) return 0;
+  if (::stat(vectors.path().c_str(), &status) != 0) {
+    throw Error::from_errno(vectors.path(), "cannot stat", errno);
+  }
   return static_cast<uint64_t>(status.st_mtim.tv_sec) * 1000000000u +
          static_cast<uint64_t>(status.st_mtim.tv_nsec);
 }

@@ -18,8 +18,7 @@ using training::TrainingBatch;
 PretrainingStream::PretrainingStream(const Tokenizer& tokenizer, Options options)
     : tokenizer_(tokenizer), options_(std::move(options)), masking_(tokenizer, options_.masking) {
   for (const std::string& file : options_.files) {
-    std::error_code missing;  // the reader will say so
-    const auto type = std::filesystem::status(file, missing).type();
+    const auto type = file_type(file);
     const bool again = file != "-" && (type == std::filesystem::file_type::regular ||
                                        type == std::filesystem::file_type::not_found);
     if (!again && once_.empty()) once_ = file;

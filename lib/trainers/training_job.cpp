@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -74,13 +75,21 @@ void freeze(training::Layout& layout, size_t layers) {
 
 std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
+std::filesystem::file_type file_type(const std::string& file) {
+  std::error_code fault;
+  const std::filesystem::file_type type = std::filesystem::status(file, fault).type();
+  if (type == std::filesystem::file_type::none) {
+    throw Error::from_errno(file, "cannot stat", fault.value());
+  }
+  return type;
+}
+
 uint64_t files_hash(const std::vector<std::string>& files) {
   constexpr size_t kPiece = size_t{1} << 20;
   std::string piece;
   uint64_t hash = files.size();
   for (const std::string& file : files) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored)) continue;
+    if (file_type(file) != std::filesystem::file_type::regular) continue;
     std::ifstream in(file, std::ios::binary);
     do {
       piece.resize(kPiece);
@@ -88,6 +97,7 @@ uint64_t files_hash(const std::vector<std::string>& files) {
       piece.resize(static_cast<size_t>(in.gcount()));
       hash = mix(hash, xxh64(piece));
     } while (in);
+    if (!in.eof()) throw Error::from_errno(file, "read error", errno);
   }
   return hash;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -61,6 +62,8 @@ std::string hash_text(uint64_t hash);
 
 /// Of the content of those that are regular files; a pipe can be read only once.
 uint64_t files_hash(const std::vector<std::string>& files);
+/// Of a file, not_found if there is none. Throws Error if it cannot be told.
+std::filesystem::file_type file_type(const std::string& file);
 /// Of all files that stand directly in it.
 uint64_t directory_hash(const std::string& directory);
 

@@ -264,7 +264,9 @@ int Run::group_texts(const TaskOptions& task) {
   files.rewind();
   stream.write = {};
   stream.progress = {};
-  stream.on_skipped = [](const Error&) {};  // was told
+  stream.on_skipped = [&](const Error& error) {
+    if (status == 0) throw Error(error);  // else it was told
+  };
   bert::stream(stream, [&] {
     return rows_.within_json_lines(
         std::make_unique<GroupWorker>(found, options_.mode == Mode::unique, task));
