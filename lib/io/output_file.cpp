@@ -138,7 +138,7 @@ void write_whole_file(const std::string& path, std::string_view text) {
 void make_directories(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (!error && std::filesystem::is_directory(path)) return;
+  if (!error && std::filesystem::is_directory(path, error)) return;
   errno = error ? error.value() : ENOTDIR;
   fail(path, "cannot create directory", Error::Kind::cannot_create);
 }

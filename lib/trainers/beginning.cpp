@@ -11,8 +11,8 @@ Beginning::Beginning(const std::string& output, const NamedFiles& files)
     : output_(output),
       lock_(output + "/.lock"),
       path_(fmt::format("{}/init.tmp.{}.0", output, getpid())) {
-  make_directories(path_);
   try {
+    make_directories(path_);
     for (const auto& [name, content] : files) add(name, content);
   } catch (...) {
     remove();
