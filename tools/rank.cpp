@@ -41,8 +41,7 @@ void add(tools::Command& app, Options& o) {
   auto gold =
       app.add({"--gold", "field with the relevance, or file of judgments: report nDCG, MRR, MAP ..",
                tools::text("N|QRELS")},
-              o.gold)
-          .same_rows();
+              o.gold);
   o.report.add(app, gold);
 }
 
