@@ -39,15 +39,27 @@ void add(tools::Command& app, Options& o) {
       ->excludes(sigmoid)
       ->excludes(logits);
   auto gold =
-      app.add({"--gold", "field with the relevance: report nDCG, MRR, MAP, recall, precision",
-               tools::column()},
+      app.add({"--gold", "field with the relevance, or file of judgments: report nDCG, MRR, MAP ..",
+               tools::text("N|QRELS")},
               o.gold);
   o.report.add(app, gold);
 }
 
-/// Judges each record by the relevance in its field, under its query.
+/// Whether --gold names a file: it is no number and, where fields have names, has a slash.
+bool gold_is_file(const Options& o, tools::RowOptions& rows) {
+  if (o.gold.find_first_not_of("0123456789") == o.gold.npos) return false;
+  const bool names = rows.stream().header || rows.stream().csv || rows.reads_json_lines();
+  return !names || o.gold.find('/') != o.gold.npos;
+}
+
+/// Judges each record by the relevance in its field, under its query; or later by a file.
 ScoreSink want_gold(Options& o, tools::RowOptions& rows, RankMetrics& metrics) {
   if (o.gold.empty()) return {};
+  if (gold_is_file(o, rows)) {
+    return [&metrics](const Record& record, std::string_view query, double score) {
+      metrics.add(std::string(query), record.number, score, 0);
+    };
+  }
   rows.stream().want_truth("gold", o.gold);
   if (o.query->count() > 0 && !rows.fields_given())
     rows.stream().fields = {o.gold == "1" ? "2" : "1"};
@@ -66,6 +78,12 @@ int run(Options& o, tools::RowOptions& rows,
   sinks.scored = want_gold(o, rows, metrics);
   std::function<tools::Report()> report;
   if (sinks.scored) report = tools::report_of(metrics, o.report);
+  if (sinks.scored && gold_is_file(o, rows)) {
+    report = [&metrics, by_field = report, qrels = Qrels::read(o.gold)] {
+      metrics.judge(qrels);
+      return by_field();
+    };
+  }
   if (o.query->count() == 0)
     return o.report.run(
         rows, [&] { return make_worker(sinks); }, report);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/export.h"
@@ -19,5 +20,11 @@ constexpr uint64_t mix(uint64_t key, uint64_t value) {
 /// counter and key only, so that any position of any record can be drawn first, alone, or twice.
 BERT_API std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
                                             std::array<uint32_t, 2> key);
+
+/// Blocks of a counter's first 64 bits and those that follow, drawn together: several times as fast
+/// as one by one.
+inline constexpr size_t kPhiloxBlocks = 8;
+BERT_API void philox4x32(uint64_t first, std::array<uint32_t, 2> rest, std::array<uint32_t, 2> key,
+                         std::array<uint32_t, 4 * kPhiloxBlocks>& words);
 
 }  // namespace bert

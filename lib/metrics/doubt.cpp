@@ -21,15 +21,12 @@ class Draws {
  public:
   Draws(uint64_t seed, uint64_t replicate)
       : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
-        replicate_(replicate) {}
+        replicate_{static_cast<uint32_t>(replicate), static_cast<uint32_t>(replicate >> 32)} {}
 
   uint32_t word() {
-    if (next_ == 4) {
-      words_ =
-          philox4x32({static_cast<uint32_t>(counter_), static_cast<uint32_t>(counter_ >> 32),
-                      static_cast<uint32_t>(replicate_), static_cast<uint32_t>(replicate_ >> 32)},
-                     key_);
-      ++counter_;
+    if (next_ == words_.size()) {
+      philox4x32(counter_, replicate_, key_, words_);
+      counter_ += kPhiloxBlocks;
       next_ = 0;
     }
     return words_[next_++];
@@ -43,12 +40,68 @@ class Draws {
     if (n > 0) sum += static_cast<uint32_t>(std::popcount(word() >> (32 - n)));
     return sum;
   }
+  /// How often an event of probability part / whole occurs in `n` trials: of each trial's random
+  /// binary fraction, digits are drawn until one differs from that of part / whole.
+  uint64_t hits(uint64_t n, uint64_t part, uint64_t whole) {
+    uint64_t below = 0;
+    while (n > 0 && part > 0) {
+      part *= 2;
+      const uint64_t zeros = heads(n);
+      if (part < whole) {
+        n = zeros;
+      } else {
+        part -= whole;
+        below += zeros;
+        n -= zeros;
+      }
+    }
+    return below;
+  }
 
  private:
-  std::array<uint32_t, 2> key_;
-  uint64_t replicate_, counter_ = 0;
-  std::array<uint32_t, 4> words_{};
-  size_t next_ = 4;
+  std::array<uint32_t, 2> key_, replicate_;
+  uint64_t counter_ = 0;
+  std::array<uint32_t, 4 * kPhiloxBlocks> words_{};
+  size_t next_ = words_.size();
+};
+
+/// Samples with replacement of records of kinds.
+class Sampler {
+ public:
+  explicit Sampler(std::span<const uint64_t> counts) {
+    for (const uint64_t count : counts) below_.push_back(below_.back() + count);
+    if (splits()) return;
+    for (size_t k = 0; k < counts.size(); ++k)
+      kind_of_.insert(kind_of_.end(), counts[k], static_cast<uint32_t>(k));
+  }
+  uint64_t records() const { return below_.back(); }
+
+  void sample(Draws& draws, std::span<uint32_t> times) const {
+    std::fill(times.begin(), times.end(), 0);
+    if (splits()) return split(draws, 0, times.size(), records(), times);
+    for (size_t i = 0; i < kind_of_.size(); ++i) ++times[kind_of_[draws.below(kind_of_.size())]];
+  }
+
+ private:
+  /// Whether kinds have so many records that counts are split, rather than records drawn.
+  bool splits() const { return records() >= 8 * (below_.size() - 1); }
+  /// Shares `n` records out among the kinds begin .. end - 1: first between two halves of them.
+  void split(Draws& draws, size_t begin, size_t end, uint64_t n, std::span<uint32_t> times) const {
+    if (n == 0) return;
+    if (end - begin == 1) {
+      times[begin] = static_cast<uint32_t>(n);
+      return;
+    }
+    const uint64_t first = below_[begin], whole = below_[end] - first;
+    const auto half = std::lower_bound(&below_[begin + 1], &below_[end - 1], first + whole / 2);
+    const auto middle = static_cast<size_t>(half - below_.data());
+    const uint64_t left = draws.hits(n, *half - first, whole);
+    split(draws, begin, middle, left, times);
+    split(draws, middle, end, n - left, times);
+  }
+
+  std::vector<uint64_t> below_ = {0};  ///< [kinds + 1] records of the kinds before
+  std::vector<uint32_t> kind_of_;      ///< [records], unless counts are split
 };
 
 /// The quantile of sorted values, linear between two of them, as numpy's percentile.
@@ -99,17 +152,14 @@ Interval wilson(uint64_t hits, uint64_t n) {
 
 std::vector<Interval> bootstrap(std::span<const uint64_t> counts, size_t size, uint64_t seed,
                                 const SampleMeasures& measures) {
-  std::vector<uint32_t> kind_of;  // [records]
-  for (size_t k = 0; k < counts.size(); ++k)
-    kind_of.insert(kind_of.end(), counts[k], static_cast<uint32_t>(k));
-  if (kind_of.empty()) return std::vector<Interval>(size, {kNan, kNan});
+  const Sampler sampler(counts);
+  if (sampler.records() == 0) return std::vector<Interval>(size, {kNan, kNan});
   std::vector<std::vector<double>> found(size);
   std::vector<uint32_t> times(counts.size());
   std::vector<double> values(size);
   for (size_t r = 0; r < kReplicates; ++r) {
     Draws draws(seed, r);
-    std::fill(times.begin(), times.end(), 0);
-    for (size_t i = 0; i < kind_of.size(); ++i) ++times[kind_of[draws.below(kind_of.size())]];
+    sampler.sample(draws, times);
     measures(times, values);
     for (size_t m = 0; m < size; ++m) found[m].push_back(values[m]);
   }

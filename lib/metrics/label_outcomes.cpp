@@ -21,26 +21,44 @@ void measure(std::span<const LabelCounts> counts, uint64_t exact, uint64_t recor
   values[2] = means.micro_f1;
 }
 
-/// Adds `times` records with these labels. Returns whether both are equal.
-bool add_labels(std::span<LabelCounts> counts, std::span<const size_t> gold,
-                std::span<const size_t> predicted, uint64_t times) {
-  size_t hits = 0;
-  for (const size_t label : gold) counts[label].gold += times;
-  for (const size_t label : predicted) {
-    counts[label].predicted += times;
-    if (std::find(gold.begin(), gold.end(), label) == gold.end()) continue;
-    counts[label].true_positives += times;
-    ++hits;
+/// What records with the same gold and predicted labels add to the counts.
+class Added {
+ public:
+  Added(std::span<const size_t> gold, std::span<const size_t> predicted) {
+    size_t hits = 0;
+    for (const size_t label : gold) ++of(label).gold;
+    for (const size_t label : predicted) {
+      LabelCounts& counts = of(label);
+      ++counts.predicted;
+      if (counts.gold == 0) continue;
+      ++counts.true_positives;
+      ++hits;
+    }
+    exact_ = hits == gold.size() && hits == predicted.size();
   }
-  return hits == gold.size() && hits == predicted.size();
-}
+  /// Adds `times` such records. Returns how many of them are exact.
+  uint64_t add_to(std::span<LabelCounts> sums, uint64_t times) const {
+    for (const auto& [label, n] : counts_)
+      sums[label] += {times * n.true_positives, times * n.predicted, times * n.gold};
+    return exact_ ? times : 0;
+  }
+
+ private:
+  LabelCounts& of(size_t label) {
+    for (auto& [own, counts] : counts_)
+      if (own == label) return counts;
+    return counts_.emplace_back(label, LabelCounts{}).second;
+  }
+  std::vector<std::pair<size_t, LabelCounts>> counts_;
+  bool exact_ = false;
+};
 
 }  // namespace
 
 /// The outcomes side by side, and memory for a sample's counts.
 struct LabelOutcomes::Table {
-  std::vector<const Outcome*> outcomes;
-  std::vector<uint64_t> records;
+  std::vector<uint64_t> records;  ///< [outcomes]
+  std::vector<Added> own, other;  ///< [outcomes] of the prediction, and of the other
   std::vector<LabelCounts> counts, others;
 
   /// Measures of records of which times(k) are of outcome k, and of which others(k) take the other
@@ -50,13 +68,11 @@ struct LabelOutcomes::Table {
                std::span<double> values) const {
     std::fill(sums.begin(), sums.end(), LabelCounts{});
     uint64_t exact = 0, sum = 0;
-    for (size_t k = 0; k < outcomes.size(); ++k) {
+    for (size_t k = 0; k < records.size(); ++k) {
       const uint64_t all = times(k), theirs = others_of(k);
-      const Outcome& o = *outcomes[k];
       sum += all;
-      if (all > theirs && add_labels(sums, o.gold, o.predicted, all - theirs))
-        exact += all - theirs;
-      if (theirs > 0 && add_labels(sums, o.gold, o.other, theirs)) exact += theirs;
+      if (all > theirs) exact += own[k].add_to(sums, all - theirs);
+      if (theirs > 0) exact += other[k].add_to(sums, theirs);
     }
     bert::measure(sums, exact, sum, values);
   }
@@ -87,8 +103,9 @@ LabelOutcomes::Table LabelOutcomes::table(size_t labels) const {
   table.counts.resize(labels);
   table.others.resize(labels);
   for (const auto& [outcome, records] : outcomes_) {
-    table.outcomes.push_back(&outcome);
     table.records.push_back(records);
+    table.own.emplace_back(outcome.gold, outcome.predicted);
+    table.other.emplace_back(outcome.gold, outcome.other);
   }
   return table;
 }
@@ -101,10 +118,9 @@ std::vector<DoubtedMeasure> LabelOutcomes::intervals(size_t labels, uint64_t see
         table.measure([&](size_t k) { return uint64_t{times[k]}; }, none, table.counts, values);
       });
   uint64_t exact = 0, records = 0;
-  for (const auto& [outcome, count] : outcomes_) {
-    records += count;
-    std::vector<LabelCounts> counts(labels);
-    exact += add_labels(counts, outcome.gold, outcome.predicted, 1) ? count : 0;
+  for (size_t k = 0; k < table.records.size(); ++k) {
+    records += table.records[k];
+    exact += table.own[k].add_to(table.counts, table.records[k]);
   }
   return {{kNames[0], wilson(exact, records)}, {kNames[1], found[1]}, {kNames[2], found[2]}};
 }

@@ -47,13 +47,6 @@ double LabelCounts::f1() const {
   return ratio(2 * static_cast<double>(true_positives), static_cast<double>(predicted + gold));
 }
 
-LabelCounts& LabelCounts::operator+=(const LabelCounts& other) {
-  true_positives += other.true_positives;
-  predicted += other.predicted;
-  gold += other.gold;
-  return *this;
-}
-
 LabelMeans label_means(std::span<const LabelCounts> counts) {
   const LabelSums sums = sums_of(counts);
   return {sums.f1, sums.all.f1()};

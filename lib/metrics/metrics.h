@@ -23,7 +23,12 @@ struct LabelCounts {
   double precision() const;
   double recall() const;
   double f1() const;
-  LabelCounts& operator+=(const LabelCounts& other);
+  LabelCounts& operator+=(const LabelCounts& other) {
+    true_positives += other.true_positives;
+    predicted += other.predicted;
+    gold += other.gold;
+    return *this;
+  }
 };
 /// F1 over labels: the mean of those that occur, and that of all counts together.
 struct LabelMeans {

@@ -80,6 +80,7 @@ void RankMetrics::add(const std::string& query, uint64_t order, double score, in
   const std::lock_guard lock(mutex_);
   Query& own = queries_[query];
   own.judged = true;
+  own.first = std::min(own.first, order);
   if (relevance > 0) own.relevant.push_back(relevance);
   if (!std::isnan(score)) own.found.push_back({static_cast<float>(score), "", order, relevance});
 }
@@ -98,6 +99,26 @@ void RankMetrics::add(const std::string& query, const std::string& text, double 
   const auto found = judged.find(text);
   const int64_t relevance = found == judged.end() ? 0 : found->second;
   if (!std::isnan(score)) own.found.push_back({static_cast<float>(score), text, 0, relevance});
+}
+
+void RankMetrics::judge(const Qrels& qrels) {
+  const std::lock_guard lock(mutex_);
+  std::map<uint64_t, Query*> in_order;
+  for (auto& [text, query] : queries_) in_order[query.first] = &query;
+  size_t number = 0;
+  for (auto& [first, query] : in_order) {
+    const std::map<std::string, int64_t>& judged = qrels.of(std::to_string(++number));
+    query->judged = !judged.empty();
+    query->relevant.clear();
+    for (const auto& [name, relevance] : judged) {
+      if (relevance > 0) query->relevant.push_back(relevance);
+    }
+    for (Found& text : query->found) {
+      text.name = std::to_string(text.order);
+      const auto found = judged.find(text.name);
+      text.relevance = found == judged.end() ? 0 : found->second;
+    }
+  }
 }
 
 std::vector<std::string> RankMetrics::names() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -42,6 +43,10 @@ class BERT_API RankMetrics {
   /// A text that was found and may have a judgment.
   void add(const std::string& query, const std::string& text, double score, const Qrels& qrels);
 
+  /// Judges all texts that were added by their orders anew: qrels name them so, and the queries by
+  /// 1, 2 .. in the order of their first texts.
+  void judge(const Qrels& qrels);
+
   /// Lines `queries N`, then `NAME VALUE` for each measure.
   std::string report() const;
   std::string json(const Doubt& doubt = {}) const;
@@ -59,6 +64,7 @@ class BERT_API RankMetrics {
     std::vector<Found> found;
     std::vector<int64_t> relevant;  ///< relevances above 0 of all judged texts
     bool judged = false;
+    uint64_t first = std::numeric_limits<uint64_t>::max();  ///< least order of a text
   };
   std::vector<double> measure(const Query& query) const;
   std::vector<std::string> names() const;

@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "metrics/calibration.h"
 #include "metrics/doubt.h"
 #include "metrics/metrics.h"
@@ -40,6 +42,44 @@ TEST_CASE("Wilson's interval is that of statsmodels 0.15") {
   CHECK(near(wilson(10, 10).low, 0.722467200137, 1e-11));
   CHECK(wilson(10, 10).high == 1);
   CHECK(std::isnan(wilson(0, 0).low));
+}
+
+TEST_CASE("blocks of random words drawn together are those drawn one by one") {
+  std::array<uint32_t, 4 * kPhiloxBlocks> words;
+  const uint64_t first = (uint64_t{7} << 32) - 3;  // carries into the second word
+  philox4x32(first, {5, 6}, {1, 2}, words);
+  for (size_t i = 0; i < kPhiloxBlocks; ++i) {
+    const uint64_t at = first + i;
+    const auto one =
+        philox4x32({static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32), 5, 6}, {1, 2});
+    for (size_t w = 0; w < 4; ++w) CHECK(words[4 * i + w] == one[w]);
+  }
+}
+
+TEST_CASE("samples of counts are multinomial, as those of records are") {
+  // Of 2,000 records in kinds of 1,000, 600, 300 and 100. scipy 1.17: binom(2000, share).ppf of
+  // 0.025 and 0.975, and of a sum of two kinds, which are not independent.
+  const std::vector<uint64_t> counts = {1000, 600, 300, 100};
+  const std::vector<uint64_t> records(2000, 1);
+  const double low[] = {956, 560, 269, 81, 1258}, high[] = {1044, 640, 332, 120, 1342};
+  const auto of_counts = [](auto times, auto values) {
+    for (size_t k = 0; k < 4; ++k) values[k] = times[k];
+    values[4] = times[0] + times[2];
+  };
+  const auto of_records = [&](auto times, auto values) {
+    std::array<uint32_t, 4> sums{};
+    for (size_t i = 0; i < 2000; ++i)
+      sums[i < 1000 ? 0 : i < 1600 ? 1 : i < 1900 ? 2 : 3] += times[i];
+    of_counts(sums, values);
+  };
+  const auto split = bootstrap(counts, 5, 1, of_counts);
+  const auto drawn = bootstrap(records, 5, 1, of_records);
+  for (size_t m = 0; m < 5; ++m) {
+    for (const Interval& found : {split[m], drawn[m]}) {
+      CHECK(near(found.low, low[m], 2));
+      CHECK(near(found.high, high[m], 2));
+    }
+  }
 }
 
 TEST_CASE("McNemar's exact test is that of statsmodels 0.15") {
