@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/team.h"
+#include "inspect/compare_translations.h"
 #include "io/record_reader.h"
 #include "predict/answers.h"
 #include "predict/labels.h"
@@ -218,6 +219,7 @@ class Comparison {
 }  // namespace
 
 std::vector<Agreement> compare_models(const CompareOptions& options) {
+  if (options.original.translates()) return compare_translations(options);
   return Comparison(options).run();
 }
 
