@@ -116,10 +116,10 @@ def ctranslate2_peer(directory, sources, beam, length, kind, threads):
     return lambda: timed(run)
 
 
-def transformers_peer(directory, sources, beam, length, batch=32):
+def transformers_peer(directory, sources, beam, length, threads, batch=32):
     import torch
     from transformers import AutoModelForSeq2SeqLM
-    torch.set_num_threads(2)
+    torch.set_num_threads(threads)
     model = AutoModelForSeq2SeqLM.from_pretrained(directory).eval()
     order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
 
@@ -140,9 +140,9 @@ def transformers_peer(directory, sources, beam, length, batch=32):
     return lambda: timed(run)
 
 
-def our_peer(program, directory, ids, beam, length, precision):
-    command = [program, directory, ids, "--beams", str(beam), "--max-length", str(length), "--threads", "2",
-               "--precision", precision, "--runs", "2"]
+def our_peer(program, directory, ids, beam, length, precision, threads):
+    command = [program, directory, ids, "--beams", str(beam), "--max-length", str(length), "--threads",
+               str(threads), "--precision", precision, "--runs", "2"]
 
     def run():
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -161,6 +161,7 @@ def main():
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--beams", type=int, nargs="*", default=[1, 4])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", default="", help="regular expression of peers")
     parser.add_argument("--directory", help="keeps the models here")
     arguments = parser.parse_args()
@@ -184,12 +185,13 @@ def main():
         peers = {}
         for precision in ("f32", "bf16", "int8"):
             peers["bertutils " + precision] = lambda p=precision: our_peer(
-                program, model, ids, beam, arguments.length, p)
+                program, model, ids, beam, arguments.length, p, arguments.threads)
         for kind in ("float32", "int8", "bfloat16"):
-            for threads in ((2, 1), (1, 2)):
+            for threads in {(arguments.threads, 1), (1, arguments.threads)}:
                 peers["ctranslate2 %s %dx%d" % (kind, *threads)] = lambda k=kind, t=threads: ctranslate2_peer(
                     converted, sources, beam, arguments.length, k, t)
-        peers["transformers"] = lambda: transformers_peer(model, sources, beam, arguments.length)
+        peers["transformers"] = lambda: transformers_peer(
+            model, sources, beam, arguments.length, arguments.threads)
         runs = {}
         for name, make in peers.items():
             if re.search(arguments.only, name):
