@@ -9,12 +9,14 @@
 
 #include "base/error.h"
 #include "base/team.h"
+#include "inspect/compare_translations.h"
 #include "io/record_reader.h"
 #include "predict/answers.h"
 #include "predict/labels.h"
 #include "predict/masks.h"
 #include "predict/token_labels.h"
 #include "predict/vectors.h"
+#include "seq2seq/reading_decoder.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {
@@ -23,6 +25,8 @@ namespace {
 size_t largest(std::span<const float> values) {
   return static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
+
+const HeadChoice kNoName;
 
 /// What a head answers to a line, as numbers that are compared as a whole.
 using Reply = std::vector<float>;
@@ -78,9 +82,14 @@ class Comparison {
   }
 
   Model open(bool original, const HeadChoice& head) const {
-    if (original) return Model::open(options_.original, Precision::f32, head);
+    const ModelDirectory& directory = original ? options_.original : options_.other;
+    const std::optional<Precision> dtype = original ? std::optional(Precision::f32) : std::nullopt;
     // A head that was taken out stands without a name.
-    return Model::open(options_.other, {}, options_.head.empty() ? head : HeadChoice{});
+    const HeadChoice& own = original || options_.head.empty() ? head : kNoName;
+    Model model = Model::open(directory, dtype, own);
+    if (config_.text_input == TextInput::last_end)
+      model.read_with(open_reading_decoder(directory, dtype));
+    return model;
   }
 
   /// The mean of the hidden states of each line [lines, H].
@@ -218,6 +227,7 @@ class Comparison {
 }  // namespace
 
 std::vector<Agreement> compare_models(const CompareOptions& options) {
+  if (options.original.translates()) return compare_translations(options);
   return Comparison(options).run();
 }
 

@@ -24,7 +24,7 @@ struct CompareOptions {
 };
 
 /// Runs both models over all lines: the cosine of their sentence vectors, and how often the heads
-/// that both have answer alike. Throws Error.
+/// that both have answer alike; of models that translate, their translations. Throws Error.
 BERT_API std::vector<Agreement> compare_models(const CompareOptions& options);
 
 }  // namespace bert

@@ -18,6 +18,7 @@
 #include "io/mapped_file.h"
 #include "io/output_file.h"
 #include "model/names.h"
+#include "model/seq2seq_config.h"
 #include "seq2seq/halves.h"
 
 namespace bert {
@@ -57,7 +58,17 @@ void write(const QuantizeOptions& options, const ConfigMembers& members,
   if (options.overwrite) remove_other_model_files(files, options.output);
 }
 
-/// The two halves of a model that translates.
+/// Whether its tensors have names of halves: those of a model that translates, of a classifier with
+/// both, or of one encoder.
+bool has_halves(const ModelDirectory& model) {
+  if (model.kind() == ModelDirectory::Kind::encoder) {
+    return !model.gliner() && seq2seq_family(model.document(file_names::kConfig).root());
+  }
+  return model.kind() == ModelDirectory::Kind::transformer ||
+         model.kind() == ModelDirectory::Kind::encoder_decoder;
+}
+
+/// The two halves of such a model.
 class HalvesQuantizer {
  public:
   explicit HalvesQuantizer(const QuantizeOptions& options)
@@ -93,12 +104,18 @@ class HalvesQuantizer {
         const std::vector<float>& values = floats_.emplace_back(tensor.floats());
         writer_.add(seq2seq_file_name(halves_.config, decoder, name), file_shape(name, tensor),
                     values);
-      } else if (shared && name == words) {
+      } else if ((shared && name == words) || (halves_.config.family && is_classifier(name))) {
         tensors_.back().add(name, seq2seq_file_name(halves_.config, decoder, name));
       } else {
         tensors_.back().add(name);
       }
     }
+  }
+
+  /// A classifier has the name of its file, outside of both halves.
+  static bool is_classifier(const std::string& name) {
+    const std::optional<Role> role = role_of(name);
+    return role == Role::classifier_dense || role == Role::classifier_output;
   }
 
   /// The bias of logits is one row in the files of transformers.
@@ -243,8 +260,7 @@ class Quantizer {
 }  // namespace
 
 void quantize(const QuantizeOptions& options) {
-  const bool halves = options.model.kind() == ModelDirectory::Kind::transformer ||
-                      options.model.kind() == ModelDirectory::Kind::encoder_decoder;
+  const bool halves = has_halves(options.model);
   std::optional<HalvesQuantizer> both;
   std::optional<Quantizer> one;
   halves ? static_cast<void>(both.emplace(options)) : static_cast<void>(one.emplace(options));

@@ -140,6 +140,19 @@ def with_tokenizers():
             file.write("\t".join(row) + "\n")
 
 
+def encoders():
+    """The mean over the tokens of a text of the states of each encoder alone, in fp64."""
+    with open(os.path.join(HERE, "expected", "encoders.tsv"), "w", encoding="utf-8") as file:
+        for name in ("marian", "bart-words", "m2m100-words", "mbart-words", "t5-words"):
+            folder = os.path.join(HERE, name)
+            tokenizer = AutoTokenizer.from_pretrained(folder)
+            encoder = AutoModelForSeq2SeqLM.from_pretrained(folder).double().eval().get_encoder()
+            for text in ["the cat", "ich liebe china"] if name == "marian" else TEXTS[:4]:
+                with torch.no_grad():
+                    vector = encoder(**tokenizer([text], return_tensors="pt")).last_hidden_state[0].mean(0).tolist()
+                file.write("\t".join([name, text] + [f"{x:.9g}" for x in vector]) + "\n")
+
+
 def zero_shot():
     """A classifier of natural language inference, and what the pipeline says of texts."""
     torch.manual_seed(41)
@@ -197,6 +210,7 @@ def main():
         sources = [torch.randint(3, WORDS - 3, (n,), generator=draw).tolist() + [end] for n in (1, 3, 17, 5)]
         save(name, made, sources)
     with_tokenizers()
+    encoders()
     zero_shot()
     sentence_t5()
 

@@ -42,6 +42,8 @@ inline constexpr Renaming kMarianLayer[] = {
     {"final_layer_norm.", "output.LayerNorm."}};
 inline constexpr Renaming kMarianNames[] = {{"embed_tokens.", "embeddings.word_embeddings."},
                                             {"embed_positions.", "embeddings.position_embeddings."},
+                                            {"model.shared.", "embeddings.word_embeddings."},
+                                            {"shared.", "embeddings.word_embeddings."},
                                             {"lm_head.", "cls.predictions.decoder."},
                                             {"final_logits_bias", "cls.predictions.bias"}};
 
