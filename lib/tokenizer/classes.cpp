@@ -25,6 +25,7 @@ constexpr Names kGemma  {{"<unk>", "",      "<pad>", "",      "<mask>", "<bos>",
 constexpr Names kLlama  {{"<unk>", "",      "",      "",      "",       "<s>",   "</s>"}};
 constexpr Names kT5     {{"<unk>", "",      "<pad>", "",      "",       "",      "</s>"}};
 constexpr Names kQwen   {{kEndOfText, "",   kEndOfText, "",   "",       "",      kEndOfText}};
+constexpr Names kGpt2   {{kEndOfText, "",   "",      "",      "",       kEndOfText, kEndOfText}};
 constexpr Names kMarian {{"<unk>", "</s>",  "<pad>", "[CLS]", "[MASK]", "",      "</s>"}};
 constexpr Names kM2M    {{"<unk>", "</s>",  "<pad>", "",      "",       "<s>",   "</s>"}};
 constexpr Names kPegasus{{"<unk>", "",      "<pad>", "",      "<mask_2>", "",    "</s>"}};
@@ -107,7 +108,6 @@ constexpr TokenizerClass kClasses[] = {
     of_roberta("RobertaTokenizer"),
     of_roberta("LongformerTokenizer"),
     of_roberta("BartTokenizer"),
-    of_roberta("GPT2Tokenizer"),
     {.name = "DebertaTokenizer", .source = ClassSource::byte_level, .frame = kRobertaFrame},
     {.name = "XLMRobertaTokenizer",
      .names = kRoberta,
@@ -158,7 +158,12 @@ constexpr TokenizerClass kClasses[] = {
     {.name = "LlamaTokenizer",
      .names = kLlama,
      .rebuild = {{.unless_bytes = true, .rebuild = llama_parts}}},
-    {.name = "Qwen2Tokenizer", .names = kQwen, .rebuild = {{.rebuild = qwen2_parts}}},
+    {.name = "GPT2Tokenizer",
+     .names = kGpt2,
+     .rebuild = {{.of_vocab_json = true, .rebuild = gpt2_parts}}},
+    {.name = "Qwen2Tokenizer",
+     .names = kQwen,
+     .rebuild = {{.of_vocab_json = true, .rebuild = qwen2_parts}}},
     {.name = "Qwen3_5Tokenizer", .names = kQwen, .rebuild = {{.rebuild = qwen3_5_parts}}},
     {.name = "T5Tokenizer",
      .names = kT5,

@@ -49,12 +49,15 @@ struct SentencePieceRules {
 };
 
 /// How a class builds its tokenizer anew of the tables of a tokenizer.json (class_parts.h). The
-/// special tokens around a text are those of the file.
+/// special tokens around a text are those of that file.
 struct RebuildRules {
   bool of_unigram = false;    ///< the file's model is Unigram; else BPE
   bool unless_bytes = false;  ///< a file with ByteLevel is what it says
   bool own_frame = false;     ///< the frame is that of the class, whatever the file says
   bool sentinels = false;     ///< T5's <extra_id_0> .. are special tokens
+  /// vocab.json and merges.txt have the tables, too. Flags of the configuration then say which
+  /// special tokens stand around a text.
+  bool of_vocab_json = false;
   void (*rebuild)(TokenizerParts& parts, const SpecialNames& names, const TokenizerFlags& flags);
 };
 

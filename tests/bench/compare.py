@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures our engine beside PyTorch, ONNX Runtime, OpenVINO and CTranslate2: same weights, ids and cores, one run.
+"""Measures our engine beside PyTorch, ONNX Runtime and others of peers.py: same weights, ids and cores, one run.
 
     env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE python compare.py --build BUILD --model DIR --text FILE
 

@@ -200,7 +200,8 @@ class LlamaCpp:
         if not path.exists():
             write_gguf(model_dir, path, kind)
         llama_cpp.llama_backend_init()
-        llama_cpp.llama_log_set(NO_LOG, None)
+        self.no_log = llama_cpp.llama_log_callback(lambda *_: None)
+        llama_cpp.llama_log_set(self.no_log, None)
         self.model = llama_cpp.llama_model_load_from_file(str(path).encode(), llama_cpp.llama_model_default_params())
         self.width = llama_cpp.llama_model_n_embd(self.model)
         params = llama_cpp.llama_context_default_params()
@@ -232,7 +233,7 @@ class LlamaCpp:
 
 
 def write_gguf(model_dir, path, kind):
-    """A directory of BertModel as llama.cpp reads it. Only ids are asked for, so the words are what vocab.txt has."""
+    """A directory of BertModel as llama.cpp reads it. Only ids are asked for, so the words are any that differ."""
     import gguf
     from transformers import AutoModel
 
@@ -247,9 +248,8 @@ def write_gguf(model_dir, path, kind):
     writer.add_layer_norm_eps(config.layer_norm_eps)
     writer.add_causal_attention(False)
     writer.add_pooling_type(gguf.PoolingType.NONE)
-    words = (Path(model_dir) / "vocab.txt").read_text(encoding="utf-8").splitlines()
     writer.add_tokenizer_model("bert")
-    writer.add_token_list([w[2:] if w.startswith("##") else "\u2581" + w for w in words])
+    writer.add_token_list([f"word{id}" for id in range(config.vocab_size)])
     writer.add_token_type_count(config.type_vocab_size)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config.num_hidden_layers)
     for name, tensor in model.state_dict().items():

@@ -80,6 +80,14 @@ void llama_parts(TokenizerParts& parts, const SpecialNames&, const TokenizerFlag
   strip.start = 1;
 }
 
+void gpt2_parts(TokenizerParts& parts, const SpecialNames&, const TokenizerFlags& flags) {
+  parts = only_tables(std::move(parts));
+  PreTokenizerPart& bytes = parts.pre_tokenizers.emplace_back();
+  bytes.kind = PreTokenizerPart::Kind::byte_level;
+  bytes.add_prefix_space = flags.add_prefix_space.value_or(false);
+  parts.decoders = {decoder(DecoderPart::Kind::byte_level)};
+}
+
 void qwen2_parts(TokenizerParts& parts, const SpecialNames&, const TokenizerFlags& flags) {
   byte_level_parts(parts, WordPattern::qwen2, flags);
 }

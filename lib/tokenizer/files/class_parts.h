@@ -11,6 +11,7 @@ namespace bert {
 
 void gemma_parts(TokenizerParts& parts, const SpecialNames& names, const TokenizerFlags& flags);
 void llama_parts(TokenizerParts& parts, const SpecialNames& names, const TokenizerFlags& flags);
+void gpt2_parts(TokenizerParts& parts, const SpecialNames& names, const TokenizerFlags& flags);
 void qwen2_parts(TokenizerParts& parts, const SpecialNames& names, const TokenizerFlags& flags);
 void qwen3_5_parts(TokenizerParts& parts, const SpecialNames& names, const TokenizerFlags& flags);
 void t5_parts(TokenizerParts& parts, const SpecialNames& names, const TokenizerFlags& flags);

@@ -71,13 +71,26 @@ TokenizerDraft draft_of_vocab_txt(const TokenizerFacts& facts) {
                     row.source == ClassSource::wordpiece ? row : bert_class());
 }
 
-/// RoBERTa's tokenizer, as transformers builds it of vocab.json and merges.txt.
+/// The frame of a class that asks the configuration for it.
+Frames frames_of_flags(const TokenizerFlags& flags, const SpecialNames& names) {
+  const bool bos = flags.add_bos_token.value_or(false) && !names[Special::bos].empty();
+  const bool eos = flags.add_eos_token.value_or(false) && !names[Special::eos].empty();
+  const std::string single = fmt::format("{}A{}", bos ? "bos " : "", eos ? " eos" : "");
+  const std::string pair =
+      fmt::format("{}{} B:1{}", single, bos ? " bos:1" : "", eos ? " eos:1" : "");
+  return make_frames({single, pair}, names);
+}
+
+/// A byte-level BPE, as its class in transformers builds it of vocab.json and merges.txt: RoBERTa's
+/// where none is named.
 TokenizerDraft draft_of_vocab_json(const TokenizerFacts& facts) {
-  if (facts.named && facts.named->source != ClassSource::byte_level) {
+  const TokenizerClass& row = facts.named ? *facts.named : roberta_class();
+  const bool rebuilds = row.rebuild && row.rebuild->of_vocab_json;
+  if (row.source != ClassSource::byte_level && !rebuilds) {
     unsupported(facts.path(file_names::kTokenizerConfig),
                 fmt::format("the tokenizer {} without a tokenizer.json is not supported, wants {} "
                             "for vocab.json and merges.txt",
-                            facts.named->name, roberta_class().name));
+                            row.name, roberta_class().name));
   }
   TokenizerDraft draft = begin_draft(facts);
   draft.files.vocab = read_vocab_json(facts, facts.vocabulary_file);
@@ -87,10 +100,14 @@ TokenizerDraft draft_of_vocab_json(const TokenizerFacts& facts) {
   parts.model.merges = read_merges_txt(parts.model.where);
   parts.pre_tokenizers.emplace_back().kind = PreTokenizerPart::Kind::byte_level;
   parts.decoders.emplace_back().kind = DecoderPart::Kind::byte_level;
+  draft = with_class(std::move(draft), facts, row);
+  if (rebuilds) {
+    row.rebuild->rebuild(parts, draft.files.names, facts.flags);
+    draft.files.frames = frames_of_flags(facts.flags, draft.files.names);
+  }
   draft.files.decoders = parts.decoders;
-  draft = with_class(std::move(draft), facts, facts.named ? *facts.named : roberta_class());
   draft = with_parts(std::move(draft), facts, std::move(parts));
-  return with_byte_level_flags(std::move(draft), facts.flags);
+  return rebuilds ? draft : with_byte_level_flags(std::move(draft), facts.flags);
 }
 
 /// The names of the classes that read a model file of sentencepiece: "A, B and C".

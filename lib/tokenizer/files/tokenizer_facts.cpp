@@ -95,6 +95,8 @@ TokenizerFlags read_flags(Json config, const TokenizerClass* named) {
   TokenizerFlags flags;
   flags.add_prefix_space = get("add_prefix_space");
   flags.trim_offsets = get("trim_offsets");
+  flags.add_bos_token = get("add_bos_token");
+  flags.add_eos_token = get("add_eos_token");
   flags.keep_accents = get("keep_accents");
   flags.split_by_punct = get("split_by_punct");
   if (!named || named->source == ClassSource::wordpiece || named->sentencepiece) {

@@ -30,6 +30,7 @@ struct TokenizerFlags {
   std::optional<bool> split_by_punct;
   std::optional<bool> add_prefix_space;
   std::optional<bool> trim_offsets;
+  std::optional<bool> add_bos_token, add_eos_token;
   std::optional<bool> separate_vocabs;
   std::optional<bool> legacy;
   std::optional<bool> legacy_behaviour;  ///< NLLB's: the language stands behind a text

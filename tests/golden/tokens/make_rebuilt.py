@@ -4,7 +4,7 @@
     pip install transformers==5.24.0 tokenizers==0.23.3
     tests/golden/tokens/make_rebuilt.py
 
-rebuilt/NAME/tokenizer.json, tokenizer_config.json or vocab.txt   a directory whose class is named there
+rebuilt/NAME/tokenizer_config.json with tokenizer.json, vocab.txt, or vocab.json and merges.txt   a directory whose class is named there
 rebuilt/NAME/cases.jsonl      texts with their ids, type ids, byte offsets and decoded texts
 """
 import json
@@ -155,6 +155,12 @@ def directories():
     yield "esm", "EsmTokenizer", {}, None, []
     ending = dict(eos_token="<|endoftext|>", add_eos_token=True)
     yield "backend", "TokenizersBackend", ending, qwen(False), end
+    yield "gpt2", "GPT2Tokenizer", dict(add_prefix_space=True), qwen(True), end
+    # Without a tokenizer.json
+    yield "gpt2-files", "GPT2TokenizerFast", {}, qwen(False), end
+    yield "gpt2-ends-files", "GPT2Tokenizer", dict(add_prefix_space=True, add_bos_token=True), qwen(False), end
+    yield "qwen2-files", "Qwen2TokenizerFast", dict(eos_token="<|im_end|>", pad_token="<|endoftext|>"), qwen(False), end
+    yield "qwen2-ends-files", "Qwen2Tokenizer", dict(add_eos_token=True, add_bos_token=True, add_prefix_space=True), qwen(False), end
 
 
 def open_reference(folder, name):
@@ -200,6 +206,13 @@ def write_directory(folder, name, config, tokenizer):
     if tokenizer is None:
         with open(os.path.join(folder, "vocab.txt"), "w") as out:
             out.write("\n".join(AMINO))
+        return
+    if folder.endswith("-files"):
+        model = json.loads(tokenizer.to_str())["model"]
+        with open(os.path.join(folder, "vocab.json"), "w") as out:
+            json.dump(model["vocab"], out, ensure_ascii=False, separators=(",", ":"))
+        with open(os.path.join(folder, "merges.txt"), "w") as out:
+            out.write("".join(line + "\n" for line in ["#version: 0.2", *map(" ".join, model["merges"])]))
         return
     with open(os.path.join(folder, "tokenizer.json"), "w") as out:
         json.dump(json.loads(tokenizer.to_str()), out, ensure_ascii=False, separators=(",", ":"))
