@@ -5,7 +5,7 @@
 namespace bert {
 namespace {
 
-#include "ops/kernels/vec4.h"
+#include "ops/kernels/vec_gcc.h"
 inline Vec fma(Vec a, Vec b, Vec c) { return a * b + c; }
 /// One factor of all lanes, for fma.
 inline Vec factor(float x) { return set1(x); }

@@ -1,7 +1,7 @@
-// Vec for kernels_impl.h with NEON, for an anonymous namespace: vec4.h with the instructions that
+// Vec for kernels_impl.h with NEON, for an anonymous namespace: vec_gcc.h with the instructions that
 // GCC's vectors do not name.
 
-#include "ops/kernels/vec4.h"
+#include "ops/kernels/vec_gcc.h"
 
 inline Vec fma(Vec a, Vec b, Vec c) { return vfmaq_f32(c, a, b); }
 /// A factor of all lanes stays one float, which fma takes from its register: copies of it to all
