@@ -5,6 +5,11 @@
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include <algorithm>
@@ -45,6 +50,21 @@ bool has_avx_vnni() {
 
 namespace {
 
+#if defined(__aarch64__) && defined(__APPLE__)
+bool has_feature(const char* name) {
+  int value = 0;
+  size_t size = sizeof value;
+  return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
+}
+bool has_dotprod() { return has_feature("hw.optional.arm.FEAT_DotProd"); }
+bool has_i8mm() { return has_feature("hw.optional.arm.FEAT_I8MM"); }
+bool has_bf16() { return has_feature("hw.optional.arm.FEAT_BF16"); }
+#elif defined(__aarch64__)
+bool has_dotprod() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
+bool has_i8mm() { return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
+bool has_bf16() { return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
+#endif
+
 /// The features of this CPU that its operating system lets us use.
 CpuFeatures detect_features() {
   CpuFeatures cpu;
@@ -62,6 +82,11 @@ CpuFeatures detect_features() {
   cpu.avx2_vnni = cpu.avx2 && (has_avx_vnni() || cpu.avx512_vnni);
   cpu.tiles = cpu.avx512_bf16 && may_use_tiles();
   cpu.amd = __builtin_cpu_is("amd");
+#elif defined(__aarch64__)
+  cpu.neon = true;
+  cpu.neon_dotprod = has_dotprod();
+  cpu.neon_i8mm = cpu.neon_dotprod && has_i8mm();
+  cpu.neon_bf16 = cpu.neon_i8mm && has_bf16();
 #endif
   return cpu;
 }
@@ -127,6 +152,14 @@ bool can_run(Isa isa, const CpuFeatures& cpu) {
       return cpu.avx2_vnni;
     case Isa::avx2:
       return cpu.avx2;
+    case Isa::neon_bf16:
+      return cpu.neon_bf16;
+    case Isa::neon_i8mm:
+      return cpu.neon_i8mm;
+    case Isa::neon_dotprod:
+      return cpu.neon_dotprod;
+    case Isa::neon:
+      return cpu.neon;
     default:
       return true;
   }
@@ -161,6 +194,14 @@ std::string_view isa_name(Isa isa) {
       return "avx512_bf16";
     case Isa::amx:
       return "amx";
+    case Isa::neon:
+      return "neon";
+    case Isa::neon_dotprod:
+      return "neon_dotprod";
+    case Isa::neon_i8mm:
+      return "neon_i8mm";
+    case Isa::neon_bf16:
+      return "neon_bf16";
     default:
       return "plain";
   }

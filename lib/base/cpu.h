@@ -7,8 +7,23 @@
 namespace bert {
 
 /// The instruction sets for which ops/ has kernels, weakest first.
-enum class Isa { plain, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16, amx };
-constexpr Isa kIsas[] = {Isa::plain,       Isa::avx2,        Isa::avx2_vnni, Isa::avx512,
+enum class Isa {
+  plain,
+  // ARM
+  neon,
+  neon_dotprod,
+  neon_i8mm,
+  neon_bf16,
+  // x86
+  avx2,
+  avx2_vnni,
+  avx512,
+  avx512_vnni,
+  avx512_bf16,
+  amx
+};
+constexpr Isa kIsas[] = {Isa::plain,       Isa::neon,        Isa::neon_dotprod, Isa::neon_i8mm,
+                         Isa::neon_bf16,   Isa::avx2,        Isa::avx2_vnni,    Isa::avx512,
                          Isa::avx512_vnni, Isa::avx512_bf16, Isa::amx};
 
 /// The set that the kernels use: best_isa, or the set that the environment variable BERT_ISA names,
@@ -19,10 +34,14 @@ BERT_API std::string_view isa_name(Isa isa);
 
 /// The CPU features that decide which sets can run.
 struct CpuFeatures {
-  bool avx2 = false;         ///< with FMA and F16C
-  bool avx2_vnni = false;    ///< sums byte products in 256 bits (AVX-VNNI, or AVX-512 VNNI)
-  bool avx512 = false;       ///< F, BW, DQ, VL
-  bool avx512_vnni = false;  ///< implies avx2_vnni
+  bool neon = false;          ///< every 64-bit ARM has it
+  bool neon_dotprod = false;  ///< SDOT
+  bool neon_i8mm = false;     ///< SMMLA; implies neon_dotprod
+  bool neon_bf16 = false;     ///< BFMMLA; implies neon_i8mm
+  bool avx2 = false;          ///< with FMA and F16C
+  bool avx2_vnni = false;     ///< sums byte products in 256 bits (AVX-VNNI, or AVX-512 VNNI)
+  bool avx512 = false;        ///< F, BW, DQ, VL
+  bool avx512_vnni = false;   ///< implies avx2_vnni
   bool avx512_bf16 = false;
   bool tiles = false;  ///< AMX for bf16 and int8, and the system grants its registers
   bool amd = false;

@@ -16,9 +16,11 @@ const GradientTable& choose() {
     case Isa::avx2_vnni:
     case Isa::avx2:
       return gradient_kernels_avx2();
-    case Isa::plain:
+    default:
       break;
   }
+#elif defined(__aarch64__)
+  if (cpu_isa() != Isa::plain) return gradient_kernels_neon();
 #endif
   return gradient_kernels_plain();
 }

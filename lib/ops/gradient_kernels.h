@@ -54,6 +54,7 @@ struct GradientTable {
 BERT_API const GradientTable& gradient_kernels();
 
 const GradientTable& gradient_kernels_plain();
+const GradientTable& gradient_kernels_neon();
 const GradientTable& gradient_kernels_avx2();
 const GradientTable& gradient_kernels_avx512();
 

@@ -34,7 +34,20 @@ const KernelTable& choose() {
       return kernels_avx2_vnni();
     case Isa::avx2:
       return kernels_avx2();
-    case Isa::plain:
+    default:
+      break;
+  }
+#elif defined(__aarch64__)
+  switch (cpu_isa()) {
+    case Isa::neon_bf16:
+      return kernels_neon_bf16();
+    case Isa::neon_i8mm:
+      return kernels_neon_i8mm();
+    case Isa::neon_dotprod:
+      return kernels_neon_dotprod();
+    case Isa::neon:
+      return kernels_neon();
+    default:
       break;
   }
 #endif

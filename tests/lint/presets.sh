@@ -1,5 +1,6 @@
 #!/bin/bash
-# presets.sh CMAKE: each preset of CMakePresets.json configures, and so does the thread sanitizer; `fuzz` where a clang is.
+# presets.sh CMAKE: each preset of CMakePresets.json configures, and so does the thread sanitizer; `fuzz` where a clang is, `aarch64`
+# where its libraries are (.packaging/arm64-root).
 set -u
 cmake=$1
 cd "$(dirname "$0")/../.." || exit 1
@@ -17,11 +18,11 @@ configures() { # OPTIONS...
 presets=$("$cmake" --list-presets | sed -n 's/^ *"\([^"]*\)".*/\1/p')
 [ -n "$presets" ] || { echo "FAIL no presets"; failures=1; }
 for preset in $presets; do
-  if [ "$preset" != fuzz ]; then
-    configures --preset "$preset"
-  elif [ -n "$clang" ]; then
-    CXX=$clang configures --preset "$preset"
-  fi
+  case $preset in
+    fuzz) [ -z "$clang" ] || CXX=$clang configures --preset "$preset" ;;
+    aarch64) [ ! -d "${BERT_ARM64_ROOT-}" ] || configures --preset "$preset" ;;
+    *) configures --preset "$preset" ;;
+  esac
 done
 configures -G Ninja -DBERT_DEVELOPER=ON -DBERT_SANITIZE=thread
 [ $failures -eq 0 ] && echo "presets: ok"

@@ -44,6 +44,11 @@ std::vector<Target> targets() {
   if (cpu_isa() >= Isa::avx512_vnni) all.push_back({"avx512_vnni", &kernels_avx512_vnni()});
   if (cpu_isa() >= Isa::avx512_bf16) all.push_back({"avx512_bf16", &kernels_avx512_bf16()});
   if (cpu_isa() >= Isa::amx) all.push_back({"amx", &kernels_amx()});
+#elif defined(__aarch64__)
+  if (cpu_isa() >= Isa::neon) all.push_back({"neon", &kernels_neon()});
+  if (cpu_isa() >= Isa::neon_dotprod) all.push_back({"neon_dotprod", &kernels_neon_dotprod()});
+  if (cpu_isa() >= Isa::neon_i8mm) all.push_back({"neon_i8mm", &kernels_neon_i8mm()});
+  if (cpu_isa() >= Isa::neon_bf16) all.push_back({"neon_bf16", &kernels_neon_bf16()});
 #endif
   return all;
 }
@@ -984,7 +989,8 @@ TEST_CASE("instruction sets and CPUs") {
   CHECK(isa_name(Isa::avx512_vnni) == "avx512_vnni");
   // The variable may only lower what the CPU has.
   const char* wanted = std::getenv("BERT_ISA");
-  for (Isa isa : {Isa::plain, Isa::avx2, Isa::avx2_vnni, Isa::avx512}) {
+  for (Isa isa : {Isa::plain, Isa::neon, Isa::neon_dotprod, Isa::neon_i8mm, Isa::avx2,
+                  Isa::avx2_vnni, Isa::avx512}) {
     if (wanted && isa_name(isa) == wanted) CHECK(cpu_isa() <= isa);
   }
 }
@@ -1011,11 +1017,26 @@ TEST_CASE("the best instruction set is that of the fastest arithmetic, by a tabl
   CHECK(best_isa(cpu) == Isa::amx);
 }
 
+TEST_CASE("the best instruction set of an ARM CPU, by the same table") {
+  CpuFeatures cpu;
+  cpu.neon = true;
+  CHECK(best_isa(cpu) == Isa::neon);
+  cpu.neon_dotprod = true;
+  CHECK(best_isa(cpu) == Isa::neon_dotprod);
+  CHECK(!can_run(Isa::neon_i8mm, cpu));
+  cpu.neon_i8mm = true;
+  CHECK(best_isa(cpu) == Isa::neon_i8mm);
+  cpu.neon_bf16 = true;
+  CHECK(best_isa(cpu) == Isa::neon_bf16);
+  CHECK(isa_name(Isa::neon_bf16) == "neon_bf16");
+}
+
 TEST_CASE("the words for what products are computed in are those of the kernels") {
   const std::string set = kernel_set();
   CHECK(set.starts_with(isa_name(cpu_isa())));
   CHECK((set.find("+openblas-") != std::string::npos) == uses_blas());
-  CHECK((products_in(Precision::bf16) == "bf16") == (cpu_isa() >= Isa::avx512_bf16));
+  const bool bf16 = cpu_isa() == Isa::neon_bf16 || cpu_isa() >= Isa::avx512_bf16;
+  CHECK((products_in(Precision::bf16) == "bf16") == bf16);
   CHECK(products_in(Precision::int8) == (cpu_isa() == Isa::amx ? "bf16" : "int8"));
   CHECK(products_in(Precision::split) == (cpu_isa() == Isa::amx ? "bf16x3"
                                           : uses_blas()         ? "openblas"

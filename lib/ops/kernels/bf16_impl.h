@@ -1,25 +1,24 @@
-// Part of kernels_avx512_vnni.cpp and kernels_amx.cpp: converts floats to bfloat16 by the CPU's
-// instruction. It rounds to nearest even and treats denormal numbers as zeros, as the products of
-// bf16 do.
+// Part of kernels_{avx512_vnni,amx,neon_i8mm}.cpp: converts floats to bfloat16 by the CPU's
+// instruction (store_pairs, store_halfs). It rounds to nearest even; that of x86 treats denormal
+// numbers as zeros, as the products of bf16 do.
 
-/// Two rows as pairs of bf16: `even` in the lower half of each lane, `odd` in the upper half.
-inline __m512i bf16_pairs(Vec even, Vec odd) {
-  const __m512i index = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
-                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  return _mm512_permutexvar_epi16(index, (__m512i)_mm512_cvtne2ps_pbh(odd, even));
-}
-
-/// The first n of 32 floats as bf16; the others are zeros.
-inline __m512i bf16_of_32(const float* x, size_t n) {
-  const size_t low = smaller(n, kLanes);
-  return (__m512i)_mm512_cvtne2ps_pbh(load_n(x + low, n - low), load_n(x, low));
+/// n floats as bf16, filled up with zeros to a multiple of 32.
+inline void bf16_padded(const float* x, size_t n, uint16_t* out) {
+  for (size_t i = 0; i < round_up(n, 32); i += 2 * kLanes) {
+    const size_t low = smaller(n, i + kLanes), high = smaller(n, i + 2 * kLanes);
+    store_halfs(out + i, load_some(x + i, low - smaller(n, i)), load_some(x + low, high - low));
+  }
 }
 
 void bf16_columns_impl(const float* x, size_t stride, size_t k, size_t n, void* out) {
   char* to = static_cast<char*>(out);
   for (size_t i = 0; i < k; i += 2, to += 64) {
-    const Vec odd = i + 1 < k ? load_n(x + (i + 1) * stride, n) : set1(0.f);
-    _mm512_storeu_si512(to, bf16_pairs(load_n(x + i * stride, n), odd));
+    for (size_t j = 0; j < kPanel; j += kLanes) {
+      const float* even = x + i * stride + j;
+      const size_t some = n - smaller(n, j);
+      store_pairs(to + 4 * j, load_some(even, some),
+                  load_some(even + stride, i + 1 < k ? some : 0));
+    }
   }
 }
 
@@ -30,7 +29,7 @@ void bf16_rows_impl(const float* x, size_t stride, size_t n, size_t k, void* out
   for (size_t i = 0; i < k; i += 32) {
     const size_t count = smaller(32, k - i);
     for (size_t r = 0; r < n; ++r) {
-      _mm512_store_si512(pairs + r * kPanel, bf16_of_32(x + r * stride + i, count));
+      bf16_padded(x + r * stride + i, count, reinterpret_cast<uint16_t*>(pairs + r * kPanel));
     }
     transpose16<1>(rows, panel);
     __builtin_memcpy(static_cast<char*>(out) + i * 32, panel, round_up(count, 2) * 32);
@@ -46,17 +45,9 @@ void bf16_transpose_impl(const float* x, size_t stride, size_t k, size_t n, size
     const size_t count = smaller(32, k - i);
     bf16_columns_impl(x + i * stride, stride, count, n, panel);
     transpose16<1>(rows, pairs);
-    const __mmask32 some = static_cast<__mmask32>((uint64_t{1} << round_up(count, 2)) - 1);
     for (size_t r = 0; r < n; ++r) {
-      _mm512_mask_storeu_epi16(out + r * ld + i, some, _mm512_load_si512(pairs + r * kPanel));
+      copy_halfs(out + r * ld + i, pairs + r * kPanel, round_up(count, 2));
     }
-  }
-}
-
-/// n floats as bf16, filled up with zeros to a multiple of 32.
-inline void bf16_padded(const float* x, size_t n, uint16_t* out) {
-  for (size_t i = 0; i < n; i += 32) {
-    _mm512_storeu_si512(out + i, bf16_of_32(x + i, smaller(32, n - i)));
   }
 }
 
@@ -88,11 +79,15 @@ inline float bf16_exp_row(float* x, size_t n, float scale, uint16_t* out) {
     const Vec e1 = keep_n(exp2_v(fma(load_n(x + i + kLanes, high), s, m)), high);
     sum[0] = add(sum[0], e0);
     sum[1] = add(sum[1], e1);
-    _mm512_storeu_si512(out + i, (__m512i)_mm512_cvtne2ps_pbh(e1, e0));
+    store_halfs(out + i, e0, e1);
   };
   size_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) pair(i, All{}, All{});
-  if (i < n) pair(i, smaller(kLanes, n - i), n - i - smaller(kLanes, n - i));
+  if (i < n) {
+    pair(i, smaller(kLanes, n - i), n - i - smaller(kLanes, n - i));
+    i += 2 * kLanes;
+  }
+  for (; i < round_up(n, 32); i += 2 * kLanes) store_halfs(out + i, set1(0.f), set1(0.f));
   return reduce_add(add(sum[0], sum[1]));
 }
 

@@ -52,11 +52,11 @@ void tile_f32(const float* a, size_t lda, const float* b, size_t panel_floats, s
     UNROLL for (size_t j = 0; j < NV; ++j) {
       const float* from = b + j / kVecsPerPanel * panel_floats + j % kVecsPerPanel * kLanes;
       w[j] = load(from);
-      if constexpr (Waits) __builtin_prefetch(from + kNear / sizeof(float));
+      if (Waits && j % kVecsPerPanel == 0) __builtin_prefetch(from + kNear / sizeof(float));
     }
     if constexpr (!Waits) ahead.fetch();
     UNROLL for (size_t r = 0; r < MR; ++r) {
-      const Vec x = set1(a[r * lda + i]);
+      const auto x = factor(a[r * lda + i]);
       UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = fma(x, w[j], sum[r][j]);
     }
     b += step;
@@ -100,7 +100,7 @@ inline void add_step(const float* a, size_t lda, const char* b, size_t panel_byt
     w[j] = half(load_pairs(b + j / kVecsPerPanel * panel_bytes + j % kVecsPerPanel * sizeof(Vec)));
   }
   UNROLL for (size_t r = 0; r < MR; ++r) {
-    const Vec x = set1(a[r * lda]);
+    const auto x = factor(a[r * lda]);
     UNROLL for (size_t j = 0; j < NV; ++j) sum[r][j] = fma(x, w[j], sum[r][j]);
   }
 }

@@ -176,6 +176,10 @@ BERT_API size_t narrow_group(size_t bytes);
 
 /// The table of one set; the CPU must be able to run it.
 const KernelTable& kernels_plain();
+const KernelTable& kernels_neon();
+const KernelTable& kernels_neon_dotprod();
+const KernelTable& kernels_neon_i8mm();
+const KernelTable& kernels_neon_bf16();
 const KernelTable& kernels_avx2();
 const KernelTable& kernels_avx2_vnni();
 const KernelTable& kernels_avx512();

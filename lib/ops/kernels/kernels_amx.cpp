@@ -258,12 +258,11 @@ void gemm_bf16(const GemmTask& t) {
 
 void bf16_row_impl(const float* x, size_t k, uint16_t* out) {
   size_t i = 0;
-  for (; i + 32 <= k; i += 32) {
-    _mm512_storeu_si512(out + i, (__m512i)_mm512_cvtne2ps_pbh(load(x + i + 16), load(x + i)));
-  }
+  for (; i + 32 <= k; i += 32) store_halfs(out + i, load(x + i), load(x + i + 16));
   if (i == k) return;
-  const __mmask32 some = static_cast<__mmask32>((uint64_t{1} << round_up(k - i, 2)) - 1);
-  _mm512_mask_storeu_epi16(out + i, some, bf16_of_32(x + i, k - i));
+  uint16_t rest[32];
+  bf16_padded(x + i, k - i, rest);
+  copy_halfs(out + i, rest, round_up(k - i, 2));
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ inline void store_n(float* p, Vec v, size_t n) { _mm256_maskstore_ps(p, first_n(
 inline Vec keep_n(Vec v, All) { return v; }
 inline Vec keep_n(Vec v, size_t n) { return _mm256_and_ps(v, _mm256_castsi256_ps(first_n(n))); }
 inline Vec set1(float x) { return _mm256_set1_ps(x); }
+/// One factor of all lanes, for fma.
+inline Vec factor(float x) { return set1(x); }
 inline Vec add(Vec a, Vec b) { return _mm256_add_ps(a, b); }
 inline Vec sub(Vec a, Vec b) { return _mm256_sub_ps(a, b); }
 inline Vec mul(Vec a, Vec b) { return _mm256_mul_ps(a, b); }
@@ -146,6 +148,7 @@ inline Ints load_ints(const char* p) {
 }
 inline Ints set1(int32_t x) { return _mm256_set1_epi32(x); }
 inline Vec floats_of(Ints x) { return _mm256_cvtepi32_ps(x); }
+inline Ints four_bytes(const void* p) { return set1(load_int(p)); }
 /// Of every four signed bytes the first and third, or the second and fourth, as 16 bits.
 inline Ints even_bytes(Ints x) { return _mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8); }
 inline Ints odd_bytes(Ints x) { return _mm256_srai_epi16(x, 8); }
@@ -158,6 +161,8 @@ inline void add_pairs(Ints& sum, Ints a, Ints b) {
 using Int8Rows = Rows<1, 2, 3, 4>;
 // After Ints and its functions, which it uses.
 #include "ops/kernels/int8_impl.h"
+//
+#include "ops/kernels/int8_wide_impl.h"
 
 /// In each lane, sum += the products of four unsigned by four signed bytes: by AVX-VNNI or, on CPUs
 /// without it, by AVX512_VNNI, the same instruction in another encoding.
@@ -171,22 +176,7 @@ inline void multiply_add(Ints& sum, Ints x, Ints w) {
 }
 
 template <bool Vex>
-struct Vnni {
-  using Value = uint8_t;
-
-  template <size_t MR, size_t NV>
-  static void add_group(const GemmTask& t, const uint8_t* a, const char* b, size_t steps,
-                        Ints (&sum)[MR][NV]) {
-    for (size_t i = 0; i < steps; ++i, a += 4, b += 64) {
-      Ints w[NV];
-      UNROLL for (size_t j = 0; j < NV; ++j) w[j] = load_ints(Int8<Vnni>::vec_at(t, b, j));
-      UNROLL for (size_t r = 0; r < MR; ++r) {
-        const Ints x = set1(load_int(a + r * t.lda));
-        UNROLL for (size_t j = 0; j < NV; ++j) multiply_add<Vex>(sum[r][j], x, w[j]);
-      }
-    }
-  }
-};
+using Vnni = Fours<uint8_t, multiply_add<Vex>>;
 
 }  // namespace
 

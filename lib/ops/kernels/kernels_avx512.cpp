@@ -18,6 +18,7 @@ using Ints = __m512i;
 inline Ints load_ints(const char* p) { return _mm512_loadu_si512(p); }
 inline Ints set1(int32_t x) { return _mm512_set1_epi32(x); }
 inline Vec floats_of(Ints x) { return _mm512_cvtepi32_ps(x); }
+inline Ints four_bytes(const void* p) { return set1(load_int(p)); }
 /// Of every four signed bytes the first and third, or the second and fourth, as 16 bits.
 inline Ints even_bytes(Ints x) { return _mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8); }
 inline Ints odd_bytes(Ints x) { return _mm512_srai_epi16(x, 8); }
@@ -29,6 +30,8 @@ inline void add_pairs(Ints& sum, Ints a, Ints b) {
 using Int8Rows = Rows<1, 2, 3, 4, 5, 6>;
 // After Ints and its functions, which it uses.
 #include "ops/kernels/int8_impl.h"
+//
+#include "ops/kernels/int8_wide_impl.h"
 }  // namespace
 
 const GradientTable& gradient_kernels_avx512() { return kGradientTable; }

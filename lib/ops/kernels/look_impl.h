@@ -2,7 +2,7 @@
 // from memory, so each is read once, from its begin to its end.
 
 /// Vectors of values that are summed at a time; with their products they fill the registers.
-constexpr size_t kSummed = kLanes == 16 ? 16 : kLanes == 8 ? 8 : 2;
+constexpr size_t kSummed = kLanes == 16 ? 16 : 8;
 /// Places that are fetched ahead.
 constexpr size_t kPlacesAhead = 3;
 

@@ -20,6 +20,8 @@ inline void store_n(float* p, Vec v, size_t n) { _mm512_mask_storeu_ps(p, first_
 inline Vec keep_n(Vec v, All) { return v; }
 inline Vec keep_n(Vec v, size_t n) { return _mm512_maskz_mov_ps(first_n(n), v); }
 inline Vec set1(float x) { return _mm512_set1_ps(x); }
+/// One factor of all lanes, for fma.
+inline Vec factor(float x) { return set1(x); }
 inline Vec add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
 inline Vec sub(Vec a, Vec b) { return _mm512_sub_ps(a, b); }
 inline Vec mul(Vec a, Vec b) { return _mm512_mul_ps(a, b); }
@@ -100,3 +102,23 @@ using TileOfHalfs = Rows<1, 2, 3, 4, 5, 6, 7>;
 using OneTileOfHalfs = Rows<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12>;
 using FewRows = Rows<1, 2>;
 constexpr size_t kFewPanels = 4;
+
+#if defined(__AVX512BF16__)  // for bf16_impl.h
+inline Vec load_some(const float* p, size_t n) { return load_n(p, n); }
+
+/// Stores pairs of bf16: `even` in the lower half of each lane, `odd` in the upper half.
+inline void store_pairs(char* p, Vec even, Vec odd) {
+  const __m512i index = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  _mm512_storeu_si512(p, _mm512_permutexvar_epi16(index, (__m512i)_mm512_cvtne2ps_pbh(odd, even)));
+}
+/// Stores two vectors, one behind the other, as bf16.
+inline void store_halfs(uint16_t* p, Vec low, Vec high) {
+  _mm512_storeu_si512(p, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+}
+/// Copies n of 32 values of 16 bits.
+inline void copy_halfs(uint16_t* to, const void* from, size_t n) {
+  const auto some = static_cast<__mmask32>((uint64_t{1} << n) - 1);
+  _mm512_mask_storeu_epi16(to, some, _mm512_loadu_si512(from));
+}
+#endif
