@@ -191,9 +191,9 @@ def rows_have_colours():
     path = os.path.join(TMP, "escapes")
     with open(path, "w") as out:
         out.write("a \x1b[31mbook\n")
-    classify = ["classify", "-m", MODELS + "/tiny-classifier", "--rename", "x\x1b[1m,y\x07", "-r", path]
+    classify = ["classify", "-m", MODELS + "/tiny-classifier", "--rename", "x\x1b[1m,y\x07,z", "-r", path]
     found = shown(classify)
-    row = r"\x1b\[35m[^\x1b]*/escapes\x1b\[m\t\x1b\[1m(x\\x1b\[1m|y\\x07)\x1b\[m\t\x1b\[36m[\d.]+\x1b\[m\ta \\x1b\[31mbook\n"
+    row = r"\x1b\[35m[^\x1b]*/escapes\x1b\[m\t\x1b\[1m(x\\x1b\[1m|y\\x07|z)\x1b\[m\t\x1b\[36m[\d.]+\x1b\[m\ta \\x1b\[31mbook\n"
     expect("colours", re.fullmatch(row, found), found)
     plain = re.sub(r"\x1b\[\d*m", "", found)
     for what, text in (("NO_COLOR", shown(classify, NO_COLOR="1")), ("dumb", shown(classify, TERM="dumb")),
