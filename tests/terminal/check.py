@@ -190,10 +190,10 @@ def rows_have_colours():
     """On a terminal, unless NO_COLOR says no; bytes that it would obey are escaped, and pipes get them as they are."""
     path = os.path.join(TMP, "escapes")
     with open(path, "w") as out:
-        out.write("a \x1b[31mbook\n")
-    classify = ["classify", "-m", MODELS + "/tiny-classifier", "--rename", "x\x1b[1m,y\x07,z", "-r", path]
+        out.write("the book was bad \x1b[31m\n")
+    classify = ["classify", "-m", MODELS + "/tiny-classifier", "--rename", "x\x1b[1m,y\x07,z", "-q", "-r", path]
     found = shown(classify)
-    row = r"\x1b\[35m[^\x1b]*/escapes\x1b\[m\t\x1b\[1m(x\\x1b\[1m|y\\x07|z)\x1b\[m\t\x1b\[36m[\d.]+\x1b\[m\ta \\x1b\[31mbook\n"
+    row = r"\x1b\[35m[^\x1b]*/escapes\x1b\[m\t\x1b\[1m(x\\x1b\[1m|y\\x07|z)\x1b\[m\t\x1b\[36m[\d.]+\x1b\[m\tthe book was bad \\x1b\[31m\n"
     expect("colours", re.fullmatch(row, found), found)
     plain = re.sub(r"\x1b\[\d*m", "", found)
     for what, text in (("NO_COLOR", shown(classify, NO_COLOR="1")), ("dumb", shown(classify, TERM="dumb")),
@@ -202,11 +202,11 @@ def rows_have_colours():
     expect("always", shown([*classify, "--color", "always"], NO_COLOR="1") == found)
     piped = subprocess.run(classify, stdout=subprocess.PIPE, env=ENV, check=True).stdout.decode()
     expect("a pipe gets the bytes", piped.replace("\x1b", "\\x1b").replace("\x07", "\\x07") == plain, piped)
-    ner = shown(["ner", "-m", MODELS + "/tiny-ner", "--aggregation", "none", "-o", path])
-    expect("names are coloured", "\x1b[1;31m" in ner, ner)
     with open(path, "w") as out:
         out.write("the dog was bad\nthe cat sat\nParis is good\n")
-    qa = shown(["qa", "-m", MODELS + "/tiny-qa", "-q", "who sat?", "-k", "1", "-C", "1", path])
+    qa = shown(["qa", "-m", MODELS + "/tiny-qa", "-q", "who sat?", "--null-margin", "100", "-k", "1", "-C", "1", path])
+    ner = shown(["ner", "-m", MODELS + "/tiny-ner", path])
+    expect("a name, and its place in the line", len(re.findall(r"\x1b\[1;31m(\w+)\x1b\[m\t\x1b\[1;31m\1\x1b\[m", ner)) > 0, ner)
     expect("an answer and its place in the text", qa.count("\x1b[1;31m") == 2, qa)
 
 
