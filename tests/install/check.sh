@@ -44,7 +44,7 @@ if command -v mandoc >/dev/null; then
   for page in man/*.[1357]; do
     grep -q "href=\"$(basename "$page").html\"" "$html/index.html" || fail "no page of $page in HTML"
   done
-  (cd "$html" && grep -oh 'href="[^"#:]*' ./*.html | sed 's/href="//' | sort -u | while read -r to; do
+  (cd "$html" && grep -oh 'href="[^"#:]\+["#]' ./*.html | sed 's/href="//; s/["#]$//' | sort -u | while read -r to; do
     [ -s "$to" ] || echo "$to"
   done) >"$work/broken"
   [ ! -s "$work/broken" ] || fail "broken links of HTML: $(cat "$work/broken")"
