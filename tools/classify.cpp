@@ -115,6 +115,7 @@ int main(int argc, char** argv) {
   tools::ModelOptions models(app, task_spec(TaskKind::text_classification));
   Options options;
   add(app, options);
+  rows.add_search(app);
   return tools::run(app, argc, argv, [&] {
     options.choice.candidates = tools::read_names("--labels", options.labels);
     options.choice.names = tools::read_names("--rename", options.rename);

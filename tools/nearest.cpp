@@ -124,6 +124,7 @@ int main(int argc, char** argv) {
   Options options;
   add_modes(app, options);
   add_values(app, options);
+  rows.add_search(app, options.text);
 
   return tools::run(app, argc, argv, [&] {
     choose_mode(app, options);

@@ -190,6 +190,7 @@ int main(int argc, char** argv) {
   tools::ModelOptions models(app, task_spec(TaskKind::token_classification));
   Options options;
   add(app, options);
+  rows.add_search(app);
 
   return tools::run(app, argc, argv, [&] {
     if (takes_names(app, models.request().directory))

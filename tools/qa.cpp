@@ -98,6 +98,7 @@ int main(int argc, char** argv) {
   tools::ModelOptions models(app, task_spec(TaskKind::question_answering));
   Options options;
   add(app, options);
+  rows.add_search(app, options.question);
 
   return tools::run(app, argc, argv, [&] {
     const OpenedModel opened(models.request());

@@ -108,6 +108,7 @@ int main(int argc, char** argv) {
   tools::ModelOptions models(app, task_spec(TaskKind::text_ranking));
   Options options;
   add(app, options);
+  rows.add_search(app, options.query);
 
   return tools::run(app, argc, argv, [&] {
     const bool searching = options.query->count() > 0, maxsim = options.maxsim;

@@ -24,13 +24,17 @@ std::string_view first_record(const InputStart& start) {
   return bytes.substr(0, bytes.find(start.terminator));
 }
 
-/// Finds what is no text at all.
-Found find_binary(const InputStart& start) {
+/// Finds what is no text at all. Of files that nobody named, a NUL in the first block tells enough,
+/// as it does for grep.
+Found find_binary(const InputStart& start, Wanted wanted) {
+  constexpr size_t kBlock = 4096;
   const bool nuls = start.terminator == '\0';
   if (const FileKind* const kind = foreign_kind(start.bytes, nuls)) {
     return {kind->name, std::string(kind->remedy)};
   }
-  if (!nuls && first_record(start).find('\0') != std::string_view::npos) {
+  const std::string_view looked_at =
+      wanted == Wanted::any_text ? start.bytes.substr(0, kBlock) : first_record(start);
+  if (!nuls && looked_at.find('\0') != std::string_view::npos) {
     return {"binary data, with NUL bytes", ""};
   }
   return {};
@@ -95,8 +99,8 @@ Found find_csv(const InputStart& start) {
 
 Found find_foreign(const InputStart& start, Wanted wanted) {
   if (wanted == Wanted::anything) return {};
-  if (const Found binary = find_binary(start)) return binary;
-  if (wanted == Wanted::objects || wanted == Wanted::csv) return {};
+  if (const Found binary = find_binary(start, wanted)) return binary;
+  if (wanted == Wanted::objects || wanted == Wanted::csv || wanted == Wanted::any_text) return {};
   const Found json = wanted == Wanted::either ? Found{} : find_json(start, wanted);
   if (json) return json;
   return find_csv(start);

@@ -88,11 +88,14 @@ bool RecordReader::open_next() {
 bool RecordReader::refuses_start() {
   if (start_seen_) return false;
   start_seen_ = true;
+  const bool found = found_ && found_->contains(*name_);
   const std::string fault =
-      refuse_input({std::string_view(bytes_).substr(begin_), terminator_, end_of_file_}, wanted_);
+      refuse_input({std::string_view(bytes_).substr(begin_), terminator_, end_of_file_},
+                   found && wanted_ != Wanted::anything ? Wanted::any_text : wanted_);
   if (fault.empty()) return false;
   close_file();
   failure_ = 0;
+  if (found) return true;
   on_skipped_(Error(Error::Kind::data, *name_, fault));
   return true;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,9 @@ class BERT_API RecordReader {
                std::function<void(const Error&)> on_skipped = {}, Framing framing = Framing::lines,
                Wanted wanted = Wanted::lines);
   ~RecordReader();
+  /// Of the files, those that are text are read whatever looks like data in them, and the others
+  /// are left out without a word: what a search of folders found. The reader borrows the names.
+  void set_found(const std::set<std::string>& found) { found_ = &found; }
   RecordReader(const RecordReader&) = delete;
   RecordReader& operator=(const RecordReader&) = delete;
 
@@ -99,6 +103,7 @@ class BERT_API RecordReader {
   Framing framing_;
   CsvScanner csv_;
   Wanted wanted_;
+  const std::set<std::string>* found_ = nullptr;
   bool in_paragraph_ = false;  ///< the current record has a line that is not empty
   size_t next_file_ = 0;
   int fd_ = -1;

@@ -97,7 +97,8 @@ void JsonLinesWorker::run(std::span<const Record> records, Rows& rows) {
     const std::string_view row = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const auto number = to_number<uint64_t>(json_members(row).at(0).value);
-    while (next < records.size() && records[next].number != number) ++next;
+    const auto number_of = [&](const Record& r) { return in_file_ ? r.number_in_file : r.number; };
+    while (next < records.size() && number_of(records[next]) != number) ++next;
     if (next == records.size()) {
       throw Error(Error::Kind::internal, "", "a JSON row belongs to no record");
     }

@@ -35,9 +35,9 @@ class BERT_API JsonFields {
 /// it by `record`. That member, and copies of the record's texts, are left out.
 class BERT_API JsonLinesWorker : public Worker {
  public:
-  /// `number`: the member `record` stays.
-  JsonLinesWorker(std::unique_ptr<Worker> worker, bool number)
-      : worker_(std::move(worker)), number_(number) {}
+  /// `number`: the member `record` stays. `in_file`: it counts within the file.
+  JsonLinesWorker(std::unique_ptr<Worker> worker, bool number, bool in_file = false)
+      : worker_(std::move(worker)), number_(number), in_file_(in_file) {}
   void run(std::span<const Record> records, Rows& rows) override;
   void use_team(Team* team) override { worker_->use_team(team); }
 
@@ -45,7 +45,7 @@ class BERT_API JsonLinesWorker : public Worker {
   void write(const Record& record, std::string_view row, Rows& rows) const;
 
   std::unique_ptr<Worker> worker_;
-  bool number_;
+  bool number_, in_file_;
 };
 
 /// The object of a record that is left out, with its number if wanted and the error; if its line is

@@ -75,6 +75,7 @@ class Streamer {
                 : options.paragraphs ? Framing::paragraphs
                                      : Framing::lines,
                 options.wanted) {
+    reader_.set_found(options.found);
     for (int i = 0; i < std::max(1, options.jobs); ++i) workers_.push_back(make_worker());
   }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Job;
 /// How input is cut into records and fields, and how records are run.
 struct StreamOptions {
   std::vector<std::string> files;  ///< empty: stdin; "-": stdin
+  std::set<std::string> found;     ///< files that folders have: see RecordReader
   char terminator = '\n';          ///< LF, or NUL
   size_t texts = 1;                ///< texts per record: 1, or 2 for pair tools
   bool paragraphs = false;         ///< a record is lines up to an empty line; its text is all of it

@@ -25,6 +25,11 @@ struct FoundAnswer {
     c.text("file", file).count("record", record).number("score", score);
     c.count("start", start).count("end", end).text("answer", answer);
   }
+  static constexpr bool kIsPart = true;  ///< a piece of its record's text
+  /// The fields of a row of a record beside it, or of its own.
+  static void beside(const NearRecord& other, Rows& rows) {
+    rows.field(other.file).field(other.record).field("").field("").field("").field(other.text);
+  }
 };
 
 using AnswerRanking = Ranking<FoundAnswer>;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/cells.h"
+#include "pipeline/surroundings.h"
 
 namespace bert {
 
@@ -34,10 +35,14 @@ class Ranking {
     std::push_heap(entries_.begin(), entries_.end(), better);
   }
   bool empty() const { return entries_.empty(); }
+  /// The entries, best first. Call it at the end.
+  const std::vector<Entry>& sorted() {
+    std::sort(entries_.begin(), entries_.end(), better);
+    return entries_;
+  }
   /// A row for each entry, best first.
   void write(Rows& rows, bool json) {
-    std::sort(entries_.begin(), entries_.end(), better);
-    for (const Entry& entry : entries_) add_row(rows, json, entry);
+    for (const Entry& entry : sorted()) add_row(rows, json, entry);
   }
 
  private:
@@ -60,6 +65,11 @@ struct FoundText {
 
   void cells(Cells& c) const {
     c.text("file", file).count("record", record).number("score", score).text("text", text);
+  }
+  static constexpr bool kIsPart = false;  ///< it has all of its record's text
+  /// The fields of a row of a record beside it.
+  static void beside(const NearRecord& other, Rows& rows) {
+    rows.field(other.file).field(other.record).field("").field(other.text);
   }
 };
 

@@ -22,6 +22,7 @@ struct TaskOptions : ReadOptions {
   size_t max_batch_tokens = kBatchTokens;  ///< tokens of one packed batch; never changes a row
   bool strict = false;     ///< a cut text, invalid UTF-8, a text of unknown tokens or a value that
                            ///< is no number is an error
+  bool file = false;       ///< the name of the record's file first; its number counts within it
   bool number = false;     ///< -n: the record number first
   bool keep_line = false;  ///< the input line last
   bool json = false;       ///< one JSON object per record

@@ -94,7 +94,8 @@ void TaskWorker::note_non_finite(const Record& record) {
 
 Cells TaskWorker::begin_object(const Record& record, Rows& rows, Repeats repeats) const {
   JsonRow json(rows.raw());
-  json.object().count("record", record.number);
+  json.object().count("record", number_of(record));
+  if (options_.file) json.text("file", *record.file);
   if (repeats >= Repeats::text) json.text("text", record.text);
   if (repeats == Repeats::pair) json.text("text_pair", record.text_pair);
   for (const auto& [number, dropped] : cuts_) {

@@ -74,7 +74,8 @@ class TaskWorker : public Worker {
   /// The same in steps, for rows that are written while they are found.
   Cells begin(const Record& record, Rows& rows, Repeats repeats = Repeats::number) const {
     if (options_.json) return begin_object(record, rows, repeats);
-    if (options_.number) rows.field(record.number);
+    if (options_.file) rows.field(*record.file);
+    if (options_.number) rows.field(number_of(record));
     return {rows, false};
   }
   void end(const Record& record, Rows& rows) const {
@@ -95,6 +96,9 @@ class TaskWorker : public Worker {
 
  private:
   Cells begin_object(const Record& record, Rows& rows, Repeats repeats) const;
+  uint64_t number_of(const Record& record) const {
+    return options_.file ? record.number_in_file : record.number;
+  }
 
   std::vector<std::pair<uint64_t, size_t>>
       cuts_;               // records of the chunk that are cut: tokens left out

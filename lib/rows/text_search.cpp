@@ -20,14 +20,12 @@ void SearchResult::expect_texts(const std::string& file) {
   }
 }
 
-void SearchResult::write_texts(Rows& rows, bool json) const {
-  TextRanking ranking(std::max<size_t>(nearest[0].size(), 1));
+void SearchResult::rank(TextRanking& ranking) const {
   for (const Neighbour& n : nearest[0]) {
     FoundText found = texts.at(n.index);
     found.score = n.score;
     ranking.add(std::move(found));
   }
-  ranking.write(rows, json);
 }
 
 void NeighbourRow::cells(Cells& c) const {

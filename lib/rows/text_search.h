@@ -36,8 +36,8 @@ struct BERT_API SearchResult {
   /// Makes an entry in `texts` for each neighbour, for a PickWorker; without one, neighbours are
   /// rows of `file` and have no text.
   void expect_texts(const std::string& file);
-  /// Of a search with one query, the text of which is not a record: file record score text.
-  void write_texts(Rows& rows, bool json) const;
+  /// Of a search with one query, the text of which is not a record.
+  void rank(TextRanking& ranking) const;
   /// A row per neighbour of query `query`, whose record has this number: record rank score
   /// neighbour text. With the `line` of the query: record rank score neighbour line text.
   void write_neighbours(size_t query, uint64_t number, Rows& rows, bool json,

@@ -38,6 +38,18 @@ for source in tools/*.cpp; do
   count=$((count + 1))
 done
 
+# The pages as HTML, where mandoc made them: one each, in the index, and no link between them is broken.
+if command -v mandoc >/dev/null; then
+  html=$(find "$prefix/share/doc" -type d -name html)
+  for page in man/*.[1357]; do
+    grep -q "href=\"$(basename "$page").html\"" "$html/index.html" || fail "no page of $page in HTML"
+  done
+  (cd "$html" && grep -oh 'href="[^"#:]\+["#]' ./*.html | sed 's/href="//; s/["#]$//' | sort -u | while read -r to; do
+    [ -s "$to" ] || echo "$to"
+  done) >"$work/broken"
+  [ ! -s "$work/broken" ] || fail "broken links of HTML: $(cat "$work/broken")"
+fi
+
 # Every installed script is executable.
 while read -r script; do
   case $(head -c 2 "$script" | tr -d '\0') in '#!') fail "$script is not executable" ;; esac

@@ -46,8 +46,12 @@ for t in "${tools[@]}"; do
     # One file of three is missing, one is a directory.
     tool "$t" -j $j "$work/in" "$work/none" - . "$work/in" <"$work/in" >"$work/out" 2>"$work/err"
     expect "$t -j $j missing file: status" $? 66
-    expect "$t -j $j missing file: message" "$(cat "$work/err")" \
-      "$t: $work/none: cannot open: No such file or directory"$'\n'"$t: .: is a directory, wants a file of records"
+    missing="$t: $work/none: cannot open: No such file or directory" folder="is a directory, wants a file of records"
+    if "$t" --help | grep -q -- --recursive; then
+      expect "$t -j $j missing file: message" "$(cat "$work/err")" "$t: .: is a folder; -r reads it"$'\n'"$missing"
+    else
+      expect "$t -j $j missing file: message" "$(cat "$work/err")" "$missing"$'\n'"$t: .: $folder"
+    fi
     equal "$t -j $j missing file" "$work/out" <(cat "$work/want" "$work/want" "$work/want")
     cp "$work/in" "$work/[a,b]" && cp "$work/in" "$work/-x"
     (cd "$work" && tool "$t" -j $j -- -x "[a,b]") >"$work/out" 2>"$work/err"

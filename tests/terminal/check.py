@@ -155,7 +155,7 @@ def messages_take_the_line_away():
         shown = line.rstrip("\r").split("\x1b[K")[-1].lstrip("\r")
         expect("a row begins its line", not re.search(r"left\d+\t", line) and not re.search(r"left.*\d\t", shown), line)
     text = endless("rows-too", "the movie was great")
-    tool = Tool(["classify", "-m", MODELS + "/tiny-classifier", "-j", "1", text], 120, stdout=None)
+    tool = Tool(["classify", "-m", MODELS + "/tiny-classifier", "-j", "1", "--color", "never", text], 120, stdout=None)
     found = tool.read(lambda text: text.count(b" left") >= 3 and text.count(b"\r\x1b[K") >= 3)
     tool.end()
     row = r"(\r[^\r\x1b]*\x1b\[K)*(\r\x1b\[K)?[a-z]+\t[\d.]+\tthe movie was great\r"
@@ -179,6 +179,37 @@ def columns_are_aligned():
     expect("columns of programs", "\t" not in text and "\nner             " in text, text)
 
 
+def shown(args, **env):
+    tool = Tool(args, 80, stdout=None, env=env)
+    text = tool.read(lambda text: False).decode().replace("\r\n", "\n")
+    tool.end()
+    return text
+
+
+def rows_have_colours():
+    """On a terminal, unless NO_COLOR says no; bytes that it would obey are escaped, and pipes get them as they are."""
+    path = os.path.join(TMP, "escapes")
+    with open(path, "w") as out:
+        out.write("the book was bad \x1b[31m\n")
+    classify = ["classify", "-m", MODELS + "/tiny-classifier", "--rename", "x\x1b[1m,y\x07,z", "-q", "-r", path]
+    found = shown(classify)
+    row = r"\x1b\[35m[^\x1b]*/escapes\x1b\[m\t\x1b\[1m(x\\x1b\[1m|y\\x07|z)\x1b\[m\t\x1b\[36m[\d.]+\x1b\[m\tthe book was bad \\x1b\[31m\n"
+    expect("colours", re.fullmatch(row, found), found)
+    plain = re.sub(r"\x1b\[\d*m", "", found)
+    for what, text in (("NO_COLOR", shown(classify, NO_COLOR="1")), ("dumb", shown(classify, TERM="dumb")),
+                       ("never", shown([*classify, "--color", "never"]))):
+        expect("no colours: " + what, text == plain, text)
+    expect("always", shown([*classify, "--color", "always"], NO_COLOR="1") == found)
+    piped = subprocess.run(classify, stdout=subprocess.PIPE, env=ENV, check=True).stdout.decode()
+    expect("a pipe gets the bytes", piped.replace("\x1b", "\\x1b").replace("\x07", "\\x07") == plain, piped)
+    with open(path, "w") as out:
+        out.write("the dog was bad\nthe cat sat\nParis is good\n")
+    qa = shown(["qa", "-m", MODELS + "/tiny-qa", "-q", "who sat?", "--null-margin", "100", "-k", "1", "-C", "1", path])
+    ner = shown(["ner", "-m", MODELS + "/tiny-ner", path])
+    expect("a name, and its place in the line", len(re.findall(r"\x1b\[1;31m(\w+)\x1b\[m\t\x1b\[1;31m\1\x1b\[m", ner)) > 0, ner)
+    expect("an answer and its place in the text", qa.count("\x1b[1;31m") == 2, qa)
+
+
 def plain_lines():
     """--progress into a file: a line every ten seconds."""
     log = os.path.join(TMP, "log")
@@ -198,7 +229,7 @@ endless("plain", "the movie was great " * 8)
 waits = threading.Thread(target=plain_lines)
 waits.start()
 for check in (records_fit, share_is_of_finished_records, width_is_asked_each_time, training_fits,
-              messages_take_the_line_away, columns_are_aligned):
+              messages_take_the_line_away, columns_are_aligned, rows_have_colours):
     check()
 waits.join()
 shutil.rmtree(TMP)

@@ -119,6 +119,12 @@ void RowOptions::settle_shape(const RowShape& shape) {
       throw Error(Error::Kind::usage, option, "wants an output of lines");
     }
   }
+  if (recursive_ && rows && !shape.number) {
+    throw Error(Error::Kind::usage, "--recursive", "these rows have no file's name");
+  }
+  if (context_ && stream_.csv) {
+    throw Error(Error::Kind::usage, "--context", "not with --csv, whose rows have the same cells");
+  }
   number_ |= shape.record == RowShape::Per::several;
   number_ &= rows && shape.number;
   if ((kind_ == Kind::transformer || !rows) && json_ && keep_line_) {
@@ -141,6 +147,7 @@ void RowOptions::fill(TaskOptions& options, const RowShape& shape) {
                          record.number_in_file, dropped));
     };
   }
+  options.file = names_file();
   options.number = number_;
   options.keep_line = kind_ == Kind::annotator ? !drop_line_ : keep_line_;
   options.json = json_;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "common/command.h"
+#include "common/row_painter.h"
 #include "memo/served_rows.h"
 #include "pipeline/stream.h"
 #include "rows/task_options.h"
@@ -44,6 +45,15 @@ class RowOptions {
   /// Without -f the text is field `field`, and with `keeps_line` rows end with the input line
   /// unless -o is given, whatever the tool does else. Call it before fill.
   void annotate(const std::string& field, bool keeps_line);
+  /// Declares -r and --color, for tools that search files or whose rows are read by people.
+  void add_search(Command& app);
+  /// The same and -C, which wants `query`.
+  void add_search(Command& app, CLI::Option* query);
+  /// Records around one that a search found, on each side; none: not asked for.
+  const std::optional<size_t>& context() const { return context_; }
+  bool recursive() const { return recursive_; }
+  /// Writes rows that are not the stream's to standard output, as the stream writes its own.
+  void show(std::string_view rows);
   /// Runs the stream, then reports texts that were cut or not UTF-8 on stderr. Returns the exit
   /// status.
   int run(const std::function<std::unique_ptr<Worker>()>& make_worker);
@@ -91,6 +101,11 @@ class RowOptions {
   std::string meta(const std::set<std::string>& left_out = {}) const;
   void serve();
   void refuse_within_memo() const;
+  void open_folders();
+  void refuse_folders(int& status) const;
+  /// Whether rows begin with the file of their record.
+  bool names_file() const { return recursive_ && shape_.record != RowShape::Per::none; }
+  void paint_rows();
   void write_place(const Record& record, const Error& error, Rows& rows) const;
   void report_left_out(int& status) const;
 
@@ -108,6 +123,11 @@ class RowOptions {
   bool keep_line_ = false;
   bool json_ = false;
   bool json_lines_ = false;
+  bool recursive_ = false;
+  std::vector<std::string> refused_folders_;  ///< named without -r
+  std::optional<size_t> context_;
+  ColorWhen color_ = ColorWhen::none;
+  std::optional<RowPainter> painter_;
   Wanted wanted_ = Wanted::text_or_objects;
   RowShape shape_;
   bool progress_ = false;
@@ -120,6 +140,8 @@ class RowOptions {
   Counts counts_;
 };
 
+/// Whether standard output goes into this file.
+bool is_output(const std::string& file);
 /// Refuses an input file that is also the output: it would grow while it is read and never end.
 void refuse_output(const std::vector<std::string>& files);
 

@@ -8,7 +8,7 @@
 #include "common/progress.h"
 #include "common/row_options.h"
 #include "common/run.h"
-#include "io/json.h"
+#include "io/json_row.h"
 #include "pipeline/json_lines.h"
 
 namespace bert::tools {
@@ -33,28 +33,27 @@ void RowOptions::split_fields() {
 
 void refuse_output(const std::vector<std::string>& files) {
   struct stat output {};
-  if (fstat(STDOUT_FILENO, &output) != 0 || !S_ISREG(output.st_mode) || output.st_size == 0) return;
+  if (fstat(STDOUT_FILENO, &output) != 0 || output.st_size == 0) return;
   for (const std::string& file : files.empty() ? std::vector<std::string>{"-"} : files) {
-    struct stat input {};
-    const int failed = file == "-" ? fstat(STDIN_FILENO, &input) : stat(file.c_str(), &input);
-    if (failed == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino) {
-      throw Error(Error::Kind::cannot_create, file, "is the output too");
-    }
+    if (is_output(file)) throw Error(Error::Kind::cannot_create, file, "is the output too");
   }
 }
 
 /// Writes the row of a record that is left out: empty results, with the number and the line if rows
 /// have them.
-void RowOptions::write_place(const Record& record, const Error& error, Rows& rows) const {
+void RowOptions::write_place(const Record& left_out, const Error& error, Rows& rows) const {
   if (shape_.record == RowShape::Per::optional) return;
+  Record record = left_out;
+  if (names_file()) record.number = record.number_in_file;
   if (json_lines_) {
     write_json_error(record, app_.with_option_names(error.what()), number_given(), rows);
     return;
   }
   if (json_) {
-    rows.raw() += fmt::format("{{\"record\":{},\"error\":", record.number);
-    append_json_string(rows.raw(), app_.with_option_names(error.what()));
-    rows.raw() += '}';
+    JsonRow json(rows.raw());
+    json.object().count("record", record.number);
+    if (names_file()) json.text("file", *record.file);
+    json.text("error", app_.with_option_names(error.what())).end_object();
     rows.end();
     return;
   }
@@ -63,8 +62,10 @@ void RowOptions::write_place(const Record& record, const Error& error, Rows& row
     rows.raw() += shape_.bad_row;
     return;
   }
+  if (names_file()) rows.field(*record.file);
   if (number_) rows.field(record.number);
-  for (size_t i = number_ ? 1 : 0; i < stream_.output_names.size(); ++i) rows.field("");
+  for (size_t i = size_t{number_} + (names_file() ? 1 : 0); i < stream_.output_names.size(); ++i)
+    rows.field("");
   if (stream_.keeps_line) rows.line(record.line);
   rows.end();
 }
@@ -79,7 +80,10 @@ void RowOptions::report_left_out(int& status) const {
 
 void RowOptions::name_columns() {
   const bool named = !json_ && (!stream_.output_names.empty() || shape_.is_line);
-  if (number_ && named) stream_.output_names.insert(stream_.output_names.begin(), "record");
+  auto& names = stream_.output_names;
+  if (number_ && named) names.insert(names.begin(), "record");
+  if (names_file() && named) names.insert(names.begin(), "file");
+  paint_rows();
   if (json_) stream_.output_names.clear();
 }
 
@@ -95,7 +99,7 @@ int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_r
   }
   uint64_t bytes = 0;
   counts_ = write_rows([&](std::string_view rows) {
-    write_shown(STDOUT_FILENO, rows);
+    show(rows);
     bytes += rows.size();
   });
   counts_.bytes = bytes;
@@ -105,7 +109,7 @@ int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_r
 
 std::unique_ptr<Worker> RowOptions::within_json_lines(std::unique_ptr<Worker> worker) const {
   if (!json_lines_ || shape_.record == RowShape::Per::none) return worker;
-  return std::make_unique<JsonLinesWorker>(std::move(worker), number_given());
+  return std::make_unique<JsonLinesWorker>(std::move(worker), number_given(), names_file());
 }
 
 int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker) {
@@ -125,6 +129,7 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
     complain(error.what());
     status = static_cast<int>(error.kind());
   };
+  refuse_folders(status);
   Progress progress(progress_, stream_.files);
   if (!within_memo()) progress.watch(stream_);
   if (within_memo()) {

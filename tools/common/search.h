@@ -1,25 +1,39 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "common/row_options.h"
+#include "io/rereadable_files.h"
 #include "io/rows.h"
+#include "pipeline/surroundings.h"
 
 namespace bert::tools {
+
+/// Writes a ranking, best first, with what -C asks for. The files stand at their start then.
+template <typename Ranking>
+void write_ranking(RowOptions& rows, Ranking& ranking, Rows& out) {
+  if (rows.context()) {
+    write_with_context(ranking.sorted(), *rows.context(), rows.stream(), rows.json(), out);
+  } else {
+    ranking.write(out, rows.json());
+  }
+}
 
 /// Runs workers that offer each record to a Ranking, then writes the ranking, best first. Returns
 /// the exit status: 1 if nothing was found. `silent`: without the rows.
 template <typename Ranking>
 int search(RowOptions& rows, Ranking& ranking,
            const std::function<std::unique_ptr<Worker>()>& make_worker, bool silent = false) {
+  std::optional<RereadableFiles> files;
+  if (rows.context()) files.emplace(rows.stream().files);
   const auto write = [&] {
     if (silent) return;
+    if (files) files->rewind();
     Rows found = rows.new_rows();
-    ranking.write(found, rows.json());
-    write_shown(STDOUT_FILENO, found.bytes());
+    write_ranking(rows, ranking, found);
+    rows.show(found.bytes());
   };
   try {
     const int status = rows.run(make_worker);

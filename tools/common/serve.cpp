@@ -21,9 +21,10 @@ namespace {
 
 /// Refuses rows that are not of one record.
 void RowOptions::refuse_within_memo() const {
-  if (!stream_.files.empty()) {
+  if (!stream_.files.empty() && !recursive_) {
     throw Error(Error::Kind::usage, stream_.files[0], "memo reads the files: name it before '--'");
   }
+  if (recursive_) refuse("found --recursive, wants lines of one input");
   if (stream_.gold) refuse("found true labels, whose report would miss the records that memo has");
   if (stream_.adjacent) refuse("found rows of two records, wants rows of one");
   if (stream_.paragraphs) refuse("found records of several lines, wants lines");

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/parse.h"
 #include "common/progress.h"
 #include "common/run.h"
+#include "common/search.h"
 #include "io/rereadable_files.h"
 #include "rows/text_groups.h"
 
@@ -22,6 +25,9 @@ constexpr size_t kFlush = size_t{1} << 16;  ///< bytes of rows that are written 
 
 /// What --query-fields and --keep of a search want.
 void check_lines_of_search(const NearestOptions& n, RowOptions& rows) {
+  if (rows.recursive() && n.mode != Mode::text) refuse("--recursive", "wants -q");
+  if (rows.context() && rows.stream().files.empty() && !n.vectors.empty())
+    refuse("--context", "wants FILE, whose lines are written");
   const bool names = rows.stream().header || rows.reads_json_lines();
   const std::string& field = n.query_fields;
   if (!field.empty() && !names && to_number<size_t>(field).value_or(0) == 0) {
@@ -92,7 +98,7 @@ class Run {
   bool has_lines() const { return !rows_.stream().files.empty(); }
   void flush(size_t least = 0) {
     if (out_.bytes().size() <= least) return;
-    write_shown(STDOUT_FILENO, out_.bytes());
+    rows_.show(out_.bytes());
     out_.clear();
   }
 
@@ -155,6 +161,8 @@ int Run::search() {
   RowShape shape{Per::none};
   shape.own_line = true;
   const TaskOptions task = fill(shape);
+  std::optional<RereadableFiles> files;
+  if (rows_.context()) files.emplace(rows_.stream().files);
   const bool keep = task.keep_line;
   const Queries queries = read_queries(task);
   SearchResult result;
@@ -170,6 +178,7 @@ int Run::search() {
     result = search.result();
   }
   judge(queries, result);
+  if (files) files->rewind();
   write(queries, result, keep);
   return status != 0 || !result.empty() ? status : 1;
 }
@@ -196,7 +205,9 @@ void Run::write(const Queries& queries, const SearchResult& result, bool keep) {
   if (report_.hides_rows()) return;
   for (size_t q = 0; q < queries.numbers.size(); ++q) {
     if (options_.mode == Mode::text) {
-      result.write_texts(out_, rows_.json());
+      TextRanking ranking(std::max<size_t>(result.nearest[0].size(), 1));
+      result.rank(ranking);
+      write_ranking(rows_, ranking, out_);
     } else {
       const std::string* line = keep ? &queries.lines.at(queries.numbers[q]) : nullptr;
       result.write_neighbours(q, queries.numbers[q], out_, rows_.json(), line);
