@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "common/command.h"
+#include "trainers/finetune.h"
+
+namespace bert::tools {
+
+/// The options of finetune as they were given, and what they come to.
+struct FinetuneArguments {
+  std::string model, fields, class_weights, labels, dims, prompts;
+  bool pair = false, several = false, regression = false, bilstm = false;
+  BilstmConfig net{"-1", 256, 2};
+  FinetuneOptions finetune;
+};
+void add_finetune_options(Command& app, FinetuneArguments& arguments);
+
+/// Completes `finetune`, and opens the model. Throws Error for options that do not go together, or
+/// that the task does not read.
+void settle(const Command& app, FinetuneArguments& arguments);
+
+}  // namespace bert::tools
