@@ -4,6 +4,7 @@
 #include "common/run.h"
 #include "common/training_options.h"
 #include "finetune/options.h"
+#include "trainers/seeds.h"
 #include "trainers/train_vectors.h"
 
 using namespace bert;
@@ -18,7 +19,10 @@ int main(int argc, char** argv) {
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
   return tools::run(app, argc, argv, [&] {
     tools::settle(app, arguments);
-    const bool vectors = arguments.finetune.task == HeadKind::vectors;
-    return training.train(arguments.finetune, vectors ? train_vectors : finetune);
+    const auto train = arguments.finetune.task == HeadKind::vectors ? train_vectors : finetune;
+    if (arguments.seed_list.empty()) return training.train(arguments.finetune, train);
+    return training.train(arguments.finetune, [&](const FinetuneOptions& options) {
+      return finetune_seeds(options, arguments.seed_list, train);
+    });
   });
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "io/mapped_file.h"
 #include "metrics/metrics.h"
@@ -24,6 +25,8 @@ class Epochs {
         options_(task.options()),
         learner_(task.learner()),
         plan_(task.plan()),
+        period_(options_.eval_every > 0 ? options_.eval_every : plan_.steps_per_epoch),
+        measure_(chosen_measure(options_.metric, task.measures())),
         run_(learner_, task.files(), task.run_options()) {
     best_ = run_.noted("best", -INFINITY);
     waiting_ = static_cast<size_t>(run_.noted("waiting"));
@@ -42,7 +45,7 @@ class Epochs {
         if (!step()) return false;
         if (at_end()) end_epoch();
       }
-      if (!task_.has_dev()) run_.export_model();
+      if (!task_.has_dev()) export_model();
       run_.finish();
     }
     tell_end();
@@ -50,8 +53,23 @@ class Epochs {
   }
 
  private:
-  bool at_end() const {
-    return learner_.steps() % plan_.steps_per_epoch == 0 || learner_.steps() == plan_.steps;
+  bool at_end() const { return learner_.steps() % period_ == 0 || learner_.steps() == plan_.steps; }
+  const char* unit() const { return options_.eval_every > 0 ? "step" : "epoch"; }
+  /// What a row shows: the loss has a column of its own.
+  std::string shown_measure() const {
+    return measure_ == "loss" ? task_.measures().front() : measure_;
+  }
+  /// Exchanges the model and its average, if there is one.
+  void exchange_average() {
+    if (learner_.steps() == 0 || !learner_.average().values()) return;
+    learner_.average().exchange(learner_.values());
+    task_.network().settle(learner_.values(), learner_.first_moments(), learner_.team());
+  }
+  /// Writes the model, or its average.
+  void export_model() {
+    exchange_average();
+    run_.export_model();
+    exchange_average();
   }
   bool waited_enough() const { return options_.patience > 0 && waiting_ >= options_.patience; }
 
@@ -62,15 +80,18 @@ class Epochs {
     const training::ModelFiles& files = task_.files();
     auto names = files.head_name.empty() ? files.files : files.head_files;
     names.emplace_back(file_names::kSafetensors, "");
+    if (!files.adapter.empty()) {
+      names = {{std::string(file_names::kAdapter), ""}, {std::string(Adapter::kWeights), ""}};
+    }
     for (const auto& [name, content] : names) {
       if (!file_exists(options_.output + "/" + name)) missing += name + ", ";
     }
     if (missing.empty()) return;
     missing.resize(missing.size() - 2);
     throw Error(Error::Kind::no_input, options_.output,
-                fmt::format("lacks {}: checkpoints do not hold the model of epoch {}, the best so "
+                fmt::format("lacks {}: checkpoints do not hold the model of {} {}, the best so "
                             "far; `overwrite` without `resume` begins anew",
-                            missing, run_.notes()["best epoch"]));
+                            missing, unit(), run_.notes()["best epoch"]));
   }
 
   void note_epoch() {
@@ -107,20 +128,25 @@ class Epochs {
 
   void write_names() const {
     if (!options_.on_row || learner_.steps() > 0) return;
-    std::string row = "epoch\ttrain_loss\ttrain_accuracy";
-    if (task_.has_dev()) row += "\tdev_loss\tdev_" + task_.metric();
+    std::string row = fmt::format("{}\ttrain_loss\ttrain_accuracy", unit());
+    if (task_.has_dev()) row += "\tdev_loss\tdev_" + shown_measure();
     options_.on_row(row);
   }
 
   void end_epoch() {
-    const uint64_t epoch = (learner_.steps() - 1) / plan_.steps_per_epoch + 1;
-    std::string row = fmt::format("{}\t{:.6g}\t", epoch, tally_.sequence_loss / tally_.sequences);
+    const uint64_t number = options_.eval_every > 0
+                                ? learner_.steps()
+                                : (learner_.steps() - 1) / plan_.steps_per_epoch + 1;
+    std::string row = fmt::format("{}\t{:.6g}\t", number, tally_.sequence_loss / tally_.sequences);
     row += task_.has_accuracy() ? fmt::format("{:.6g}", right_ / tally_.labelled) : "-";
     if (task_.has_dev()) {
+      exchange_average();
       const DevScore dev = task_.score();
-      run_.dev_point(dev.loss, dev.value);
-      row += fmt::format("\t{:.6g}\t{}", dev.loss, number_text(dev.value));
-      keep_best(epoch, dev);
+      exchange_average();
+      const double shown = dev.measure(shown_measure(), task_.measures().front());
+      run_.dev_point(dev.loss, shown);
+      row += fmt::format("\t{:.6g}\t{}", dev.loss, number_text(shown));
+      keep_best(number, dev);
     }
     tally_ = {};
     right_ = 0;
@@ -129,16 +155,19 @@ class Epochs {
     if (options_.on_row) options_.on_row(row);
   }
 
-  void keep_best(uint64_t epoch, const DevScore& dev) {
+  void keep_best(uint64_t number, const DevScore& dev) {
     ++waiting_;
-    const double value = std::isnan(dev.value) ? -1 : dev.value;  // no correlation is the worst
+    const double measured = dev.measure(measure_, task_.measures().front());
+    double value = std::isnan(measured) ? -1 : measured;  // no correlation is the worst
+    if (lower_is_better(measure_)) value = -value;
     if (value <= best_) return;
     best_ = value;
     waiting_ = 0;
-    run_.notes()["best epoch"] = std::to_string(epoch);
-    run_.notes()["best score"] = number_text(dev.value);
+    run_.notes()["best epoch"] = std::to_string(number);
+    run_.notes()["best score"] = number_text(measured);
     run_.notes()["best report"] = dev.report;
-    run_.export_model();
+    export_model();
+    if (!options_.dump.empty()) write_dev_lines(dev.lines, task_.dev_texts(), options_.dump);
   }
 
   /// Which model it is that stands there now.
@@ -147,8 +176,8 @@ class Epochs {
       return task_.notice(fmt::format("the model after the last epoch is in {}", options_.output));
     }
     const std::string score = run_.notes()["best score"];
-    task_.notice(fmt::format("kept the model after epoch {} ({} of the {}: {}) in {}",
-                             run_.notes()["best epoch"], task_.metric(), task_.dev_noun(), score,
+    task_.notice(fmt::format("kept the model after {} {} ({} of the {}: {}) in {}", unit(),
+                             run_.notes()["best epoch"], measure_, task_.dev_noun(), score,
                              options_.output));
     if (score == "nan") {
       task_.notice("no correlation: the dev labels, or what the model says of them, do not vary");
@@ -160,13 +189,15 @@ class Epochs {
   const FinetuneOptions& options_;
   training::Learner& learner_;
   const FinetunePlan& plan_;
+  const uint64_t period_;      ///< steps between rows
+  const std::string measure_;  ///< what the best model is best by
   Run run_;
   std::vector<uint32_t> order_;  ///< this epoch's examples
   training::TrainingBatch batch_;
   Tally tally_;  ///< sums since the last row
   double right_ = 0;
   double best_ = 0;
-  size_t waiting_ = 0;  ///< epochs without a better score
+  size_t waiting_ = 0;  ///< rows without a better score
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "trainers/epochs.h"
 #include "trainers/held_out.h"
 #include "trainers/supervised.h"
+#include "trainers/teacher.h"
 
 namespace bert {
 namespace {
@@ -51,7 +52,10 @@ class LabelTask : public FinetuneTask {
     return options_.task != HeadKind::classify || options_.train.kind == LabelKind::one;
   }
   bool has_dev() const override { return dev_.has_value(); }
-  std::string metric() const override { return metric_of(options_.task, options_.train.kind); }
+  std::vector<std::string> measures() const override {
+    return measures_of(options_.task, options_.train.kind);
+  }
+  std::span<const std::string> dev_texts() const override { return dev_->texts; }
   DevScore score() override { return bert::score(static_cast<BertLearner&>(*learner_), *dev_); }
 
  private:
@@ -75,14 +79,17 @@ class LabelTask : public FinetuneTask {
     relabelled_ = !before.empty() && before != config.labels;
     const auto share = held_out_share(options_.dev);
     train.scored = share.has_value();
+    train.keep_texts = share && !options_.dump.empty();
     train_ = read_examples(options_.task, train, tokenizer, config.labels, &kept);
     if (share) {
       dev_ = hold_out(train_, train.kind, *share, options_.learner.seed);
     } else if (!options_.dev.empty()) {
       train.files = options_.dev;
       train.scored = true;
+      train.keep_texts = !options_.dump.empty();
       dev_ = read_examples(options_.task, train, tokenizer, config.labels);
     }
+    if (!options_.teacher.empty()) ask_teacher(options_, config, tokenizer, train_);
     encoding_ = std::move(train);
     for (const std::string& line :
          describe(options_.task, encoding_, config.labels, train_, dev_ ? &*dev_ : nullptr)) {
@@ -163,6 +170,12 @@ class LabelTask : public FinetuneTask {
     head.objective = options_.task;
     head.dropout = options_.dropout_rates(config, head.objective);
     head.hop_penalty = static_cast<float>(options_.hop_penalty);
+    head.low_rank = options_.lora;
+    if (!options_.teacher.empty()) {
+      head.teacher_share = static_cast<float>(options_.teacher_share);
+      head.temperature = static_cast<float>(options_.temperature);
+    }
+    head.label_smoothing = static_cast<float>(options_.label_smoothing);
     head.class_weights.assign(options_.class_weights.begin(), options_.class_weights.end());
     if (options_.balanced) head.class_weights = balanced_weights(train_, config.labels.size());
     if (!head.class_weights.empty() && head.class_weights.size() != config.labels.size()) {
@@ -210,6 +223,10 @@ class LabelTask : public FinetuneTask {
             {"head", options_.head.empty() ? "none" : options_.head},
             {"hops", std::to_string(config.pooling.hops)},
             {"hop penalty", fmt::format("{}", options_.hop_penalty)},
+            {"teacher", options_.teacher.empty()
+                            ? "none"
+                            : fmt::format("{:016x} share {} temperature {}", train_.taught_hash(),
+                                          options_.teacher_share, options_.temperature)},
             {"net", options_.bilstm
                         ? fmt::format("bilstm {} of {} units over {}", options_.bilstm.num_layers,
                                       options_.bilstm.hidden_size, options_.bilstm.layers)

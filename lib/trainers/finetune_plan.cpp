@@ -110,6 +110,7 @@ FinetunePlan FinetunePlan::make(const FinetuneOptions& options, const Config& co
                     : examples < 128    ? 8
                     : examples < 512    ? 16
                                         : 32;
+  plan.batch_size *= options.accumulate;
   plan.steps_per_epoch = (examples + plan.batch_size - 1) / plan.batch_size;
   const uint64_t enough = (kFewestSteps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
   plan.epochs = options.epochs.value_or(static_cast<double>(std::max<uint64_t>(3, enough)));

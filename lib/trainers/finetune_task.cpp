@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "base/error.h"
+#include "directory/adapter.h"
 #include "trainers/supervised.h"
+#include "training/adapter_files.h"
 
 namespace bert {
 
@@ -29,10 +32,28 @@ training::LearnerOptions FinetuneTask::settle_plan(const Config& config, size_t 
     throw Error::of_field("freeze_layers", fmt::format("found {}, wants at most {}",
                                                        *options_.freeze_layers, layers));
   }
+  chosen_measure(options_.metric, measures());
   plan_ = FinetunePlan::make(options_, config, examples);
   options_.batch_size = plan_.batch_size;
   options_.learner.optimizer.learning_rate = plan_.learning_rate;
   return options_.learner_options(plan_.steps);
+}
+
+void FinetuneTask::begin_lora() {
+  const size_t layers = network().config().stored_layers();
+  for (training::Parameter& p : learner_->layout().parameters()) {
+    const bool of_head =
+        options_.task != HeadKind::vectors && p.depth > static_cast<int32_t>(layers);
+    if (!of_head && !training::is_low_rank(p.name)) p.rate_scale = 0;
+  }
+  network().low_rank().begin(options_.learner.seed, learner_->values(), learner_->first_moments());
+  if (options_.merge) return;
+  if (options_.model.adapter()) {
+    throw Error(Error::Kind::unsupported, options_.model.adapter()->folder(),
+                "is an adapter itself; wants a whole model, or `merge`");
+  }
+  const auto path = std::filesystem::absolute(options_.model.path()).lexically_normal();
+  files_.adapter = training::adapter_config(learner_->layout(), network(), path.string());
 }
 
 void FinetuneTask::settle_rates() {
@@ -41,6 +62,7 @@ void FinetuneTask::settle_rates() {
   for (training::Parameter& p : learner_->layout().parameters()) {
     p.rate_scale = static_cast<float>(std::pow(options_.layer_decay, top - p.depth));
   }
+  if (options_.lora.rank > 0) return begin_lora();
   const bool head_only = !options_.head.empty();
   const size_t frozen = options_.freeze_layers.value_or(head_only ? layers : 0);
   if (frozen > 0 || options_.freeze_embeddings || head_only) freeze(learner_->layout(), frozen);
@@ -71,6 +93,14 @@ training::RunOptions FinetuneTask::run_options() const {
   training::RunOptions run = options_.run_options(name(), plan_.steps);
   run.identity.merge(std::map<std::string, std::string>{
       {"patience", std::to_string(options_.patience)},
+      {"metric", chosen_measure(options_.metric, measures())},
+      {"steps between scores", std::to_string(options_.eval_every)},
+      {"average", fmt::format("{}", options_.learner.average)},
+      {"lora", options_.lora.rank == 0
+                   ? "none"
+                   : fmt::format("rank {} alpha {} of {}", options_.lora.rank, options_.lora.alpha,
+                                 fmt::join(options_.lora.targets, ","))},
+      {"label smoothing", fmt::format("{}", options_.label_smoothing)},
       {"frozen layers",
        options_.freeze_layers ? std::to_string(*options_.freeze_layers) : "by default"},
       {"frozen embeddings", options_.freeze_embeddings ? "yes" : "no"},

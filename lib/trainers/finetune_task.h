@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainers/dev_score.h"
 #include "trainers/finetune.h"
@@ -45,8 +47,10 @@ class FinetuneTask {
   virtual bool has_dev() const = 0;
   /// What a dev example is called.
   virtual std::string_view dev_noun() const { return "dev examples"; }
-  /// What the dev examples are scored by.
-  virtual std::string metric() const = 0;
+  /// What the dev examples can be judged by, the usual measure first.
+  virtual std::vector<std::string> measures() const = 0;
+  /// The texts of the dev examples by origin, where they are kept.
+  virtual std::span<const std::string> dev_texts() const { return {}; }
   virtual DevScore score() = 0;
 
  protected:
@@ -59,7 +63,7 @@ class FinetuneTask {
 
   /// Sets the plan for so many examples, and batch size and rate of the options by it.
   training::LearnerOptions settle_plan(const Config& config, size_t examples);
-  /// Sets the rates of the layers, and freezes those that stay as they are.
+  /// Sets the rates of the layers, and freezes those that stay as they are. With LoRA, begins it.
   void settle_rates();
   /// Tells the plan and the memory that it wants.
   void tell_plan();
@@ -71,6 +75,7 @@ class FinetuneTask {
 
  private:
   training::StepSize largest_step() const;
+  void begin_lora();
 };
 
 }  // namespace bert

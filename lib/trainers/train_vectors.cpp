@@ -82,7 +82,7 @@ class EmbedTask : public FinetuneTask {
   }
   bool has_dev() const override { return dev_.has_value(); }
   std::string_view dev_noun() const override { return "dev records"; }
-  std::string metric() const override { return vector_metric(loss()); }
+  std::vector<std::string> measures() const override { return {vector_metric(loss()), "loss"}; }
   DevScore score() override {
     Buffer buffer;
     const Matrix vectors = buffer.matrix(dev_->texts.size(), network().vector_size());
@@ -189,6 +189,7 @@ class EmbedTask : public FinetuneTask {
     training::HeadPlan trunk;
     trunk.objective = HeadKind::vectors;
     trunk.dropout = options_.dropout_rates(config, trunk.objective);
+    trunk.low_rank = options_.lora;
     trunk.config = std::move(config);
     learner_ = std::make_unique<training::Learner>(
         std::make_unique<VectorNetwork>(std::move(trunk), task_, learner.bf16), learner);

@@ -112,7 +112,9 @@ void TextHead::features_backward(const HeadPass& pass, Matrix d_features) {
   read_backward(pass, d_rows);
 }
 
-double TextHead::loss(const TrainingBatch& batch, Matrix logits, float scale, size_t& right) const {
+double TextHead::loss(const HeadPass& pass, Matrix logits, size_t& right) {
+  const TrainingBatch& batch = pass.batch;
+  const float scale = pass.scale.sequence;
   const ConstMatrix targets(batch.values.data(), logits.rows, logits.cols);
   switch (loss_) {
     case TextLoss::squared_error:
@@ -120,9 +122,11 @@ double TextHead::loss(const TrainingBatch& batch, Matrix logits, float scale, si
     case TextLoss::binary_cross_entropy:
       return nn::binary_cross_entropy(logits, targets, scale);
     default: {
-      std::span<const float> class_weights;
-      if (!next_sentence_) class_weights = plan_.class_weights;
-      return nn::cross_entropy(logits, batch.sequence_labels, class_weights, scale, &right);
+      if (next_sentence_)
+        return nn::cross_entropy(logits, batch.sequence_labels, {}, scale, &right);
+      ConstMatrix teacher;
+      if (!batch.teacher.empty()) teacher = {batch.teacher.data(), logits.rows, logits.cols};
+      return class_loss(logits, batch.sequence_labels, teacher, scale, pass.gradient, right);
     }
   }
 }
@@ -143,7 +147,7 @@ void TextHead::add_losses(const HeadPass& pass, Tally& tally) {
   nn::linear_forward(classifier, x, logits);
   const bool means = input_ == TextInput::mean_logits && !attentive_;
   if (means) logits = mean(pass.batch.batch, logits);
-  tally.sequence_loss += loss(pass.batch, logits, pass.scale.sequence, tally.sequences_right);
+  tally.sequence_loss += loss(pass, logits, tally.sequences_right);
   if (attentive_ && plan_.hop_penalty > 0) {
     tally.sequence_loss += static_cast<double>(plan_.hop_penalty) *
                            nn::hop_overlap(pooling(weights_), begins, pooling_);

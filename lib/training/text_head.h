@@ -29,7 +29,7 @@ class TextHead : public Head {
   /// The mean of each text's tokens: x [T, N] -> [S, N], and the way back.
   Matrix mean(const PackedBatch& batch, ConstMatrix x);
   Matrix mean_backward(const PackedBatch& batch, ConstMatrix d);
-  double loss(const TrainingBatch& batch, Matrix logits, float scale, size_t& right) const;
+  double loss(const HeadPass& pass, Matrix logits, size_t& right);
   nn::PoolingWeights pooling(const ModelWeights& weights) const {
     return {weights.pooling_hidden, weights.pooling_hops};
   }

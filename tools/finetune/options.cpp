@@ -56,12 +56,64 @@ void add_learning(Command& app, FinetuneArguments& o) {
   app.add({"--hop-penalty", "keep the hops of --pool attn apart by this factor (default: 0)",
            non_negative()},
           f.hop_penalty);
-  app.add({"--patience", "end after N epochs without a better score", whole()}, f.patience);
+  app.add({"--patience", "end after N rows without a better score", whole()}, f.patience);
   app.add({"--class-weights", "'balanced', or a weight for each label", text("W,W,..")},
           o.class_weights);
   app.add({"--freeze-layers", "do not train embeddings and lowest N layers", whole()},
           f.freeze_layers);
   app.add({"--freeze-embeddings", "do not train the embeddings"}, f.freeze_embeddings);
+}
+
+/// What most runs leave as it is.
+void add_knobs(Command& app, FinetuneArguments& o) {
+  FinetuneOptions& f = o.finetune;
+  app.add(
+      {"--accumulate", "batches whose gradients are one step's (default: 1)", whole(1, 1 << 16)},
+      f.accumulate);
+  app.add({"--label-smoothing", "share of the target that all labels have (default: 0)",
+           real(0., 0.99)},
+          f.label_smoothing);
+  app.add({"--ema", "keep a moving average of the model with this decay (default: 0, none)",
+           real(0., 0.999999)},
+          f.learner.average)
+      .of("average");
+  app.add(
+      {"--metric", "what the best model is best by (default: the score of --dev)", text("NAME")},
+      f.metric);
+  app.add({"--eval-steps", "steps between rows and scores (default: those of an epoch)", whole()},
+          f.eval_every);
+  app.add({"--dump", "file for the dev examples of the kept model, worst first", text("FILE")},
+          f.dump)
+      .same_rows();
+}
+
+/// Few matrices that learn in place of the layers.
+void add_lora(Command& app, FinetuneArguments& o) {
+  FinetuneOptions& f = o.finetune;
+  app.add({"--lora", "train matrices of this rank beside those of the layers (LoRA)",
+           whole(1, 4096)},
+          f.lora.rank)
+      .of("lora");
+  app.add({"--lora-alpha", "the change is multiplied by this / rank (default: 16)", real()},
+          f.lora.alpha);
+  app.add({"--lora-targets", "names of the modules that change (default: queries and values)",
+           text("A,B,..")},
+          o.lora_targets);
+  app.add({"--merge", "with --lora: write the whole model, not an adapter"}, f.merge);
+}
+
+/// What is learned from another model.
+void add_teacher(Command& app, FinetuneArguments& o) {
+  FinetuneOptions& f = o.finetune;
+  app.add({"--teacher", "learn what this model says of the examples, too", text("DIR")}, f.teacher);
+  app.add(
+      {"--temperature", "divides the logits that are compared with --teacher (default: 2)", real()},
+      f.temperature);
+  app.add({"--teacher-share", "what --teacher is of the loss (default: 0.5)", real(0., 1.)},
+          f.teacher_share);
+  app.add({"--seeds", "train with each of these seeds and keep the best model", text("N,M,..")},
+          o.seeds)
+      .of("seeds");
 }
 
 /// What vectors learn.
@@ -135,6 +187,12 @@ const Only kOnly[] = {
      "is for --task classify or embed"},
     {{HeadKind::classify}, {"--pair", "--multi-label", "--regression"}, "is for --task classify"},
     {{HeadKind::spans}, {"--find-answers"}, "is for --task qa"},
+    {{HeadKind::classify, HeadKind::tokens},
+     {"--label-smoothing"},
+     "is for --task classify or ner, whose texts or words have labels"},
+    {{HeadKind::classify, HeadKind::tokens, HeadKind::spans},
+     {"--dump", "--teacher"},
+     "is for --task classify, ner or qa"},
     {{HeadKind::classify, HeadKind::tokens, HeadKind::vectors}, {"--labels"}, "not with --task qa"},
     {{HeadKind::tokens, HeadKind::spans},
      {"--stride"},
@@ -175,7 +233,21 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
   }
   if (task == HeadKind::vectors) refuse_vectors(app, o);
   if (o.regression) refuse_given(app, {"--labels", "--multi-label"}, "not with --regression");
-  if (o.finetune.dev.empty()) refuse_given(app, {"--patience"}, "wants --dev");
+  if (o.regression || o.several)
+    refuse_given(app, {"--label-smoothing", "--teacher"}, "wants one label a text");
+  if (o.finetune.teacher.empty())
+    refuse_given(app, {"--temperature", "--teacher-share"}, "wants --teacher");
+  else
+    refuse_given(app, {"--class-weights"}, "not with --teacher");
+  if (!o.seeds.empty())
+    refuse_given(app, {"--seed", "--keep-checkpoints", "--dump"}, "not with --seeds");
+  if (o.finetune.dev.empty())
+    refuse_given(app, {"--patience", "--metric", "--dump", "--seeds"}, "wants --dev");
+  if (o.finetune.lora.rank == 0)
+    refuse_given(app, {"--lora-alpha", "--lora-targets", "--merge"}, "wants --lora");
+  else
+    refuse_given(app, {"--head", "--net", "--pool", "--freeze-layers", "--freeze-embeddings"},
+                 "not with --lora, under which the layers are frozen");
   if (o.bilstm)
     refuse_given(app, {"--freeze-layers", "--freeze-embeddings", "--layer-decay"},
                  "not with --net bilstm, under which the model is frozen");
@@ -189,6 +261,9 @@ void add_finetune_options(Command& app, FinetuneArguments& o) {
   add_task(app, o);
   add_vectors(app, o);
   add_learning(app, o);
+  add_knobs(app, o);
+  add_lora(app, o);
+  add_teacher(app, o);
   add_net(app, o);
 }
 
@@ -199,6 +274,17 @@ void settle(const Command& app, FinetuneArguments& o) {
   f.train.texts = o.pair ? 2 : 1;
   f.train.fields = list_with_commas(o.fields);
   f.labels = list_with_commas(o.labels);
+  f.lora.targets = list_with_commas(o.lora_targets);
+  if (!(f.temperature > 0)) throw Error::of_field("temperature", "wants a number above 0");
+  for (const std::string& number : list_with_commas(o.seeds)) {
+    const auto seed = to_number<uint64_t>(number);
+    const bool twice =
+        seed && std::find(o.seed_list.begin(), o.seed_list.end(), *seed) != o.seed_list.end();
+    if (!seed || twice)
+      throw Error::of_field("seeds", "found '" + printable(number) + "', wants different numbers");
+    o.seed_list.push_back(*seed);
+  }
+  if (!(f.lora.alpha > 0)) throw Error::of_field("lora_alpha", "wants a number above 0");
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
   if (f.task == HeadKind::classify && f.train.wanted == Wanted::text)
     f.train.wanted = Wanted::text_or_objects;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/command.h"
 #include "trainers/finetune.h"
@@ -9,10 +11,11 @@ namespace bert::tools {
 
 /// The options of finetune as they were given, and what they come to.
 struct FinetuneArguments {
-  std::string model, fields, class_weights, labels, dims, prompts;
+  std::string model, fields, class_weights, labels, dims, prompts, lora_targets, seeds;
   bool pair = false, several = false, regression = false, bilstm = false;
   BilstmConfig net{"-1", 256, 2};
   FinetuneOptions finetune;
+  std::vector<uint64_t> seed_list;  ///< more runs than one
 };
 void add_finetune_options(Command& app, FinetuneArguments& arguments);
 
