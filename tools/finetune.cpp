@@ -4,6 +4,8 @@
 #include "common/run.h"
 #include "common/training_options.h"
 #include "finetune/options.h"
+#include "trainers/few_shot.h"
+#include "trainers/train_rank.h"
 #include "trainers/train_vectors.h"
 
 using namespace bert;
@@ -18,7 +20,13 @@ int main(int argc, char** argv) {
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
   return tools::run(app, argc, argv, [&] {
     tools::settle(app, arguments);
-    const bool vectors = arguments.finetune.task == HeadKind::vectors;
-    return training.train(arguments.finetune, vectors ? train_vectors : finetune);
+    switch (arguments.job) {
+      case tools::FinetuneJob::embed:
+        return training.train(arguments.finetune, train_vectors);
+      case tools::FinetuneJob::rank:
+        return training.train(arguments.finetune, train_rank);
+      default:
+        return training.train(arguments.finetune, arguments.few_shot ? few_shot : finetune);
+    }
   });
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/rank_loss.h"
 #include "nn/vector_loss.h"
 #include "trainers/examples.h"
 #include "trainers/supervised.h"
@@ -44,7 +45,9 @@ struct FinetuneOptions : TrainingJob {
   std::optional<size_t> hops;  ///< hops of attn; none: the model's, or 1
   double hop_penalty = 0;      ///< factor of |A A^T - I|^2 in a text's loss, with attn
   VectorOptions vectors;       ///< with task `vectors`
-  size_t patience = 0;         ///< epochs without a better score before it ends; 0: never early
+  nn::RankLoss rank_loss = nn::RankLoss::binary;  ///< of a cross-encoder
+  size_t seeds = 1;                               ///< of few_shot(): runs, seed by seed
+  size_t patience = 0;  ///< epochs without a better score before it ends; 0: never early
 
   /// Sets class_weights and balanced from "balanced" or numbers with commas between; "": none.
   /// Throws Error (`class_weights`), also where the task has none.

@@ -44,6 +44,7 @@ class RankTask : public FinetuneTask {
     config.problem_type.clear();
     config.pooling = {};
     config.score_function = score_function_of(loss_);
+    config.bilstm = {};
     if (config.labels.size() != 1) config.labels = {"LABEL_0"};
     read(config, tokenizer);
     describe();

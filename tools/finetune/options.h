@@ -7,10 +7,13 @@
 
 namespace bert::tools {
 
+enum class FinetuneJob { classify, ner, qa, embed, rank };
+
 /// The options of finetune as they were given, and what they come to.
 struct FinetuneArguments {
-  std::string model, fields, class_weights, labels, dims, prompts;
-  bool pair = false, several = false, regression = false, bilstm = false;
+  FinetuneJob job = FinetuneJob::classify;
+  std::string model, fields, class_weights, labels, dims, prompts, loss;
+  bool pair = false, several = false, regression = false, bilstm = false, few_shot = false;
   BilstmConfig net{"-1", 256, 2};
   FinetuneOptions finetune;
 };
