@@ -107,7 +107,7 @@ double discount(size_t place) { return 1 / std::log2(1 + static_cast<double>(pla
 /// The list's texts by score, and their shares of the best nDCG.
 struct Ranked {
   std::vector<size_t> order;
-  Values gains;  ///< of the texts of `order`
+  Values gains;  ///< in the order of `order`
 
   explicit Ranked(const List& list) : order(list.size()) {
     std::iota(order.begin(), order.end(), size_t{0});

@@ -277,14 +277,14 @@ class FewShot {
 
   FinetuneOptions options_;
   const SentenceModules modules_;
-  Config trunk_, config_;  ///< of the vectors, of the classifier
+  Config trunk_, config_;  ///< what vectors and classifier are made by
   std::optional<Weights> weights_;
   ExampleSet train_;
   std::optional<ExampleSet> dev_;
   std::vector<TextPairOf> pairs_;
   uint64_t steps_ = 0;
   std::unique_ptr<BertLearner> classifier_;
-  std::string report_;  ///< of the model that was kept
+  std::string report_;  ///< tells about the model that was kept
 };
 
 }  // namespace

@@ -45,8 +45,8 @@ struct FinetuneOptions : TrainingJob {
   std::optional<size_t> hops;  ///< hops of attn; none: the model's, or 1
   double hop_penalty = 0;      ///< factor of |A A^T - I|^2 in a text's loss, with attn
   VectorOptions vectors;       ///< with task `vectors`
-  nn::RankLoss rank_loss = nn::RankLoss::binary;  ///< of a cross-encoder
-  size_t seeds = 1;                               ///< of few_shot(): runs, seed by seed
+  nn::RankLoss rank_loss = nn::RankLoss::binary;  ///< what a cross-encoder learns
+  size_t seeds = 1;                               ///< runs of few_shot(), seed by seed
   size_t patience = 0;  ///< epochs without a better score before it ends; 0: never early
 
   /// Sets class_weights and balanced from "balanced" or numbers with commas between; "": none.

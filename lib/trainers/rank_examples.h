@@ -17,7 +17,7 @@ struct RankExamples {
   struct Pair {
     std::vector<int32_t> input_ids, token_type_ids;
     float label = 0;
-    uint64_t number = 0;  ///< of its record
+    uint64_t number = 0;  ///< its record's
   };
   /// A query's texts: pairs [first, end).
   struct Query {

@@ -284,8 +284,6 @@ void settle(const Command& app, FinetuneArguments& o) {
     v.dims.push_back(*dims);
   }
   f.set_class_weights(o.class_weights);
-  if (o.few_shot && app.get_option("--weight-decay")->count() == 0)
-    f.learner.optimizer.weight_decay = 0;
 }
 
 }  // namespace bert::tools
