@@ -41,7 +41,7 @@ class RankTask : public FinetuneTask {
     const Tokenizer tokenizer = Tokenizer::open(options_.model);
     for (const std::string& warning : tokenizer.warnings()) notice(warning);
     Config& config = checkpoint.config;
-    config.problem_type.clear();
+    config.problem_type = "regression";
     config.pooling = {};
     config.score_function = score_function_of(loss_);
     config.bilstm = {};
