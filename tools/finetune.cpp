@@ -4,7 +4,9 @@
 #include "common/run.h"
 #include "common/training_options.h"
 #include "finetune/options.h"
+#include "trainers/few_shot.h"
 #include "trainers/seeds.h"
+#include "trainers/train_rank.h"
 #include "trainers/train_vectors.h"
 
 using namespace bert;
@@ -19,8 +21,11 @@ int main(int argc, char** argv) {
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
   return tools::run(app, argc, argv, [&] {
     tools::settle(app, arguments);
-    const auto train = arguments.finetune.task == HeadKind::vectors ? train_vectors : finetune;
-    if (arguments.seed_list.empty()) return training.train(arguments.finetune, train);
+    if (arguments.few_shot) return training.train(arguments.finetune, few_shot);
+    const auto train = arguments.job == tools::FinetuneJob::embed  ? train_vectors
+                       : arguments.job == tools::FinetuneJob::rank ? train_rank
+                                                                   : finetune;
+    if (arguments.seeds.empty()) return training.train(arguments.finetune, train);
     return training.train(arguments.finetune, [&](const FinetuneOptions& options) {
       return finetune_seeds(options, arguments.seed_list, train);
     });

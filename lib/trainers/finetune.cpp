@@ -200,7 +200,20 @@ class LabelTask : public FinetuneTask {
                                                  learner_->values(), relabelled);
     weights_.reset();
     if (!drawn.empty()) notice(fmt::format("new, drawn at random: {}", fmt::join(drawn, ", ")));
+    if (options_.train.kind == LabelKind::number) begin_at_mean(drawn);
     settle_rates();
+  }
+
+  /// A new output for a number begins with the mean of the training values. From 0, a rate that
+  /// suits the model would take most of a short run to get there.
+  void begin_at_mean(std::span<const std::string> drawn) {
+    double sum = 0;
+    for (const Example& example : train_.examples) sum += static_cast<double>(example.values[0]);
+    const auto mean = static_cast<float>(sum / static_cast<double>(train_.examples.size()));
+    for (const training::Parameter& p : learner_->layout().parameters()) {
+      const bool is_new = std::find(drawn.begin(), drawn.end(), p.name) != drawn.end();
+      if (is_new && p.part == Part::bias && p.size == 1) learner_->values()[p.offset] = mean;
+    }
   }
 
   std::string name() const override {

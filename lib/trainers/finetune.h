@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/rank_loss.h"
 #include "nn/vector_loss.h"
 #include "trainers/examples.h"
 #include "trainers/supervised.h"
@@ -44,6 +45,8 @@ struct FinetuneOptions : TrainingJob {
   std::optional<size_t> hops;  ///< hops of attn; none: the model's, or 1
   double hop_penalty = 0;      ///< factor of |A A^T - I|^2 in a text's loss, with attn
   VectorOptions vectors;       ///< with task `vectors`
+  nn::RankLoss rank_loss = nn::RankLoss::binary;  ///< what a cross-encoder learns
+  size_t seeds = 1;                               ///< runs, seed by seed
   size_t patience = 0;         ///< rows without a better score before it ends; 0: never early
   std::string metric;          ///< what the best model is best by (measures_of()); "": the usual
   uint64_t eval_every = 0;     ///< steps between rows, each with a score; 0: those of an epoch

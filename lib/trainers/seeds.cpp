@@ -60,6 +60,15 @@ void tell(const FinetuneOptions& options, const std::vector<Result>& results, co
                   number_text(best.score), options.output));
 }
 
+/// The first of the best; no number is the worst.
+Result best_of(const std::vector<Result>& results) {
+  const auto value = [](const Result& r) {
+    return std::isnan(r.score) ? -INFINITY : r.lower ? -r.score : r.score;
+  };
+  return *std::max_element(results.begin(), results.end(),
+                           [&](const Result& a, const Result& b) { return value(a) < value(b); });
+}
+
 /// Moves the model of a run up; the other runs go.
 void keep(const std::vector<Result>& results, const Result& best, const std::string& output) {
   std::error_code ignored;
@@ -74,8 +83,12 @@ void keep(const std::vector<Result>& results, const Result& best, const std::str
 
 }  // namespace
 
-bool finetune_seeds(const FinetuneOptions& options, const std::vector<uint64_t>& seeds,
+bool finetune_seeds(const FinetuneOptions& options, const std::vector<uint64_t>& named,
                     bool (*train)(const FinetuneOptions&)) {
+  std::vector<uint64_t> seeds = named;
+  for (size_t i = 0; named.empty() && i < options.seeds; ++i) {
+    seeds.push_back(options.learner.seed + i);
+  }
   const std::string table = options.output + kTable;
   if (options.resume && file_exists(table) &&
       MappedFile::open(table).text().starts_with("seeds\t" + names_of(seeds) + "\n")) {
@@ -97,14 +110,7 @@ bool finetune_seeds(const FinetuneOptions& options, const std::vector<uint64_t>&
     if (!train(one)) return false;
     results.push_back(result_of(one.output, seed));
   }
-  // Of equal ones the first; no number is the worst.
-  const Result best =
-      *std::max_element(results.begin(), results.end(), [](const Result& a, const Result& b) {
-        const auto value = [](const Result& r) {
-          return std::isnan(r.score) ? -INFINITY : r.lower ? -r.score : r.score;
-        };
-        return value(a) < value(b);
-      });
+  const Result best = best_of(results);
   std::string rows = "seeds\t" + names_of(seeds) + "\nseed\tscore\n";
   for (const Result& r : results) rows += fmt::format("{}\t{}\n", r.seed, number_text(r.score));
   keep(results, best, options.output);

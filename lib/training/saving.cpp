@@ -178,10 +178,14 @@ ModelFiles files_of(const ModelDirectory& directory, const Config& config, Objec
   ConfigMembers members = head_members(head_config(config, objective));
   members.emplace_back("model_type", json_string(config.family->model_type));
   members.emplace_back("dtype", "\"float32\"");
-  // The last two name the activation of a CrossEncoder's scores, but the new head has its own loss.
+  // The last two name the activation of the old CrossEncoder's scores.
   for (const char* gone : {"torch_dtype", "num_labels", "quantization_config",
                            "sentence_transformers", "sbert_ce_default_activation_function"}) {
     members.emplace_back(gone, "");
+  }
+  if (!config.score_function.empty()) {
+    members.emplace_back("sentence_transformers", fmt::format("{{\"activation_fn\": {}}}",
+                                                              json_string(config.score_function)));
   }
   const std::string_view other_names = config.family->other_names_key;
   if (!other_names.empty()) members.emplace_back(other_names, "");

@@ -131,36 +131,42 @@ double TextHead::loss(const HeadPass& pass, Matrix logits, size_t& right) {
   }
 }
 
-void TextHead::add_losses(const HeadPass& pass, Tally& tally) {
+Matrix TextHead::logits(const HeadPass& pass) {
   const std::span<const size_t> begins = pass.batch.batch.cu_seq_lens;
-  Matrix x;  // [S, H], or [S, hops H]
   if (attentive_) {
-    x = features_.matrix(pass.batch.sequences(),
-                         weights_.pooling_hops.weight.rows * pass.hidden.cols);
-    nn::pooling_forward(pooling(weights_), begins, pass.hidden, x, pooling_);
+    x_ = features_.matrix(pass.batch.sequences(),
+                          weights_.pooling_hops.weight.rows * pass.hidden.cols);
+    nn::pooling_forward(pooling(weights_), begins, pass.hidden, x_, pooling_);
   } else {
-    x = features(pass);
+    x_ = features(pass);
   }
-  if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), x);
+  if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), x_);
   const nn::LinearWeights& classifier = weights_.*classifier_;
-  Matrix logits = logits_.matrix(x.rows, classifier.weight.rows);  // [S, labels] or [T, labels]
-  nn::linear_forward(classifier, x, logits);
-  const bool means = input_ == TextInput::mean_logits && !attentive_;
-  if (means) logits = mean(pass.batch.batch, logits);
-  tally.sequence_loss += loss(pass, logits, tally.sequences_right);
-  if (attentive_ && plan_.hop_penalty > 0) {
-    tally.sequence_loss += static_cast<double>(plan_.hop_penalty) *
-                           nn::hop_overlap(pooling(weights_), begins, pooling_);
-  }
-  if (!pass.gradient) return;
-  if (means) logits = mean_backward(pass.batch.batch, logits);
-  const Matrix d_x = d_features_.matrix(x.rows, x.cols);
-  nn::linear_backward(classifier, x, logits, pass.gradient->*classifier_, d_x);
+  const Matrix logits = logits_.matrix(x_.rows, classifier.weight.rows);
+  nn::linear_forward(classifier, x_, logits);
+  return means_logits() ? mean(pass.batch.batch, logits) : logits;
+}
+
+void TextHead::logits_backward(const HeadPass& pass, Matrix d_logits) {
+  if (means_logits()) d_logits = mean_backward(pass.batch.batch, d_logits);
+  const Matrix d_x = d_features_.matrix(x_.rows, x_.cols);
+  nn::linear_backward(weights_.*classifier_, x_, d_logits, pass.gradient->*classifier_, d_x);
   if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), d_x);
   if (!attentive_) return features_backward(pass, d_x);
-  nn::pooling_backward(pooling(weights_), begins, pass.hidden, d_x,
+  nn::pooling_backward(pooling(weights_), pass.batch.batch.cu_seq_lens, pass.hidden, d_x,
                        pass.scale.sequence * plan_.hop_penalty, pooling(*pass.gradient),
                        pass.d_hidden, pooling_);
+}
+
+void TextHead::add_losses(const HeadPass& pass, Tally& tally) {
+  const Matrix found = logits(pass);
+  tally.sequence_loss += loss(pass, found, tally.sequences_right);
+  if (attentive_ && plan_.hop_penalty > 0) {
+    tally.sequence_loss +=
+        static_cast<double>(plan_.hop_penalty) *
+        nn::hop_overlap(pooling(weights_), pass.batch.batch.cu_seq_lens, pooling_);
+  }
+  if (pass.gradient) logits_backward(pass, found);
 }
 
 }  // namespace bert::training

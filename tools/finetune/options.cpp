@@ -15,11 +15,12 @@ namespace {
 void add_task(Command& app, FinetuneArguments& o) {
   FinetuneOptions& f = o.finetune;
   add_model(app, o.model, "model to start from (else $BERT_MODEL, else the default)");
-  app.add<HeadKind>({"--task", "the task to train for"}, f.task,
-                    {{"classify", HeadKind::classify},
-                     {"ner", HeadKind::tokens},
-                     {"qa", HeadKind::spans},
-                     {"embed", HeadKind::vectors}});
+  app.add<FinetuneJob>({"--task", "the task to train for"}, o.job,
+                       {{"classify", FinetuneJob::classify},
+                        {"ner", FinetuneJob::ner},
+                        {"qa", FinetuneJob::qa},
+                        {"embed", FinetuneJob::embed},
+                        {"rank", FinetuneJob::rank}});
   app.add({"--head", "add this head to a copy of the model", text("NAME")}, f.head);
   app.add({"--train", "files with examples to learn from", text("FILE")}, f.train.files)
       ->required();
@@ -42,6 +43,8 @@ void add_task(Command& app, FinetuneArguments& o) {
   app.add({"--multi-label", "several labels per text, separated by commas"}, o.several);
   app.add({"--regression", "the label is a number"}, o.regression);
   app.add({"--find-answers", "answers may stand elsewhere than they say"}, f.train.find_answers);
+  app.add({"--few-shot", "learn from pairs of a few examples, then fit a classifier: SetFit's way"},
+          o.few_shot);
 }
 
 /// How long and what is trained.
@@ -111,7 +114,8 @@ void add_teacher(Command& app, FinetuneArguments& o) {
       f.temperature);
   app.add({"--teacher-share", "what --teacher is of the loss (default: 0.5)", real(0., 1.)},
           f.teacher_share);
-  app.add({"--seeds", "train with each of these seeds and keep the best model", text("N,M,..")},
+  app.add({"--seeds", "train with N seeds, or these, write mean and deviation, keep the best",
+           text("N|N,M,..")},
           o.seeds)
       .of("seeds");
 }
@@ -119,14 +123,18 @@ void add_teacher(Command& app, FinetuneArguments& o) {
 /// What vectors learn.
 void add_vectors(Command& app, FinetuneArguments& o) {
   VectorOptions& v = o.finetune.vectors;
-  app.heading("Vectors, with --task embed");
-  app.add<nn::VectorLoss>({"--loss", "what vectors learn (default: mnrl, with a teacher mse)"},
-                          v.loss.loss,
-                          {{"mnrl", nn::VectorLoss::ranking},
-                           {"cosent", nn::VectorLoss::cosent},
-                           {"cosine", nn::VectorLoss::cosine},
-                           {"triplet", nn::VectorLoss::triplet},
-                           {"mse", nn::VectorLoss::teacher}});
+  app.heading("Vectors and rankings, with --task embed or rank");
+  app.add<std::string>({"--loss", "what is learned (default: mnrl, with a teacher mse; rank: bce)"},
+                       o.loss,
+                       {{"mnrl", "mnrl"},
+                        {"cosent", "cosent"},
+                        {"cosine", "cosine"},
+                        {"triplet", "triplet"},
+                        {"mse", "mse"},
+                        {"bce", "bce"},
+                        {"listnet", "listnet"},
+                        {"lambda", "lambda"},
+                        {"margin-mse", "margin-mse"}});
   app.add(
       {"--scale", "factor of cosines in mnrl and cosent, 1 / temperature (default: 20)", real()},
       v.loss.scale);
@@ -176,34 +184,41 @@ void add_net(Command& app, FinetuneArguments& o) {
 
 /// Options that only some tasks read.
 struct Only {
-  std::initializer_list<HeadKind> tasks;
+  std::initializer_list<FinetuneJob> tasks;
   std::initializer_list<const char*> options;
   const char* why;
 };
 
 const Only kOnly[] = {
-    {{HeadKind::classify, HeadKind::vectors},
+    {{FinetuneJob::classify, FinetuneJob::embed, FinetuneJob::rank},
      {"--field", "--label", "--header"},
-     "is for --task classify or embed"},
-    {{HeadKind::classify}, {"--pair", "--multi-label", "--regression"}, "is for --task classify"},
-    {{HeadKind::spans}, {"--find-answers"}, "is for --task qa"},
-    {{HeadKind::classify, HeadKind::tokens},
+     "is for --task classify, embed or rank"},
+    {{FinetuneJob::classify},
+     {"--pair", "--multi-label", "--regression"},
+     "is for --task classify"},
+    {{FinetuneJob::qa}, {"--find-answers"}, "is for --task qa"},
+    {{FinetuneJob::classify, FinetuneJob::ner},
      {"--label-smoothing"},
      "is for --task classify or ner, whose texts or words have labels"},
-    {{HeadKind::classify, HeadKind::tokens, HeadKind::spans},
+    {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa},
      {"--dump", "--teacher"},
      "is for --task classify, ner or qa"},
-    {{HeadKind::classify, HeadKind::tokens, HeadKind::vectors}, {"--labels"}, "not with --task qa"},
-    {{HeadKind::tokens, HeadKind::spans},
+    {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::embed, FinetuneJob::rank},
+     {"--labels"},
+     "not with --task qa"},
+    {{FinetuneJob::ner, FinetuneJob::qa},
      {"--stride"},
      "is for --task ner or qa, which read windows"},
-    {{HeadKind::vectors},
-     {"--loss", "--scale", "--symmetric", "--margin", "--matryoshka", "--teacher-vectors",
-      "--prompts"},
+    {{FinetuneJob::embed, FinetuneJob::rank}, {"--loss"}, "is for --task embed or rank"},
+    {{FinetuneJob::embed},
+     {"--scale", "--symmetric", "--margin", "--matryoshka", "--teacher-vectors", "--prompts"},
      "is for --task embed"},
-    {{HeadKind::classify, HeadKind::tokens, HeadKind::spans},
+    {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa, FinetuneJob::rank},
      {"--head", "--labels", "--class-weights", "--pool", "--net", "--jsonl"},
      "not with --task embed"},
+    {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa, FinetuneJob::embed},
+     {"--head", "--labels", "--class-weights", "--pool", "--net"},
+     "not with --task rank"},
 };
 
 /// Refuses what the loss of vectors does not read.
@@ -224,14 +239,26 @@ void refuse_vectors(const Command& app, const FinetuneArguments& o) {
     throw Error(Error::Kind::usage, "", "--loss mse wants --teacher-vectors");
 }
 
+/// Refuses what --few-shot does not read.
+void refuse_few_shot(const Command& app, const FinetuneArguments& o) {
+  if (!o.few_shot) return;
+  if (o.job != FinetuneJob::classify) refuse_given(app, {"--few-shot"}, "is for --task classify");
+  refuse_given(
+      app,
+      {"--pair", "--multi-label", "--regression", "--head", "--pool", "--class-weights", "--net",
+       "--patience", "--freeze-layers", "--freeze-embeddings", "--layer-decay", "--accumulate",
+       "--label-smoothing", "--ema", "--metric", "--eval-steps", "--dump", "--lora", "--teacher"},
+      "not with --few-shot");
+}
+
 /// Refuses options that the task, or another option, does not read.
 void refuse_unread(const Command& app, const FinetuneArguments& o) {
-  const HeadKind task = o.finetune.task;
   for (const Only& only : kOnly) {
-    if (std::find(only.tasks.begin(), only.tasks.end(), task) == only.tasks.end())
+    if (std::find(only.tasks.begin(), only.tasks.end(), o.job) == only.tasks.end())
       refuse_given(app, only.options, only.why);
   }
-  if (task == HeadKind::vectors) refuse_vectors(app, o);
+  if (o.job == FinetuneJob::embed) refuse_vectors(app, o);
+  refuse_few_shot(app, o);
   if (o.regression) refuse_given(app, {"--labels", "--multi-label"}, "not with --regression");
   if (o.regression || o.several)
     refuse_given(app, {"--label-smoothing", "--teacher"}, "wants one label a text");
@@ -239,10 +266,12 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
     refuse_given(app, {"--temperature", "--teacher-share"}, "wants --teacher");
   else
     refuse_given(app, {"--class-weights"}, "not with --teacher");
-  if (!o.seeds.empty())
-    refuse_given(app, {"--seed", "--keep-checkpoints", "--dump"}, "not with --seeds");
-  if (o.finetune.dev.empty())
-    refuse_given(app, {"--patience", "--metric", "--dump", "--seeds"}, "wants --dev");
+  if (!o.seeds.empty() && !o.few_shot)
+    refuse_given(app, {"--keep-checkpoints", "--dump"}, "not with --seeds");
+  if (o.finetune.dev.empty()) {
+    refuse_given(app, {"--patience", "--metric", "--dump"}, "wants --dev");
+    if (!o.few_shot) refuse_given(app, {"--seeds"}, "wants --dev");
+  }
   if (o.finetune.lora.rank == 0)
     refuse_given(app, {"--lora-alpha", "--lora-targets", "--merge"}, "wants --lora");
   else
@@ -253,6 +282,48 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
                  "not with --net bilstm, under which the model is frozen");
   else
     refuse_given(app, {"--layers", "--lstm-size", "--lstm-layers"}, "wants --net bilstm");
+}
+
+/// The loss of this name among those of a task, its own first one if no name is given. Throws Error
+/// if the task has none of this name.
+template <typename Loss>
+Loss loss_of(const std::string& name, std::initializer_list<std::pair<const char*, Loss>> losses,
+             const char* task) {
+  if (name.empty()) return losses.begin()->second;
+  std::string known;
+  for (const auto& [own, loss] : losses) {
+    if (name == own) return loss;
+    known += std::string(known.empty() ? "" : ", ") + own;
+  }
+  throw Error(Error::Kind::usage, "--loss",
+              "found " + name + ", wants one of --task " + task + ": " + known);
+}
+
+void set_loss(FinetuneArguments& o) {
+  using nn::RankLoss, nn::VectorLoss;
+  if (o.job == FinetuneJob::rank)
+    o.finetune.rank_loss = loss_of<RankLoss>(o.loss,
+                                             {{"bce", RankLoss::binary},
+                                              {"mse", RankLoss::squared},
+                                              {"listnet", RankLoss::listnet},
+                                              {"lambda", RankLoss::lambda},
+                                              {"margin-mse", RankLoss::margin},
+                                              {"mnrl", RankLoss::ranking}},
+                                             "rank");
+  if (o.job == FinetuneJob::embed)
+    o.finetune.vectors.loss.loss = loss_of<VectorLoss>(o.loss,
+                                                       {{"mnrl", VectorLoss::ranking},
+                                                        {"cosent", VectorLoss::cosent},
+                                                        {"cosine", VectorLoss::cosine},
+                                                        {"triplet", VectorLoss::triplet},
+                                                        {"mse", VectorLoss::teacher}},
+                                                       "embed");
+}
+
+HeadKind head_of(FinetuneJob job) {
+  constexpr HeadKind kHeads[] = {HeadKind::classify, HeadKind::tokens, HeadKind::spans,
+                                 HeadKind::vectors, HeadKind::classify};
+  return kHeads[static_cast<size_t>(job)];
 }
 
 }  // namespace
@@ -267,15 +338,10 @@ void add_finetune_options(Command& app, FinetuneArguments& o) {
   add_net(app, o);
 }
 
-void settle(const Command& app, FinetuneArguments& o) {
-  refuse_unread(app, o);
-  FinetuneOptions& f = o.finetune;
-  f.model = ModelDirectory::open(o.model);
-  f.train.texts = o.pair ? 2 : 1;
-  f.train.fields = list_with_commas(o.fields);
-  f.labels = list_with_commas(o.labels);
-  f.lora.targets = list_with_commas(o.lora_targets);
-  if (!(f.temperature > 0)) throw Error::of_field("temperature", "wants a number above 0");
+namespace {
+
+/// One number is how many seeds, several are the seeds.
+void settle_seeds(FinetuneArguments& o) {
   for (const std::string& number : list_with_commas(o.seeds)) {
     const auto seed = to_number<uint64_t>(number);
     const bool twice =
@@ -284,6 +350,29 @@ void settle(const Command& app, FinetuneArguments& o) {
       throw Error::of_field("seeds", "found '" + printable(number) + "', wants different numbers");
     o.seed_list.push_back(*seed);
   }
+  if (o.seed_list.size() > 1 && o.few_shot)
+    throw Error::of_field("seeds", "found '" + o.seeds + "', wants a number with --few-shot");
+  if (o.seed_list.size() != 1) return;
+  if (o.seed_list[0] < 1 || o.seed_list[0] > 1000)
+    throw Error::of_field("seeds", "found '" + o.seeds + "', wants 1 to 1000, or the seeds");
+  o.finetune.seeds = o.seed_list[0];
+  o.seed_list.clear();
+}
+
+}  // namespace
+
+void settle(const Command& app, FinetuneArguments& o) {
+  FinetuneOptions& f = o.finetune;
+  f.task = head_of(o.job);
+  set_loss(o);
+  refuse_unread(app, o);
+  f.model = ModelDirectory::open(o.model);
+  f.train.texts = o.pair || o.job == FinetuneJob::rank ? 2 : 1;
+  f.train.fields = list_with_commas(o.fields);
+  f.labels = list_with_commas(o.labels);
+  f.lora.targets = list_with_commas(o.lora_targets);
+  settle_seeds(o);
+  if (!(f.temperature > 0)) throw Error::of_field("temperature", "wants a number above 0");
   if (!(f.lora.alpha > 0)) throw Error::of_field("lora_alpha", "wants a number above 0");
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
   if (f.task == HeadKind::classify && f.train.wanted == Wanted::text)

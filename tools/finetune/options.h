@@ -9,10 +9,14 @@
 
 namespace bert::tools {
 
+enum class FinetuneJob { classify, ner, qa, embed, rank };
+
 /// The options of finetune as they were given, and what they come to.
 struct FinetuneArguments {
-  std::string model, fields, class_weights, labels, dims, prompts, lora_targets, seeds;
-  bool pair = false, several = false, regression = false, bilstm = false;
+  FinetuneJob job = FinetuneJob::classify;
+  std::string model, fields, class_weights, labels, dims, prompts, loss;
+  std::string lora_targets, seeds;
+  bool pair = false, several = false, regression = false, bilstm = false, few_shot = false;
   BilstmConfig net{"-1", 256, 2};
   FinetuneOptions finetune;
   std::vector<uint64_t> seed_list;  ///< more runs than one
