@@ -143,6 +143,7 @@ class Epochs {
       exchange_average();
       const DevScore dev = task_.score();
       exchange_average();
+      check_finite(dev.loss);
       const double shown = dev.measure(shown_measure(), task_.measures().front());
       run_.dev_point(dev.loss, shown);
       row += fmt::format("\t{:.6g}\t{}", dev.loss, number_text(shown));
@@ -153,6 +154,15 @@ class Epochs {
     note_epoch();
     run_.checkpoint();
     if (options_.on_row) options_.on_row(row);
+  }
+
+  /// Nothing is lost: the best model and the last checkpoint stay.
+  void check_finite(double dev_loss) const {
+    if (std::isfinite(dev_loss)) return;
+    throw Error(Error::Kind::data, "",
+                fmt::format("step {}: the loss of the {} is {}: training has diverged; try a lower "
+                            "learning rate",
+                            learner_.steps(), task_.dev_noun(), dev_loss));
   }
 
   void keep_best(uint64_t number, const DevScore& dev) {

@@ -145,6 +145,7 @@ class EmbedTask : public FinetuneTask {
     from.from.encode.max_length = length_ = length;
     train_ = read_vector_examples(from, tokenizer);
     task_.loss.columns = train_.columns;
+    check_examples();
     const bool teaches = loss() == nn::VectorLoss::teacher;
     if (teaches) {
       read_teacher(options_.vectors.teacher_vectors, config.hidden_size * task_.poolings.size(),
@@ -160,6 +161,21 @@ class EmbedTask : public FinetuneTask {
       dev_ = read_vector_examples(from, tokenizer, train_.columns);
     }
     describe();
+  }
+
+  /// Throws Error(data) if no loss can teach anything.
+  void check_examples() const {
+    const auto refuse = [&](const char* what) {
+      throw Error(Error::Kind::data, options_.train.files.front(),
+                  fmt::format("{}: nothing can be learned", what));
+    };
+    if (loss() == nn::VectorLoss::ranking && train_.records() == 1 && train_.columns < 3) {
+      refuse("has one record, and no other text to tell from its own");
+    }
+    const std::vector<float>& targets = train_.targets;
+    const bool alike = std::all_of(targets.begin(), targets.end(),
+                                   [&](float value) { return value == targets.front(); });
+    if (loss() == nn::VectorLoss::cosent && alike) refuse("has only equal numbers");
   }
 
   void describe() const {

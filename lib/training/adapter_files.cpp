@@ -101,8 +101,13 @@ void write_adapter(Learner& learner, const ModelFiles& files, const std::string&
   }
   const OutputDirectory made(directory);
   writer.write(fmt::format("{}/{}", directory, Adapter::kWeights));
+  // config.json names the labels; sentence-transformers wants its modules and the tokenizer.
+  const bool vectors = network.heads()[0].objective == Objective::vectors;
   for (const auto& [name, content] : files.files) {
-    if (name == file_names::kConfig) write_whole_file(directory + "/" + name, content);
+    if ((name == file_names::kConfig) == vectors) continue;
+    const std::string path = directory + "/" + name;
+    const OutputDirectory folder(std::filesystem::path(path).parent_path().string());
+    write_whole_file(path, content);
   }
   write_whole_file(fmt::format("{}/{}", directory, file_names::kAdapter), files.adapter);
   std::error_code ignored;  // weights of a whole model would be taken for its base

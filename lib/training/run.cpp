@@ -267,9 +267,8 @@ void Run::export_model() {
   if (options_.overwrite && !options_.resume) {
     NamedFiles own = files_.head_name.empty() ? files_.files : files_.head_files;
     if (!files_.adapter.empty()) {
-      own = {{std::string(file_names::kAdapter), ""},
-             {std::string(Adapter::kWeights), ""},
-             {std::string(file_names::kConfig), ""}};
+      own.emplace_back(file_names::kAdapter, "");
+      own.emplace_back(Adapter::kWeights, "");
     }
     remove_other_model_files(own, options_.directory);
   }
