@@ -70,7 +70,7 @@ class RankTask : public FinetuneTask {
   bool has_accuracy() const override { return true; }
   bool has_dev() const override { return dev_.has_value(); }
   std::string_view dev_noun() const override { return "dev queries"; }
-  std::vector<std::string> measures() const override { return {"ndcg@10", "loss"}; }
+  std::vector<std::string> measures() const override { return {"ndcg@10", "mrr", "map", "loss"}; }
 
   DevScore score() override {
     std::vector<uint32_t> all(dev_->size());
@@ -90,6 +90,7 @@ class RankTask : public FinetuneTask {
     DevScore dev;
     dev.loss = network().judge(batch, scores, {}).loss();
     dev.value = metrics.mean("ndcg@10");
+    for (const char* name : {"mrr", "map"}) dev.measures[name] = metrics.mean(name);
     dev.report = metrics.report();
     return dev;
   }
