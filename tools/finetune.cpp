@@ -1,224 +1,33 @@
 // finetune - train a model for a task on labelled examples. See man/finetune.1.
 #include "trainers/finetune.h"
 
-#include "base/parse.h"
-#include "common/as_text.h"
-#include "common/model_options.h"
 #include "common/run.h"
 #include "common/training_options.h"
+#include "finetune/options.h"
+#include "trainers/few_shot.h"
+#include "trainers/seeds.h"
+#include "trainers/train_rank.h"
 #include "trainers/train_vectors.h"
 
 using namespace bert;
 
-namespace {
-
-struct Options {
-  std::string model, fields, class_weights, labels, dims, prompts;
-  bool pair = false, several = false, regression = false, bilstm = false;
-  BilstmConfig net{"-1", 256, 2};
-  FinetuneOptions finetune;
-};
-
-/// The model, the task and the examples.
-void add_task(tools::Command& app, Options& o) {
-  FinetuneOptions& f = o.finetune;
-  tools::add_model(app, o.model, "model to start from (else $BERT_MODEL, else the default)");
-  app.add<HeadKind>({"--task", "the task to train for"}, f.task,
-                    {{"classify", HeadKind::classify},
-                     {"ner", HeadKind::tokens},
-                     {"qa", HeadKind::spans},
-                     {"embed", HeadKind::vectors}});
-  app.add({"--head", "add this head to a copy of the model", tools::text("NAME")}, f.head);
-  app.add({"--train", "files with examples to learn from", tools::text("FILE")}, f.train.files)
-      ->required();
-  app.add({"--dev", "files with examples that choose the best epoch", tools::text("FILE")}, f.dev);
-  tools::add_as_text(app, f.train.wanted);
-  app.add({"-f,--field", "fields of the text or texts (default: 1, or 1,2)", tools::text("N[,M]")},
-          o.fields)
-      .of("fields")
-      .shown_as("-f");
-  app.add({"--label", "field of the label (default: after the texts)", tools::column()},
-          f.train.label_field)
-      .of("label_field");
-  app.add({"--pair", "an example is a pair of texts"}, o.pair);
-  app.add({"--header", "the first line of each file names the columns"}, f.train.header);
-  app.add({"--jsonl", "read JSON objects; fields are keys (default: text, text_pair, label)"},
-          f.train.json_lines)
-      .of("json_lines")
-      ->excludes(app.get_option("--header"));
-  app.add({"--labels", "the labels in the order of their ids", tools::text("A,B,..")}, o.labels);
-  app.add({"--multi-label", "several labels per text, separated by commas"}, o.several);
-  app.add({"--regression", "the label is a number"}, o.regression);
-  app.add({"--find-answers", "answers may stand elsewhere than they say"}, f.train.find_answers);
-}
-
-/// How long and what is trained.
-void add_learning(tools::Command& app, Options& o) {
-  FinetuneOptions& f = o.finetune;
-  app.add(
-      {"--epochs", "passes over the examples (default: 3, or enough for 60 steps)", tools::real()},
-      f.epochs);
-  app.add<std::string>({"--pool", "what a classifier of texts reads (default: as the model's own)"},
-                       f.pool, {{"cls", "cls"}, {"attn", "attn"}});
-  app.add({"--hops", "weighted sums of the tokens that --pool attn makes (default: 1)",
-           tools::positive()},
-          f.hops);
-  app.add({"--hop-penalty", "keep the hops of --pool attn apart by this factor (default: 0)",
-           tools::non_negative()},
-          f.hop_penalty);
-  app.add({"--patience", "end after N epochs without a better score", tools::whole()}, f.patience);
-  app.add({"--class-weights", "'balanced', or a weight for each label", tools::text("W,W,..")},
-          o.class_weights);
-  app.add({"--freeze-layers", "do not train embeddings and lowest N layers", tools::whole()},
-          f.freeze_layers);
-  app.add({"--freeze-embeddings", "do not train the embeddings"}, f.freeze_embeddings);
-}
-
-/// What vectors learn.
-void add_vectors(tools::Command& app, Options& o) {
-  VectorOptions& v = o.finetune.vectors;
-  app.heading("Vectors, with --task embed");
-  app.add<nn::VectorLoss>({"--loss", "what vectors learn (default: mnrl, with a teacher mse)"},
-                          v.loss.loss,
-                          {{"mnrl", nn::VectorLoss::ranking},
-                           {"cosent", nn::VectorLoss::cosent},
-                           {"cosine", nn::VectorLoss::cosine},
-                           {"triplet", nn::VectorLoss::triplet},
-                           {"mse", nn::VectorLoss::teacher}});
-  app.add({"--scale", "factor of cosines in mnrl and cosent, 1 / temperature (default: 20)",
-           tools::real()},
-          v.loss.scale);
-  app.add({"--symmetric", "mnrl: second texts find their first ones, too"}, v.loss.symmetric);
-  app.add({"--margin", "triplet: how much nearer the second text is to be (default: 5)",
-           tools::non_negative()},
-          v.loss.margin);
-  app.add({"--matryoshka", "the first N, M .. numbers of a vector learn by themselves",
-           tools::text("N,M,..")},
-          o.dims)
-      .of("dims");
-  app.add({"--teacher-vectors", "mse: a NumPy file with the vector of each training text",
-           tools::text("FILE")},
-          v.teacher_vectors);
-  app.add({"--prompts", "names of prompts before the first text and before the others",
-           tools::text("NAME[,NAME]")},
-          o.prompts)
-      .of("prompts");
-  app.heading(tools::Command::kOwnOptions);
-}
-
-/// What stands between model and head, and how long texts are.
-void add_net(tools::Command& app, Options& o) {
-  FinetuneOptions& f = o.finetune;
-  app.add<bool>({"--net", "what stands between a frozen model and its head: none, or a BiLSTM"},
-                o.bilstm, {{"none", false}, {"bilstm", true}})
-      .of("net");
-  app.add({"--layers", "hidden states that --net reads, as embed --layers (default: -1)",
-           tools::text("L")},
-          o.net.layers)
-      .of("layers");
-  app.add(
-      {"--lstm-size", "units of --net in each direction (default: 256)", tools::whole(1, 65536)},
-      o.net.hidden_size);
-  app.add({"--lstm-layers", "layers of --net (default: 2)", tools::whole(1, 64)}, o.net.num_layers);
-  app.add({"--layer-decay", "factor of the learning rate for each layer further down (default: 1)",
-           tools::real(0., 1.)},
-          f.layer_decay);
-  const auto most = std::to_string(task_spec(HeadKind::spans).window);
-  app.add({"--max-seq-length",
-           "tokens per sequence (default: the model's, qa: at most " + most + ")", tools::whole()},
-          f.max_length)
-      .of("max_length");
-  app.add({"--stride", "overlap of windows (default: " + std::to_string(f.train.stride) + ")",
-           tools::whole()},
-          f.train.stride);
-}
-
-/// The same of what vectors learn.
-void refuse_vectors(const tools::Command& app, const Options& o) {
-  const VectorOptions& v = o.finetune.vectors;
-  if (o.finetune.task != HeadKind::vectors)
-    return tools::refuse_given(app,
-                               {"--loss", "--scale", "--symmetric", "--margin", "--matryoshka",
-                                "--teacher-vectors", "--prompts"},
-                               "is for --task embed");
-  tools::refuse_given(app, {"--head", "--labels", "--class-weights", "--pool", "--net", "--jsonl"},
-                      "not with --task embed");
-  const bool ranks = v.loss.loss == nn::VectorLoss::ranking;
-  const bool teaches = v.loss.loss == nn::VectorLoss::teacher;
-  if (!ranks) tools::refuse_given(app, {"--symmetric"}, "is for --loss mnrl");
-  if (!ranks && v.loss.loss != nn::VectorLoss::cosent)
-    tools::refuse_given(app, {"--scale"}, "is for --loss mnrl or cosent");
-  if (v.loss.loss != nn::VectorLoss::triplet)
-    tools::refuse_given(app, {"--margin"}, "is for --loss triplet");
-  if (v.loss.loss != nn::VectorLoss::cosent && v.loss.loss != nn::VectorLoss::cosine)
-    tools::refuse_given(app, {"--label"}, "is for --loss cosent or cosine");
-  if (!teaches && app.get_option("--loss")->count() > 0)
-    tools::refuse_given(app, {"--teacher-vectors"}, "is for --loss mse");
-  if (teaches && v.teacher_vectors.empty())
-    throw Error(Error::Kind::usage, "", "--loss mse wants --teacher-vectors");
-}
-
-/// Refuses options that the task, or another option, does not read.
-void refuse_unread(const tools::Command& app, const Options& o) {
-  const HeadKind task = o.finetune.task;
-  if (task != HeadKind::classify && task != HeadKind::vectors)
-    tools::refuse_given(app, {"--field", "--label", "--header"}, "is for --task classify or embed");
-  if (task != HeadKind::classify)
-    tools::refuse_given(app, {"--pair", "--multi-label", "--regression"}, "is for --task classify");
-  if (task != HeadKind::spans) tools::refuse_given(app, {"--find-answers"}, "is for --task qa");
-  if (task == HeadKind::spans) tools::refuse_given(app, {"--labels"}, "not with --task qa");
-  if (task == HeadKind::classify || task == HeadKind::vectors)
-    tools::refuse_given(app, {"--stride"}, "is for --task ner or qa, which read windows");
-  refuse_vectors(app, o);
-  if (o.regression)
-    tools::refuse_given(app, {"--labels", "--multi-label"}, "not with --regression");
-  if (o.finetune.dev.empty()) tools::refuse_given(app, {"--patience"}, "wants --dev");
-  if (o.bilstm)
-    tools::refuse_given(app, {"--freeze-layers", "--freeze-embeddings", "--layer-decay"},
-                        "not with --net bilstm, under which the model is frozen");
-  else
-    tools::refuse_given(app, {"--layers", "--lstm-size", "--lstm-layers"}, "wants --net bilstm");
-}
-
-void settle(Options& o) {
-  FinetuneOptions& f = o.finetune;
-  f.model = ModelDirectory::open(o.model);
-  f.train.texts = o.pair ? 2 : 1;
-  f.train.fields = list_with_commas(o.fields);
-  f.labels = list_with_commas(o.labels);
-  f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
-  if (f.task == HeadKind::classify && f.train.wanted == Wanted::text)
-    f.train.wanted = Wanted::text_or_objects;
-  if (o.bilstm) f.bilstm = o.net;
-  VectorOptions& v = f.vectors;
-  if (!v.teacher_vectors.empty()) v.loss.loss = nn::VectorLoss::teacher;
-  v.prompts = list_with_commas(o.prompts);
-  if (v.prompts.size() > 2) throw Error::of_field("prompts", "wants one name or two");
-  for (const std::string& number : list_with_commas(o.dims)) {
-    const auto dims = to_number<size_t>(number);
-    if (!dims) throw Error::of_field("dims", "found '" + printable(number) + "', wants numbers");
-    v.dims.push_back(*dims);
-  }
-  f.set_class_weights(o.class_weights);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
   tools::Command app{"Train a model for a task on labelled examples."};
   app.footer("finetune --train train.tsv --dev dev.tsv --header --output my-model");
-  Options options;
-  add_task(app, options);
-  add_vectors(app, options);
-  add_learning(app, options);
-  add_net(app, options);
+  tools::FinetuneArguments arguments;
+  tools::add_finetune_options(app, arguments);
   tools::TrainingOptions training(app, true,
                                   {.batch = "32, or 16 or 8 for few examples",
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
   return tools::run(app, argc, argv, [&] {
-    refuse_unread(app, options);
-    settle(options);
-    const bool vectors = options.finetune.task == HeadKind::vectors;
-    return training.train(options.finetune, vectors ? train_vectors : finetune);
+    tools::settle(app, arguments);
+    if (arguments.few_shot) return training.train(arguments.finetune, few_shot);
+    const auto train = arguments.job == tools::FinetuneJob::embed  ? train_vectors
+                       : arguments.job == tools::FinetuneJob::rank ? train_rank
+                                                                   : finetune;
+    if (arguments.seeds.empty()) return training.train(arguments.finetune, train);
+    return training.train(arguments.finetune, [&](const FinetuneOptions& options) {
+      return finetune_seeds(options, arguments.seed_list, train);
+    });
   });
 }

@@ -21,7 +21,6 @@ namespace {
 
 using config_keys::find;
 
-constexpr std::string_view kSafetensors = "adapter_model.safetensors";
 constexpr std::string_view kPickle = "adapter_model.bin";
 constexpr uint64_t kMostSteps = 1 << 20;  // of a pattern over a module's name
 
@@ -187,11 +186,11 @@ bool Adapter::brings(std::string_view name) const {
 }
 
 std::string Adapter::weights() const {
-  for (const std::string_view name : {kSafetensors, kPickle}) {
+  for (const std::string_view name : {Adapter::kWeights, kPickle}) {
     if (exists(folder_, name)) return fmt::format("{}/{}", folder_, name);
   }
   throw Error(Error::Kind::no_input, folder_,
-              fmt::format("an adapter without weights: wants {}", kSafetensors));
+              fmt::format("an adapter without weights: wants {}", kWeights));
 }
 
 JsonDocument Adapter::change(const JsonDocument& document) const {
@@ -218,6 +217,16 @@ JsonDocument Adapter::change(const JsonDocument& document) const {
     members.insert(
         members.end(),
         {{"id2label", ""}, {"label2id", ""}, {"num_labels", fmt::format("{}", tensor->shape[0])}});
+  }
+  if (exists(folder_, file_names::kConfig)) {
+    // Beside the adapter, as `finetune` writes it: the names of the labels.
+    const JsonDocument own = JsonDocument::open(fmt::format("{}/{}", folder_, file_names::kConfig));
+    const Config named = Config::read(own.root(), own.root().where());
+    if (own_head && config_.head) {
+      HeadConfig head = named;
+      head.architectures = {rules.class_name};
+      return JsonDocument::parse(edit_config(root, head_members(head)), root.where());
+    }
   }
   if (own_head && config_.head) {
     members.emplace_back("architectures", fmt::format("[\"{}\"]", rules.class_name));

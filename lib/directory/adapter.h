@@ -37,6 +37,7 @@ struct BERT_API AdapterConfig {
 /// Thread rule: const after its constructor.
 class BERT_API Adapter {
  public:
+  static constexpr std::string_view kWeights = "adapter_model.safetensors";
   /// Whether a folder is an adapter's; a link that leads nowhere counts.
   static bool stands_in(const std::string& folder);
   /// Throws Error as AdapterConfig::read and JsonDocument::open do, no_input if it has no weights.

@@ -166,13 +166,26 @@ std::vector<std::vector<double>> RankMetrics::all() const {
   return values;
 }
 
+std::vector<double> RankMetrics::means_of(const std::vector<std::vector<double>>& values,
+                                          size_t measures) {
+  std::vector<double> mean(measures);
+  means(
+      values, [](size_t) { return 1; }, mean);
+  return mean;
+}
+
+double RankMetrics::mean(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const std::vector<std::string> names = this->names();
+  const auto at = std::find(names.begin(), names.end(), name) - names.begin();
+  return means_of(all(), names.size()).at(static_cast<size_t>(at));
+}
+
 std::string RankMetrics::report() const {
   const std::lock_guard lock(mutex_);
   const std::vector<std::string> names = this->names();
   const std::vector<std::vector<double>> values = all();
-  std::vector<double> mean(names.size());
-  means(
-      values, [](size_t) { return 1; }, mean);
+  const std::vector<double> mean = means_of(values, names.size());
   std::string text = fmt::format("queries\t{}\n", values.size());
   for (size_t m = 0; m < names.size(); ++m)
     text += fmt::format("{}\t{}\n", names[m], number_text(mean[m]));
@@ -183,9 +196,7 @@ std::string RankMetrics::json(const Doubt& doubt) const {
   const std::lock_guard lock(mutex_);
   const std::vector<std::string> names = this->names();
   const std::vector<std::vector<double>> values = all();
-  std::vector<double> mean(names.size());
-  means(
-      values, [](size_t) { return 1; }, mean);
+  const std::vector<double> mean = means_of(values, names.size());
   std::string text;
   JsonRow json(text);
   json.object().count("queries", values.size());

@@ -47,6 +47,8 @@ class BERT_API RankMetrics {
   /// 1, 2 .. in the order of their first texts.
   void judge(const Qrels& qrels);
 
+  /// The mean of one measure, by its name in the report.
+  double mean(std::string_view name) const;
   /// Lines `queries N`, then `NAME VALUE` for each measure.
   std::string report() const;
   std::string json(const Doubt& doubt = {}) const;
@@ -70,6 +72,8 @@ class BERT_API RankMetrics {
   std::vector<std::string> names() const;
   /// The measures of each query that has a judgment.
   std::vector<std::vector<double>> all() const;
+  static std::vector<double> means_of(const std::vector<std::vector<double>>& values,
+                                      size_t measures);
 
   const std::vector<size_t> cutoffs_;
   mutable std::mutex mutex_;

@@ -14,9 +14,18 @@ constexpr int32_t kIgnored = -100;
 /// gradient times `scale`.
 ///   logits [M, C]   labels [M], in [0, C) or kIgnored   class_weights [C] or empty
 /// For a mean loss the caller sets scale = 1 / number of rows (or 1 / sum of weights). Adds to
-/// `right` the number of rows whose label has the highest logit.
+/// `right` the number of rows whose label has the highest logit. With `smoothing` e the target is
+/// 1 - e for the label, and e / C more for each of the C classes, each with its own weight, as in
+/// PyTorch.
 double cross_entropy(Matrix logits, std::span<const int32_t> labels,
-                     std::span<const float> class_weights, float scale, size_t* right = nullptr);
+                     std::span<const float> class_weights, float scale, size_t* right = nullptr,
+                     float smoothing = 0);
+
+/// The sum over rows of T^2 KL(softmax(teacher / T) || softmax(logits / T)) (Hinton et al. 2015).
+/// A row whose label is kIgnored has neither loss nor gradient. Replaces `logits` by their gradient
+/// times `scale`.   teacher [M, C]   labels [M]
+double distillation(Matrix logits, ConstMatrix teacher, std::span<const int32_t> labels,
+                    float temperature, float scale);
 
 /// The same with label smoothing (Szegedy et al. 2016), as PyTorch has it: the target is 1 - e for
 /// the label, and e / C more for each of the C classes. Adds to rights[r] of each row whose label

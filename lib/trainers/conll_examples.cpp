@@ -95,7 +95,11 @@ class SentenceReader {
 class SentenceBuilder {
  public:
   SentenceBuilder(const ExampleOptions& options, const Tokenizer& tokenizer, ExampleSet& set)
-      : encode_(options.encode), tokenizer_(tokenizer), set_(set), scored_(options.scored) {
+      : encode_(options.encode),
+        tokenizer_(tokenizer),
+        set_(set),
+        scored_(options.scored),
+        kept_(options.keep_texts) {
     encode_.add_special_tokens = false;
     encode_.max_length = 0;
     room_ = options.encode.max_length - tokenizer.added_tokens_single();
@@ -113,12 +117,14 @@ class SentenceBuilder {
       firsts_.push_back(i == 0 ? static_cast<int32_t>(labels_.size()) : nn::kIgnored);
     }
     labels_.push_back(label);
+    if (kept_) text_ += (text_.empty() ? "" : " ") + std::string(word);
   }
   void end() {
     if (labels_.empty()) return;
     cut_windows(ids_.size(), room_, stride_, windows_);
     for (size_t w = 0; w < windows_.size(); ++w) add_window(w);
     if (scored_) set_.sentences.push_back(labels_);
+    if (kept_) set_.texts.push_back(std::exchange(text_, ""));
     set_.counts.end_text();
     ++set_.origins;
     ids_.clear();
@@ -149,7 +155,8 @@ class SentenceBuilder {
   EncodeOptions encode_;
   const Tokenizer& tokenizer_;
   ExampleSet& set_;
-  const bool scored_;
+  const bool scored_, kept_;
+  std::string text_;
   size_t room_, stride_;
   Tokenizer::Scratch scratch_;
   Encoding encoding_;

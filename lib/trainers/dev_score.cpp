@@ -1,5 +1,7 @@
 #include "trainers/dev_score.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -54,6 +56,35 @@ std::vector<size_t> gold_labels(const Example& example, bool several) {
   return ids;
 }
 
+/// The loss of one text's logits, without class weights.
+double loss_of(const Example& example, bool values, ConstMatrix logits) {
+  std::vector<float> kept(logits.data, logits.data + logits.cols);
+  const Matrix row(kept.data(), 1, kept.size());
+  const ConstMatrix targets(example.values.data(), 1, example.values.size());
+  if (values) return nn::squared_error(row, targets, 1);
+  if (!example.values.empty()) return nn::binary_cross_entropy(row, targets, 1);
+  return nn::cross_entropy(row, {&example.label, 1}, {}, 1);
+}
+
+std::string names_of(std::span<const size_t> ids, const std::vector<std::string>& labels) {
+  std::string names;
+  for (const size_t id : ids) names += (names.empty() ? "" : ",") + labels[id];
+  return names;
+}
+
+void set_measures(const LabelPlan& plan, const LabelMetrics& labels, const ValueMetrics& values,
+                  const ConfusionCounts& counts, DevScore& result) {
+  result.value = plan.values        ? values.spearman()
+                 : plan.independent ? labels.micro_f1()
+                                    : labels.accuracy();
+  result.report = plan.values ? values.report() : labels.report();
+  // Which label was said for another is known only where a text has one.
+  if (!plan.values && !plan.independent) result.report += labels.confusions();
+  result.measures["macro_f1"] = counts.macro_f1();
+  result.measures["mcc"] = counts.mcc();
+  result.measures["accuracy"] = labels.accuracy();
+}
+
 DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_index) {
   const LabelPredictor predictor(evaluation.model(), LabelChoice{});
   const LabelPlan& plan = predictor.plan();
@@ -62,25 +93,32 @@ DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_
   const LabelRule rule{.several = true};
   std::vector<float> scores;
   std::vector<size_t> order, chosen;
+  ConfusionCounts counts(plan.labels.size());
   DevScore result;
   result.loss = for_each_prediction(
       evaluation, set, head_index, false, [&](size_t index, ConstMatrix logits) {
         const Example& example = set.examples[index];
         scores.assign(logits.data, logits.data + logits.cols);
         predictor.head().normalize(Matrix(scores.data(), 1, scores.size()));
+        DevLine line{0, example.origin, {}, {}};
         if (plan.values) {
-          values.add(index, static_cast<double>(example.values[0]), static_cast<double>(scores[0]));
-          return;
+          const double gold = static_cast<double>(example.values[0]);
+          const double said = static_cast<double>(scores[0]);
+          values.add(index, gold, said);
+          line.truth = number_text(gold), line.predicted = number_text(said);
+        } else {
+          choose_labels(plan, rule, scores, order, chosen);
+          const std::vector<size_t> gold = gold_labels(example, plan.independent);
+          labels.add(gold, chosen);
+          std::sort(chosen.begin(), chosen.end());
+          counts.add(gold, chosen);
+          line.truth = names_of(gold, plan.labels), line.predicted = names_of(chosen, plan.labels);
         }
-        choose_labels(plan, rule, scores, order, chosen);
-        labels.add(gold_labels(example, plan.independent), chosen);
+        if (set.texts.empty()) return;
+        line.loss = loss_of(example, plan.values, logits);
+        result.lines.push_back(std::move(line));
       });
-  result.value = plan.values        ? values.spearman()
-                 : plan.independent ? labels.micro_f1()
-                                    : labels.accuracy();
-  result.report = plan.values ? values.report() : labels.report();
-  // Which label was said for another is known only where a text has one.
-  if (!plan.values && !plan.independent) result.report += labels.confusions();
+  set_measures(plan, labels, values, counts, result);
   return result;
 }
 
@@ -88,11 +126,12 @@ DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_
 class SentenceTags {
  public:
   SentenceTags(const ExampleSet& set, const std::vector<std::string>& labels,
-               EntityMetrics& metrics)
-      : set_(set), labels_(labels), metrics_(metrics) {}
+               EntityMetrics& metrics, DevScore& result)
+      : set_(set), labels_(labels), metrics_(metrics), result_(result) {}
 
   void add(const Example& example, ConstMatrix logits) {
     while (sentence_ < example.origin) close();
+    if (!set_.texts.empty()) add_loss(example, logits);
     predicted_.resize(set_.sentences[sentence_].size(), "O");  // a word may have no token
     for (size_t t = 0, labelled = 0; t < logits.rows; ++t) {
       if (example.token_labels[t] == nn::kIgnored) continue;
@@ -106,9 +145,17 @@ class SentenceTags {
   }
   void close_all() {
     while (sentence_ < set_.sentences.size()) close();
+    result_.measures["accuracy"] = words_ > 0 ? right_ / words_ : 0;
   }
 
  private:
+  void add_loss(const Example& example, ConstMatrix logits) {
+    scores_.assign(logits.data, logits.data + logits.rows * logits.cols);
+    const Matrix rows(scores_.data(), logits.rows, logits.cols);
+    loss_ += nn::cross_entropy(rows, example.token_labels, {}, 1);
+    for (const int32_t label : example.token_labels) labelled_ += label != nn::kIgnored;
+  }
+
   void close() {
     gold_.clear();
     for (const int32_t label : set_.sentences[sentence_]) {
@@ -117,6 +164,13 @@ class SentenceTags {
     if (!finite_) predicted_.clear();
     predicted_.resize(gold_.size(), "O");
     metrics_.add(gold_, predicted_);
+    for (size_t w = 0; w < gold_.size(); ++w, ++words_) right_ += gold_[w] == predicted_[w];
+    if (!set_.texts.empty()) {
+      result_.lines.push_back({labelled_ > 0 ? loss_ / labelled_ : 0, sentence_,
+                               fmt::format("{}", fmt::join(gold_, " ")),
+                               fmt::format("{}", fmt::join(predicted_, " "))});
+    }
+    loss_ = labelled_ = 0;
     predicted_.clear();
     finite_ = true;
     ++sentence_;
@@ -125,6 +179,9 @@ class SentenceTags {
   const ExampleSet& set_;
   const std::vector<std::string>& labels_;
   EntityMetrics& metrics_;
+  DevScore& result_;
+  double loss_ = 0, labelled_ = 0;  ///< sums over this sentence
+  double words_ = 0, right_ = 0;
   size_t sentence_ = 0;
   bool finite_ = true;
   std::vector<std::string_view> gold_, predicted_;
@@ -134,8 +191,8 @@ class SentenceTags {
 DevScore score_entities(Evaluation& evaluation, const ExampleSet& set, size_t head) {
   const std::vector<std::string>& labels = evaluation.model().config().labels;
   EntityMetrics metrics(labels);
-  SentenceTags tags(set, labels, metrics);
   DevScore result;
+  SentenceTags tags(set, labels, metrics, result);
   result.loss = for_each_prediction(
       evaluation, set, head, true,
       [&](size_t index, ConstMatrix logits) { tags.add(set.examples[index], logits); });
@@ -143,6 +200,18 @@ DevScore score_entities(Evaluation& evaluation, const ExampleSet& set, size_t he
   result.value = metrics.f1();
   result.report = metrics.report();
   return result;
+}
+
+/// The mean loss of start and end in one window.
+double loss_of_span(const Example& example, ConstMatrix logits) {
+  double loss = 0;
+  for (const size_t which : {0, 1}) {
+    std::vector<float> column;
+    for (size_t t = 0; t < logits.rows; ++t) column.push_back(logits.row(t)[which]);
+    const int32_t label = which == 0 ? example.start : example.end;
+    loss += nn::cross_entropy({column.data(), 1, column.size()}, {&label, 1}, {}, 0) / 2;
+  }
+  return loss;
 }
 
 DevScore score_answers(Evaluation& evaluation, const ExampleSet& set, size_t head) {
@@ -153,6 +222,7 @@ DevScore score_answers(Evaluation& evaluation, const ExampleSet& set, size_t hea
   const auto margin = may_lack ? std::optional(0.0) : std::nullopt;
   std::vector<float> starts, ends;
   size_t window = 0;  // the question's first
+  double loss = 0;    // of its windows
   DevScore result;
   result.loss =
       for_each_prediction(evaluation, set, head, true, [&](size_t index, ConstMatrix logits) {
@@ -160,13 +230,21 @@ DevScore score_answers(Evaluation& evaluation, const ExampleSet& set, size_t hea
           starts.push_back(logits.row(t)[0]);
           ends.push_back(logits.row(t)[1]);
         }
+        if (!set.texts.empty()) loss += loss_of_span(set.examples[index], logits);
         const size_t origin = set.examples[index].origin, next = index + 1;
         if (next < set.examples.size() && set.examples[next].origin == origin) return;
         const Question& question = set.questions[origin];
         const Answers answers = finder.find(std::span(set.encodings).subspan(window, next - window),
                                             question.step, starts, ends, question.context);
-        metrics.add(question.answers.empty() ? std::vector<std::string>{""} : question.answers,
-                    best_answer(answers, question.context, margin));
+        const std::vector<std::string> golds =
+            question.answers.empty() ? std::vector<std::string>{""} : question.answers;
+        const auto said = best_answer(answers, question.context, margin);
+        metrics.add(golds, said);
+        if (!set.texts.empty()) {
+          result.lines.push_back({loss / static_cast<double>(next - window), origin, golds.front(),
+                                  std::string(said)});
+        }
+        loss = 0;
         window = next;
         starts.clear(), ends.clear();
       });

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
+#include "trainers/dev_measures.h"
 #include "trainers/examples.h"
 #include "training/bert_network.h"
 
@@ -10,8 +13,15 @@ namespace bert {
 /// How well a model does on labelled examples.
 struct DevScore {
   double loss = 0;
-  double value = 0;    ///< nan where numbers do not vary
-  std::string report;  ///< what the tool's own --gold would print
+  double value = 0;                                     ///< nan where numbers do not vary
+  std::string report;                                   ///< what the tool's own --gold would print
+  std::map<std::string, double, std::less<>> measures;  ///< others, by their names
+  std::vector<DevLine> lines;                           ///< only if the set has its texts
+
+  /// The value of a measure in measures_of(); `usual` is the name of `value`.
+  double measure(std::string_view name, std::string_view usual) const {
+    return name == "loss" ? loss : name == usual ? value : measures.find(name)->second;
+  }
 };
 
 /// Scores the examples as the tools do: their own choice of labels, entities and answers, and the

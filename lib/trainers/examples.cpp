@@ -26,8 +26,18 @@ uint64_t ExampleSet::hash() const {
   return hash;
 }
 
+uint64_t ExampleSet::taught_hash() const {
+  uint64_t hash = examples.size();
+  for (const Example& e : examples) {
+    const auto* bytes = reinterpret_cast<const char*>(e.taught.data());
+    hash = mix(hash, xxh64({bytes, e.taught.size() * sizeof(float)}));
+  }
+  return hash;
+}
+
 void ExampleSet::fill(std::span<const uint32_t> order, training::TrainingBatch& batch) const {
   batch.clear();
+  batch.teacher_of_tokens = taught_tokens;
   for (const uint32_t index : order) {
     const Example& e = examples[index];
     batch.batch.append(e.input_ids, e.token_type_ids);
@@ -35,6 +45,7 @@ void ExampleSet::fill(std::span<const uint32_t> order, training::TrainingBatch& 
                               e.token_labels.end());
     batch.values.insert(batch.values.end(), e.values.begin(), e.values.end());
     if (e.values.empty()) batch.sequence_labels.push_back(e.label);
+    batch.teacher.insert(batch.teacher.end(), e.taught.begin(), e.taught.end());
     batch.starts.push_back(e.start);
     batch.ends.push_back(e.end);
   }

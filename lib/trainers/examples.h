@@ -24,6 +24,7 @@ struct Example {
   std::vector<int32_t> token_labels;  ///< labels of words' first pieces; others are ignored
   int32_t start = 0, end = 0;         ///< tokens of the answer; 0: not in this window
   std::vector<int32_t> words;  ///< number of the word in its sentence, for each labelled token
+  std::vector<float> taught;   ///< a teacher's logits: [labels], [tokens, labels] or [tokens, 2]
   size_t origin = 0;           ///< the text, sentence or question it is (part) of
 };
 
@@ -40,7 +41,9 @@ struct ExampleSet {
   std::vector<Question> questions;              ///< by origin, of answers
   std::vector<Encoding> encodings;              ///< by example, of answers
   std::vector<std::vector<int32_t>> sentences;  ///< by origin: the labels of all words
+  std::vector<std::string> texts;               ///< by origin, if they were to be kept
 
+  bool taught_tokens = false;  ///< a teacher's logits are those of tokens
   size_t origins = 0;
   size_t cut = 0;         ///< examples whose text was too long
   size_t empty = 0;       ///< texts without a token
@@ -53,6 +56,8 @@ struct ExampleSet {
 
   /// Of all that is learned from them, and of the questions: two sets of one hash train alike.
   uint64_t hash() const;
+  /// Of what a teacher says of them.
+  uint64_t taught_hash() const;
   /// Examples order[first, last) as a batch.
   void fill(std::span<const uint32_t> order, training::TrainingBatch& batch) const;
 };
@@ -83,6 +88,7 @@ struct ExampleOptions {
   bool find_answers = false;          ///< an answer may stand elsewhere than at its start
   Wanted wanted = Wanted::text;       ///< other input is refused
   bool scored = false;                ///< keep what a score needs
+  bool keep_texts = false;            ///< and the texts themselves
 };
 
 }  // namespace bert

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/rank_loss.h"
 #include "nn/vector_loss.h"
 #include "trainers/examples.h"
 #include "trainers/supervised.h"
@@ -44,7 +45,19 @@ struct FinetuneOptions : TrainingJob {
   std::optional<size_t> hops;  ///< hops of attn; none: the model's, or 1
   double hop_penalty = 0;      ///< factor of |A A^T - I|^2 in a text's loss, with attn
   VectorOptions vectors;       ///< with task `vectors`
-  size_t patience = 0;         ///< epochs without a better score before it ends; 0: never early
+  nn::RankLoss rank_loss = nn::RankLoss::binary;  ///< what a cross-encoder learns
+  size_t seeds = 1;                               ///< runs, seed by seed
+  size_t patience = 0;         ///< rows without a better score before it ends; 0: never early
+  std::string metric;          ///< what the best model is best by (measures_of()); "": the usual
+  uint64_t eval_every = 0;     ///< steps between rows, each with a score; 0: those of an epoch
+  size_t accumulate = 1;       ///< batches whose gradients are one step's
+  double label_smoothing = 0;  ///< share of the target that all labels have
+  training::LowRankPlan lora;  ///< what learns instead of the layers; of rank 0: the layers do
+  bool merge = false;          ///< with lora: write the whole model, not an adapter
+  std::string teacher;         ///< a model whose logits are learned, too; "": none
+  double temperature = 2;      ///< divides the logits that are compared
+  double teacher_share = 0.5;  ///< what the teacher is of the loss; the labels are the rest
+  std::string dump;  ///< file for the dev examples of the kept model, worst first; "": none
 
   /// Sets class_weights and balanced from "balanced" or numbers with commas between; "": none.
   /// Throws Error (`class_weights`), also where the task has none.

@@ -93,6 +93,25 @@ void add_faults(const ExampleSet& set, HeadKind task, const char* what, const Ex
   }
 }
 
+/// What the dev examples lack, so that their score says little.
+void add_lack(std::span<const std::string> labels, const std::vector<size_t>& counts,
+              LabelKind kind, bool words, std::vector<std::string>& lines) {
+  size_t found = 0, last = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (counts[i] == 0 || (words && labels[i] == "O")) continue;
+    ++found;
+    last = i;
+  }
+  if (words && found == 0) {
+    lines.emplace_back("no dev sentence has an entity: F1 is 0, whatever the model says");
+  } else if (kind == LabelKind::several && found == 0) {
+    lines.emplace_back("no dev text has a label: F1 is 0, whatever the model says");
+  } else if (!words && kind == LabelKind::one && found == 1 && labels.size() > 1) {
+    lines.push_back(fmt::format("all dev texts have the label '{}': their score says little",
+                                printable(labels[last])));
+  }
+}
+
 }  // namespace
 
 FinetunePlan FinetunePlan::make(const FinetuneOptions& options, const Config& config,
@@ -110,6 +129,7 @@ FinetunePlan FinetunePlan::make(const FinetuneOptions& options, const Config& co
                     : examples < 128    ? 8
                     : examples < 512    ? 16
                                         : 32;
+  plan.batch_size *= options.accumulate;
   plan.steps_per_epoch = (examples + plan.batch_size - 1) / plan.batch_size;
   const uint64_t enough = (kFewestSteps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
   plan.epochs = options.epochs.value_or(static_cast<double>(std::max<uint64_t>(3, enough)));
@@ -133,6 +153,9 @@ std::vector<std::string> describe(HeadKind task, const ExampleOptions& from,
   if (dev) lines.back() += "; " + count_text(*dev, task, "dev");
   const bool words = task == HeadKind::tokens;
   const bool one = from.kind == LabelKind::one;
+  if (dev && task == HeadKind::spans && dev->unanswered == dev->origins) {
+    lines.emplace_back("no dev question has an answer: the score is that of finding none");
+  }
   if (task == HeadKind::spans) return lines;
   if (!words && !one && from.kind != LabelKind::several) return lines;
   const auto counts = label_counts(train, labels.size(), from.kind, words);
@@ -140,6 +163,7 @@ std::vector<std::string> describe(HeadKind task, const ExampleOptions& from,
   LabelUse use{labels, counts, {}, words ? 0 : train.origins};
   if (dev) use.dev = label_counts(*dev, labels.size(), from.kind, words);
   for (std::string& line : label_doubts(use, from.kind)) lines.push_back(std::move(line));
+  if (dev) add_lack(labels, use.dev, from.kind, words, lines);
   if (words || !one || from.header || may_be_texts(use)) return lines;
   const auto first = static_cast<size_t>(train.examples.front().label);
   if (counts[first] == 1 && labels.size() > 2) {

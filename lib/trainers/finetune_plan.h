@@ -15,6 +15,7 @@ namespace bert {
 ///   learning rate  5e-5 times 768 / hidden size, at most 1e-3; 1e-3 where only a head learns
 ///   batches        of 32; of fewer than 512 examples 16, of fewer than 128 8
 ///   epochs         3, or as many as make 60 steps
+/// A batch is as many of these as a step accumulates.
 struct FinetunePlan {
   double learning_rate = 0;
   size_t batch_size = 0;

@@ -131,10 +131,12 @@ ExampleSet hold_out(ExampleSet& train, LabelKind kind, double share, uint64_t se
   train.examples = std::move(rest);
   dev.questions = chosen(train.questions, out);
   dev.sentences = chosen(train.sentences, out);
+  dev.texts = chosen(train.texts, out);
   for (const Question& question : dev.questions) dev.unanswered += question.answers.empty();
   train.unanswered -= dev.unanswered;
   for (ExampleSet* set : {&train, &dev}) number(*set);
-  train.questions = {}, train.sentences = {}, train.encodings = {};  // they were for the score
+  train.questions = {}, train.sentences = {}, train.encodings = {},
+  train.texts = {};  // they were for the score
   for (Example& e : train.examples) e.words = {};
   return dev;
 }

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "heads/pooling.h"
 #include "metrics/metrics.h"
+#include "trainers/dev_measures.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
 #include "trainers/held_out.h"
@@ -188,7 +189,7 @@ void Task::fill_from(const ExampleSet& set, std::span<const uint32_t> order, Tra
 std::string Task::metric() const {
   if (line_.kind == HeadKind::pretrain) return "mlm_top1\tnsp_accuracy";
   if (line_.kind == HeadKind::vectors) return "vectors_cosine";
-  return line_.name + "_" + metric_of(line_.kind, line_.train.kind);
+  return line_.name + "_" + measures_of(line_.kind, line_.train.kind).front();
 }
 
 std::string Task::score(BertLearner& learner, size_t index) {

@@ -56,6 +56,7 @@ class QuestionBuilder {
     }
     set_.cut += windows_.size() > 1;
     set_.unanswered += q.answers.empty();
+    if (options_.keep_texts) set_.texts.emplace_back(question);
     if (options_.scored) {
       set_.encodings.insert(set_.encodings.end(), windows_.begin(), windows_.end());
       set_.questions.push_back(std::move(q));

@@ -14,13 +14,6 @@
 
 namespace bert {
 
-std::string metric_of(HeadKind task, LabelKind kind) {
-  if (task == HeadKind::tokens) return "entity_f1";
-  if (task == HeadKind::spans) return "answer_f1";
-  if (kind == LabelKind::number) return "spearman";
-  return kind == LabelKind::several ? "micro_f1" : "accuracy";
-}
-
 namespace {
 
 /// The model's own labels where they cover those that occur; else these.

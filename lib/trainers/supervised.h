@@ -10,9 +10,6 @@
 
 namespace bert {
 
-/// What a dev set is scored by (trainers/dev_score.h).
-std::string metric_of(HeadKind task, LabelKind kind);
-
 /// Sets config's labels and problem_type: `wanted` in this order, else the model's own where they
 /// cover those that occur in the files, else those that occur, sorted. `kept` gets the records, for
 /// read_examples(). Throws Error(data).

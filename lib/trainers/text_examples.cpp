@@ -99,6 +99,10 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
     example.input_ids = encoding.input_ids;
     example.token_type_ids = encoding.token_type_ids;
     example.origin = set.origins++;
+    if (options.keep_texts) {
+      set.texts.emplace_back(record.text);
+      if (options.texts == 2) set.texts.back() += "\t" + std::string(record.text_pair);
+    }
     set.examples.push_back(std::move(example));
   });
   if (kept) kept->chunks.clear();

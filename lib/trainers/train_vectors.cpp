@@ -13,8 +13,7 @@
 #include "directory/model_files.h"
 #include "directory/sentence_modules.h"
 #include "directory/weight_files.h"
-#include "metrics/metrics.h"
-#include "trainers/finetune_plan.h"
+#include "trainers/epochs.h"
 #include "trainers/held_out.h"
 #include "trainers/supervised.h"
 #include "trainers/vector_examples.h"
@@ -24,7 +23,6 @@
 namespace bert {
 namespace {
 
-using training::Run;
 using training::Tally;
 using training::TrainingBatch;
 using training::VectorNetwork;
@@ -46,12 +44,11 @@ void require_plain(const SentenceModules& modules, const std::string& path) {
   if (modules.pooling_modes.empty()) refuse("has no Pooling");
 }
 
-/// Everything one run of train_vectors() holds.
-class VectorTraining {
+/// Vectors of texts, which learn from records of texts.
+class EmbedTask : public FinetuneTask {
  public:
-  explicit VectorTraining(const FinetuneOptions& options)
-      : options_(options), modules_(SentenceModules::open(options.model)) {
-    options_.check_learning_rate();
+  explicit EmbedTask(const FinetuneOptions& options)
+      : FinetuneTask(options), modules_(SentenceModules::open(options.model)) {
     require_plain(modules_, options_.model.file(file_names::kModules));
     Checkpoint checkpoint = Checkpoint::open(options_.model);
     training::require_trainable(checkpoint.config);
@@ -63,34 +60,36 @@ class VectorTraining {
     settle_task(checkpoint.config);
     read(checkpoint.config, tokenizer);
     make_learner(std::move(checkpoint));
-    notice(plan_.text());
-    if (options_.on_memory) {
-      options_.on_memory(learner_->bytes_to_come(step_size(), dev_.has_value()));
-    }
+    tell_plan();
   }
 
-  bool run() {
-    Run run(*learner_, files_, run_options());
-    best_ = run.noted("best", -INFINITY);
-    waiting_ = static_cast<size_t>(run.noted("waiting"));
-    if (run.finished()) return tell_end(run);
-    loss_ = run.noted("epoch loss");
-    count_ = run.noted("epoch count");
-    right_ = run.noted("epoch right");
-    head_row();
-    const bool at_end =
-        learner_->steps() % plan_.steps_per_epoch == 0 || learner_->steps() == plan_.steps;
-    if (count_ > 0 && at_end) {  // it was saved before the epoch's end was dealt with
-      end_epoch(run, (learner_->steps() - 1) / plan_.steps_per_epoch);
+  size_t examples() const override { return train_.records(); }
+  training::StepSize size_of(uint32_t example) const override {
+    training::StepSize size;
+    size.sequences = train_.columns;
+    for (size_t c = 0; c < train_.columns; ++c) {
+      const size_t length = train_.texts[example * train_.columns + c].input_ids.size();
+      size.tokens += length;
+      size.longest = std::max(size.longest, length);
     }
-    for (uint64_t epoch = learner_->steps() / plan_.steps_per_epoch;
-         learner_->steps() < plan_.steps; ++epoch) {
-      if (options_.patience > 0 && waiting_ >= options_.patience) break;
-      if (!run_epoch(run, epoch)) return false;
-    }
-    if (!dev_) run.export_model();
-    run.finish();
-    return tell_end(run);
+    return size;
+  }
+  void fill(std::span<const uint32_t> examples, TrainingBatch& batch) const override {
+    train_.fill(examples, batch);
+  }
+  bool has_accuracy() const override {
+    return loss() == nn::VectorLoss::ranking || loss() == nn::VectorLoss::triplet;
+  }
+  bool has_dev() const override { return dev_.has_value(); }
+  std::string_view dev_noun() const override { return "dev records"; }
+  std::vector<std::string> measures() const override { return {vector_metric(loss()), "loss"}; }
+  DevScore score() override {
+    Buffer buffer;
+    const Matrix vectors = buffer.matrix(dev_->texts.size(), network().vector_size());
+    DevScore dev;
+    dev.loss = dev_vectors(vectors);
+    dev.value = vector_score(loss(), *dev_, vectors, dev.report);
+    return dev;
   }
 
  private:
@@ -146,6 +145,7 @@ class VectorTraining {
     from.from.encode.max_length = length_ = length;
     train_ = read_vector_examples(from, tokenizer);
     task_.loss.columns = train_.columns;
+    check_examples();
     const bool teaches = loss() == nn::VectorLoss::teacher;
     if (teaches) {
       read_teacher(options_.vectors.teacher_vectors, config.hidden_size * task_.poolings.size(),
@@ -161,6 +161,21 @@ class VectorTraining {
       dev_ = read_vector_examples(from, tokenizer, train_.columns);
     }
     describe();
+  }
+
+  /// Throws Error(data) if no loss can teach anything.
+  void check_examples() const {
+    const auto refuse = [&](const char* what) {
+      throw Error(Error::Kind::data, options_.train.files.front(),
+                  fmt::format("{}: nothing can be learned", what));
+    };
+    if (loss() == nn::VectorLoss::ranking && train_.records() == 1 && train_.columns < 3) {
+      refuse("has one record, and no other text to tell from its own");
+    }
+    const std::vector<float>& targets = train_.targets;
+    const bool alike = std::all_of(targets.begin(), targets.end(),
+                                   [&](float value) { return value == targets.front(); });
+    if (loss() == nn::VectorLoss::cosent && alike) refuse("has only equal numbers");
   }
 
   void describe() const {
@@ -184,31 +199,19 @@ class VectorTraining {
 
   void make_learner(Checkpoint checkpoint) {
     Config& config = checkpoint.config;
-    const size_t layers = config.stored_layers();
-    if (options_.freeze_layers.value_or(0) > layers) {
-      throw Error::of_field("freeze_layers", fmt::format("found {}, wants at most {}",
-                                                         *options_.freeze_layers, layers));
-    }
-    plan_ = FinetunePlan::make(options_, config, train_.records());
-    options_.batch_size = plan_.batch_size;
-    options_.learner.optimizer.learning_rate = plan_.learning_rate;
-    const training::LearnerOptions learner = options_.learner_options(plan_.steps);
+    const training::LearnerOptions learner = settle_plan(config, train_.records());
     files_ = training::ModelFiles::make(options_.model, config, HeadKind::vectors);
     add_modules(config);
     training::HeadPlan trunk;
     trunk.objective = HeadKind::vectors;
     trunk.dropout = options_.dropout_rates(config, trunk.objective);
+    trunk.low_rank = options_.lora;
     trunk.config = std::move(config);
     learner_ = std::make_unique<training::Learner>(
         std::make_unique<VectorNetwork>(std::move(trunk), task_, learner.bf16), learner);
     training::load_parameters(learner_->layout(), checkpoint.weights, learner.seed,
                               training::initializer_range(network().config()), learner_->values());
-    for (training::Parameter& p : learner_->layout().parameters()) {
-      const auto top = static_cast<double>(layers + 1);
-      p.rate_scale = static_cast<float>(std::pow(options_.layer_decay, top - p.depth));
-    }
-    const size_t frozen = options_.freeze_layers.value_or(0);
-    if (frozen > 0 || options_.freeze_embeddings) freeze(learner_->layout(), frozen);
+    settle_rates();
   }
 
   void add_modules(const Config& config) {
@@ -222,84 +225,16 @@ class VectorTraining {
     }
   }
 
-  const VectorNetwork& network() const {
-    return static_cast<const VectorNetwork&>(learner_->network());
-  }
-
-  /// The largest batch of the first epoch.
-  training::StepSize step_size() const {
-    const std::vector<uint32_t> order = shuffled(train_.records(), options_.learner.seed, 0);
-    training::StepSize size;
-    size.sequences = std::min(options_.batch_size, order.size()) * train_.columns;
-    size_t tokens = 0;
-    for (size_t i = 0; i < order.size(); ++i) {
-      if (i % options_.batch_size == 0) tokens = 0;
-      for (size_t c = 0; c < train_.columns; ++c) {
-        const size_t length = train_.texts[order[i] * train_.columns + c].input_ids.size();
-        tokens += length;
-        size.longest = std::max(size.longest, length);
-      }
-      size.tokens = std::max(size.tokens, tokens);
-    }
-    return size;
-  }
-
-  training::RunOptions run_options() const {
-    training::RunOptions run = options_.run_options("embed", plan_.steps);
-    run.identity.merge(std::map<std::string, std::string>{
-        {"examples", hash_text(train_.hash())},
-        {"dev examples", dev_ ? hash_text(dev_->hash()) : "none"},
-        {"loss", kLosses[static_cast<size_t>(loss())]},
-        {"scale", fmt::format("{}", task_.loss.scale)},
-        {"symmetric", task_.loss.symmetric ? "yes" : "no"},
-        {"margin", fmt::format("{}", task_.loss.margin)},
-        {"dims", fmt::format("{}", fmt::join(task_.dims, ","))},
-        {"patience", std::to_string(options_.patience)},
-        {"sequence", std::to_string(length_)},
-        {"frozen layers", std::to_string(options_.freeze_layers.value_or(0))},
-        {"frozen embeddings", options_.freeze_embeddings ? "yes" : "no"},
-        {"layer decay", fmt::format("{}", options_.layer_decay)}});
-    return run;
-  }
-
-  void note_epoch(Run& run) const {
-    run.note("epoch loss", loss_);
-    run.note("epoch count", count_);
-    run.note("epoch right", right_);
-    run.note("best", best_);
-    run.notes()["waiting"] = std::to_string(waiting_);
-  }
-
-  bool run_epoch(Run& run, uint64_t epoch) {
-    const std::vector<uint32_t> order = shuffled(train_.records(), options_.learner.seed, epoch);
-    TrainingBatch batch;
-    uint64_t at = learner_->steps() % plan_.steps_per_epoch;
-    for (; at < plan_.steps_per_epoch && learner_->steps() < plan_.steps; ++at) {
-      const size_t first = at * options_.batch_size;
-      train_.fill(
-          std::span(order).subspan(first, std::min(options_.batch_size, order.size() - first)),
-          batch);
-      note_epoch(run);  // should this step save
-      const bool goes_on = run.step({&batch, 1}, [&](const training::StepResult& result) {
-        loss_ += result.tally.sequence_loss;
-        count_ += result.tally.sequences;
-        right_ += static_cast<double>(result.tally.sequences_right);
-        note_epoch(run);
-      });
-      if (!goes_on) {
-        run.checkpoint();
-        return false;
-      }
-    }
-    end_epoch(run, epoch);
-    return true;
-  }
-
-  void head_row() const {
-    if (!options_.on_row || learner_->steps() > 0) return;
-    std::string row = "epoch\ttrain_loss\ttrain_accuracy";
-    if (dev_) row += "\tdev_loss\tdev_" + vector_metric(loss());
-    options_.on_row(row);
+  std::string name() const override { return "embed"; }
+  std::map<std::string, std::string> identity() const override {
+    return {{"examples", hash_text(train_.hash())},
+            {"dev examples", dev_ ? hash_text(dev_->hash()) : "none"},
+            {"loss", kLosses[static_cast<size_t>(loss())]},
+            {"scale", fmt::format("{}", task_.loss.scale)},
+            {"symmetric", task_.loss.symmetric ? "yes" : "no"},
+            {"margin", fmt::format("{}", task_.loss.margin)},
+            {"dims", fmt::format("{}", fmt::join(task_.dims, ","))},
+            {"sequence", std::to_string(length_)}};
   }
 
   /// The vectors of all dev texts, and the mean loss of their records in batches of a step's size.
@@ -319,71 +254,19 @@ class VectorTraining {
     return tally.loss();
   }
 
-  void end_epoch(Run& run, uint64_t epoch) {
-    const bool counts = loss() == nn::VectorLoss::ranking || loss() == nn::VectorLoss::triplet;
-    std::string row = fmt::format("{}\t{:.6g}\t", epoch + 1, loss_ / count_);
-    row += counts ? fmt::format("{:.6g}", right_ / count_) : "-";
-    if (dev_) {
-      Buffer buffer;
-      const Matrix vectors = buffer.matrix(dev_->texts.size(), network().vector_size());
-      const double dev_loss = dev_vectors(vectors);
-      std::string report;
-      const double score = vector_score(loss(), *dev_, vectors, report);
-      run.dev_point(dev_loss, score);
-      row += fmt::format("\t{:.6g}\t{}", dev_loss, number_text(score));
-      keep_best(run, epoch, score, report);
-    }
-    loss_ = count_ = right_ = 0;
-    note_epoch(run);
-    run.checkpoint();
-    if (options_.on_row) options_.on_row(row);
-  }
-
-  void keep_best(Run& run, uint64_t epoch, double score, const std::string& report) {
-    ++waiting_;
-    const double value = std::isnan(score) ? -1 : score;  // no correlation is the worst
-    if (value <= best_) return;
-    best_ = value;
-    waiting_ = 0;
-    run.notes()["best epoch"] = std::to_string(epoch + 1);
-    run.notes()["best score"] = number_text(score);
-    run.notes()["best report"] = report;
-    run.export_model();
-  }
-
-  bool tell_end(Run& run) const {
-    if (!dev_) {
-      notice(fmt::format("the model after the last epoch is in {}", options_.output));
-      return true;
-    }
-    notice(fmt::format("kept the model after epoch {} ({} of the dev records: {}) in {}",
-                       run.notes()["best epoch"], vector_metric(loss()), run.notes()["best score"],
-                       options_.output));
-    if (options_.on_report) options_.on_report(run.notes()["best report"]);
-    return true;
-  }
-
-  void notice(const std::string& message) const {
-    if (options_.on_notice) options_.on_notice(message);
-  }
-
-  FinetuneOptions options_;  ///< with batch size and rate of the plan
   const SentenceModules modules_;
   std::vector<std::string> pooling_;
   training::VectorTask task_;
   size_t length_ = 0;  ///< tokens of a text
   VectorExamples train_;
   std::optional<VectorExamples> dev_;
-  training::ModelFiles files_;
-  std::unique_ptr<training::Learner> learner_;
-  FinetunePlan plan_;
-  double loss_ = 0, count_ = 0, right_ = 0;  ///< sums over this epoch's records so far
-  double best_ = 0;
-  size_t waiting_ = 0;
 };
 
 }  // namespace
 
-bool train_vectors(const FinetuneOptions& options) { return VectorTraining(options).run(); }
+bool train_vectors(const FinetuneOptions& options) {
+  EmbedTask task(options);
+  return run_epochs(task);
+}
 
 }  // namespace bert

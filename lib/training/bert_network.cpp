@@ -75,14 +75,54 @@ class BertLane : public Lane {
   Buffer d_hidden_, combined_;
 };
 
+/// A lane over a network that LoRA changes.
+class LowRankLane : public Lane {
+ public:
+  LowRankLane(const LowRank& low_rank, std::unique_ptr<Lane> lane, const float* values,
+              float* gradient)
+      : low_rank_(low_rank), lane_(std::move(lane)), values_(values), gradient_(gradient) {}
+
+  Tally learn(const TrainingBatch& part, const Pass& pass) override {
+    const Tally tally = lane_->learn(part, pass);
+    if (pass.learns) low_rank_.derive(values_, gradient_);
+    return tally;
+  }
+  void vectors(const TrainingBatch& part, const Pass& pass, Matrix out) override {
+    lane_->vectors(part, pass, out);
+  }
+
+ private:
+  const LowRank& low_rank_;
+  std::unique_ptr<Lane> lane_;
+  const float* values_;
+  float* gradient_;
+};
+
 }  // namespace
 
 BertNetwork::BertNetwork(std::vector<HeadPlan> heads, bool bf16)
-    : heads_(std::move(heads)), bf16_(bf16) {}
+    : heads_(std::move(heads)), bf16_(bf16) {
+  if (heads_[0].low_rank.rank == 0) return;
+  Layout layout = bert_layout(config(), heads_);
+  low_rank_ = LowRank(heads_[0].low_rank, file_tensors(layout), layout);
+}
+
+Layout BertNetwork::layout() const {
+  Layout layout = bert_layout(config(), heads_);
+  if (!low_rank_.empty()) LowRank(heads_[0].low_rank, file_tensors(layout), layout);
+  return layout;
+}
+
+std::unique_ptr<Lane> BertNetwork::adapted(std::unique_ptr<Lane> lane, const float* values,
+                                           float* gradient) const {
+  if (low_rank_.empty()) return lane;
+  return std::make_unique<LowRankLane>(low_rank_, std::move(lane), values, gradient);
+}
 
 std::unique_ptr<Lane> BertNetwork::lane(const Layout& layout, float* values,
                                         float* gradient) const {
-  return std::make_unique<BertLane>(*this, layout, values, gradient, bf16_);
+  return adapted(std::make_unique<BertLane>(*this, layout, values, gradient, bf16_), values,
+                 gradient);
 }
 
 void BertNetwork::check(const TrainingBatch& batch) const { check_batch(batch.batch, config()); }
@@ -168,6 +208,7 @@ std::vector<FileTensor> BertNetwork::file_tensors(const Layout& layout) const {
   std::vector<FileTensor> tensors;
   std::set<std::string> joined_names;
   for (const Parameter& p : layout.parameters()) {
+    if (is_low_rank(p.name)) continue;
     const bool named = !head_prefix(p.name).empty();
     const std::string whole = named ? "" : joined_file_name(p.name, c);
     const std::string heads = named ? "" : by_heads_file_name(p.name, c);
@@ -190,6 +231,14 @@ std::vector<FileTensor> BertNetwork::file_tensors(const Layout& layout) const {
       const std::string bias = tensor_name(Role::mlm_decoder, Part::bias);
       tensors.push_back({file_name(bias, c), p.shape, {{p.offset, p.size}}});
     }
+  }
+  return tensors;
+}
+
+std::vector<FileTensor> BertNetwork::checkpoint_tensors(const Layout& layout) const {
+  std::vector<FileTensor> tensors = file_tensors(layout);
+  for (const Parameter& p : layout.parameters()) {
+    if (is_low_rank(p.name)) tensors.push_back({p.name, p.shape, {{p.offset, p.size}}});
   }
   return tensors;
 }

@@ -20,7 +20,7 @@ class BertNetwork : public Network {
   const Config& config() const { return heads_[0].config; }  ///< the first head's
   const std::vector<HeadPlan>& heads() const { return heads_; }
 
-  Layout layout() const override { return bert_layout(config(), heads_); }
+  Layout layout() const override;
   std::unique_ptr<Lane> lane(const Layout& layout, float* values, float* gradient) const override;
   void check(const TrainingBatch& batch) const override;
   Tally count(const TrainingBatch& batch) const override;
@@ -30,11 +30,23 @@ class BertNetwork : public Network {
   size_t evaluation_floats(size_t threads, size_t longest) const override;
   bool sparse_table(const Layout& layout) const override;
   std::vector<FileTensor> file_tensors(const Layout& layout) const override;
+  std::vector<FileTensor> checkpoint_tensors(const Layout& layout) const override;
+  void settle(float* values, const float* kept, Team& team) const override {
+    low_rank_.merge(values, kept, team);
+  }
 
   bool bf16() const { return bf16_; }
+  /// What LoRA changes; empty without a plan for it.
+  const LowRank& low_rank() const { return low_rank_; }
+
+ protected:
+  /// A lane that, with LoRA, turns each gradient of a matrix into those of its A and B.
+  std::unique_ptr<Lane> adapted(std::unique_ptr<Lane> lane, const float* values,
+                                float* gradient) const;
 
  private:
   std::vector<HeadPlan> heads_;
+  LowRank low_rank_;
   bool bf16_;
 };
 

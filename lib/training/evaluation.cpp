@@ -22,6 +22,7 @@ Checkpoint checkpoint_of(BertLearner& learner, const HeadPlan& head) {
   static_cast<HeadConfig&>(config) = head_config(head.config, head.objective);
   std::vector<TensorView> tensors;
   for (const Parameter& p : learner.layout().parameters()) {
+    if (is_low_rank(p.name)) continue;
     TensorView& tensor = tensors.emplace_back();
     tensor.name = file_name(p.name, config);
     tensor.shape = p.shape;

@@ -56,6 +56,24 @@ Tally Head::count(const TrainingBatch& batch) const {
   return tally;
 }
 
+double Head::class_loss(Matrix logits, std::span<const int32_t> labels, ConstMatrix teacher,
+                        float scale, bool learns, size_t& right) {
+  const float smoothing = learns ? plan_.label_smoothing : 0;
+  const float share = teacher.data ? plan_.teacher_share : 0;
+  if (share == 0) {
+    return nn::cross_entropy(logits, labels, plan_.class_weights, scale, &right, smoothing);
+  }
+  const Matrix taught = taught_.matrix(logits.rows, logits.cols);
+  copy(logits, taught);
+  const double own = nn::cross_entropy(logits, labels, plan_.class_weights, scale * (1 - share),
+                                       &right, smoothing);
+  const double other = nn::distillation(taught, teacher, labels, plan_.temperature, scale * share);
+  for (size_t r = 0; r < logits.rows; ++r) {
+    for (size_t c = 0; c < logits.cols; ++c) logits.row(r)[c] += taught.row(r)[c];
+  }
+  return (1 - share) * own + share * other;
+}
+
 Tally Head::learn(const HeadPass& pass) {
   Tally tally = count(pass.batch);
   tally.input_tokens = pass.batch.tokens();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "training/encoder.h"
 #include "training/parameters.h"
@@ -49,10 +50,18 @@ class Head {
     return {w.head_dense, w.head_norm};
   }
 
+  /// nn::cross_entropy() of rows with these labels, and of a teacher's logits for the rows, if the
+  /// plan gives it a share. `learns`: the loss is smoothed as the plan says.
+  double class_loss(Matrix logits, std::span<const int32_t> labels, ConstMatrix teacher,
+                    float scale, bool learns, size_t& right);
+
   Head(const HeadPlan& plan, const ModelWeights& weights) : plan_(plan), weights_(weights) {}
 
   const HeadPlan& plan_;
   const ModelWeights& weights_;
+
+ private:
+  Buffer taught_;
 };
 
 }  // namespace bert::training

@@ -37,9 +37,10 @@ class Layout {
   /// dimension. Without data if there is no such tensor.
   Matrix matrix(std::string_view name, float* base) const;
 
- private:
+  /// Appends a tensor, as the constructor does.
   void add(TensorSpec spec);
 
+ private:
   std::vector<Parameter> parameters_;
   size_t floats_ = 0;
 };

@@ -45,6 +45,7 @@ struct Learner::State {
   Buffer vectors, d_vectors;  // of a step, where its sequences learn from each other
   std::vector<std::unique_ptr<Thread>> threads;
   Team team;
+  MovingAverage average;
   uint64_t steps = 0;
   std::vector<Piece> pieces;  // all parameters but a sparse table
   std::vector<double> piece_squares;
@@ -60,6 +61,7 @@ struct Learner::State {
         first(layout.floats()),
         second(layout.floats()),
         team(options.threads),
+        average(options.average, layout.floats(), team),
         sparse(network->sparse_table(layout)) {
     if (blas_state() == BlasState::missing) {
       throw Error(Error::Kind::no_input, "",
@@ -301,6 +303,7 @@ Layout& Learner::layout() { return state_->layout; }
 float* Learner::values() { return state_->values.data(); }
 float* Learner::first_moments() { return state_->first.data(); }
 float* Learner::second_moments() { return state_->second.data(); }
+MovingAverage& Learner::average() { return state_->average; }
 uint64_t Learner::steps() const { return state_->steps; }
 size_t Learner::bytes_to_come(const StepSize& size, bool evaluates) const {
   const State& s = *state_;
@@ -351,8 +354,10 @@ StepResult Learner::step(std::span<const TrainingBatch> batches) {
   }
   const double limit = s.options.optimizer.max_grad_norm;
   const double clip = limit > 0 ? std::min(1., limit / (result.gradient_norm + 1e-6)) : 1;
+  if (s.steps == 0) s.average.begin(s.values.data());
   s.update(clip, result.learning_rate);
-  ++s.steps;
+  s.network->settle(s.values.data(), s.first.data(), s.team);
+  s.average.move(s.values.data(), ++s.steps);
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/team.h"
 #include "training/adamw.h"
+#include "training/moving_average.h"
 #include "training/network.h"
 
 namespace bert::training {
@@ -17,6 +18,7 @@ struct LearnerOptions {
   size_t max_pass_tokens = 2048;  ///< tokens per pass of a thread, which keeps their activations;
                                   ///< bounds the memory
   bool bf16 = false;              ///< products in bfloat16; weights stay float
+  double average = 0;             ///< decay of the moving average of all parameters; 0: none
 };
 
 struct StepResult {
@@ -45,6 +47,7 @@ class Learner {
   float* values();   ///< layout().floats() floats each
   float* first_moments();
   float* second_moments();
+  MovingAverage& average();       ///< moves after each step, if the options want it
   uint64_t steps() const;         ///< steps done
   void set_steps(uint64_t done);  ///< when resuming, after values and moments were filled
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/team.h"
 #include "training/layout.h"
 #include "training/tally.h"
 #include "training/training_batch.h"
@@ -96,6 +97,12 @@ class Network {
   virtual std::vector<FileTensor> file_tensors(const Layout& layout) const {
     return plain_tensors(layout);
   }
+  /// The same with what only a checkpoint needs.
+  virtual std::vector<FileTensor> checkpoint_tensors(const Layout& layout) const {
+    return file_tensors(layout);
+  }
+  /// Sets values that follow from others, after the others changed. `kept`: the first moments.
+  virtual void settle(float* /*values*/, const float* /*kept*/, Team& /*team*/) const {}
 };
 
 }  // namespace bert::training

@@ -263,6 +263,7 @@ std::vector<std::string> load_parameters(const Layout& layout, const Weights& we
   check_trunk(layout, weights);
   std::vector<std::string> drawn;
   for (const Parameter& p : layout.parameters()) {
+    if (is_low_rank(p.name)) continue;
     const TensorView* tensor = weights.find(p.name);
     // A classifier with other labels is a new head.
     const bool named_anew = std::any_of(relabelled.begin(), relabelled.end(), [&](const auto& own) {

@@ -11,6 +11,7 @@
 #include "model/names.h"
 #include "nn/recurrent.h"
 #include "training/layout.h"
+#include "training/low_rank.h"
 #include "training/sublayers.h"
 
 namespace bert::training {
@@ -50,7 +51,11 @@ struct HeadPlan {
   std::vector<float> class_weights = {};  ///< one for each label, or empty
   float weight = 1;                       ///< factor of its loss in the sum of all losses
   float hop_penalty = 0;                  ///< factor of |A A^T - I|^2, with attentive pooling
+  float label_smoothing = 0;              ///< share of the target that all labels have
+  float teacher_share = 0;                ///< share of the teacher's logits in the loss
+  float temperature = 1;                  ///< divides the logits that a teacher is compared by
   DropoutRates dropout = {};
+  LowRankPlan low_rank = {};  ///< the first plan's says how the trunk learns
 
   /// The prefix of the names of its own tensors.
   std::string prefix() const { return name.empty() ? "" : prefix_of_head(name); }

@@ -12,6 +12,8 @@
 #include "base/hash.h"
 #include "base/parse.h"
 #include "base/random.h"
+#include "directory/adapter.h"
+#include "directory/file_names.h"
 #include "directory/model_files.h"
 #include "directory/weight_files.h"
 #include "io/mapped_file.h"
@@ -263,8 +265,12 @@ double Run::noted(const std::string& key, double absent) const {
 void Run::export_model() {
   training::export_model(learner_, files_, options_.directory);
   if (options_.overwrite && !options_.resume) {
-    remove_other_model_files(files_.head_name.empty() ? files_.files : files_.head_files,
-                             options_.directory);
+    NamedFiles own = files_.head_name.empty() ? files_.files : files_.head_files;
+    if (!files_.adapter.empty()) {
+      own.emplace_back(file_names::kAdapter, "");
+      own.emplace_back(Adapter::kWeights, "");
+    }
+    remove_other_model_files(own, options_.directory);
   }
 }
 

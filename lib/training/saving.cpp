@@ -21,6 +21,7 @@
 #include "io/output_file.h"
 #include "io/safetensors.h"
 #include "model/names.h"
+#include "training/adapter_files.h"
 
 namespace bert::training {
 namespace {
@@ -87,11 +88,18 @@ void add_tensors(std::span<const FileTensor> tensors, const float* base, Weights
   }
 }
 
+/// What a step changes besides the parameters: a prefix of the tensors' names, and their array.
+std::vector<std::pair<const char*, float*>> step_arrays(Learner& learner) {
+  std::vector<std::pair<const char*, float*>> arrays = {{"first.", learner.first_moments()},
+                                                        {"second.", learner.second_moments()}};
+  if (float* average = learner.average().values()) arrays.emplace_back("average.", average);
+  return arrays;
+}
+
 void write_moments(Learner& learner, const std::string& path) {
   WeightsWriter writer;
   std::list<std::vector<float>> kept;
-  for (const auto& [prefix, base] : {std::pair("first.", learner.first_moments()),
-                                     std::pair("second.", learner.second_moments())}) {
+  for (const auto& [prefix, base] : step_arrays(learner)) {
     add_tensors(plain_tensors(learner.layout(), prefix), base, writer, kept);
   }
   writer.write(path);
@@ -170,10 +178,14 @@ ModelFiles files_of(const ModelDirectory& directory, const Config& config, Objec
   ConfigMembers members = head_members(head_config(config, objective));
   members.emplace_back("model_type", json_string(config.family->model_type));
   members.emplace_back("dtype", "\"float32\"");
-  // The last two name the activation of a CrossEncoder's scores, but the new head has its own loss.
+  // The last two name the activation of the old CrossEncoder's scores.
   for (const char* gone : {"torch_dtype", "num_labels", "quantization_config",
                            "sentence_transformers", "sbert_ce_default_activation_function"}) {
     members.emplace_back(gone, "");
+  }
+  if (!config.score_function.empty()) {
+    members.emplace_back("sentence_transformers", fmt::format("{{\"activation_fn\": {}}}",
+                                                              json_string(config.score_function)));
   }
   const std::string_view other_names = config.family->other_names_key;
   if (!other_names.empty()) members.emplace_back(other_names, "");
@@ -214,14 +226,24 @@ ModelFiles ModelFiles::make(const ModelDirectory& directory, std::span<const Hea
   return files_of(directory, seen.config, seen.objective, head_list(named));
 }
 
-void save_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
+namespace {
+
+void save_tensors(std::span<const FileTensor> tensors, Learner& learner, const ModelFiles& files,
+                  const std::string& directory) {
   WeightsWriter writer;
   std::list<std::vector<float>> kept;
-  add_tensors(learner.network().file_tensors(learner.layout()), learner.values(), writer, kept);
+  add_tensors(tensors, learner.values(), writer, kept);
   write_model(files.files, writer, directory);
 }
 
+}  // namespace
+
+void save_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
+  save_tensors(learner.network().file_tensors(learner.layout()), learner, files, directory);
+}
+
 void export_model(Learner& learner, const ModelFiles& files, const std::string& directory) {
+  if (!files.adapter.empty()) return write_adapter(learner, files, directory);
   if (files.head_name.empty()) return save_model(learner, files, directory);
   write_with_head(learner, files, directory);
 }
@@ -234,7 +256,7 @@ void save_checkpoint(Learner& learner, const ModelFiles& files, const RunState& 
   std::error_code ignored;
   fs::remove_all(temporary, ignored);
   try {
-    save_model(learner, files, temporary);
+    save_tensors(learner.network().checkpoint_tensors(learner.layout()), learner, files, temporary);
     write_moments(learner, file_in(temporary, kMoments));
     std::string hashes;
     for (const std::string_view name : kHashed) {
@@ -320,9 +342,10 @@ RunState load_checkpoint(Learner& learner, const std::string& directory, uint64_
   const Layout& layout = learner.layout();
   const MappedFile model = MappedFile::open(file_in(path, file_names::kSafetensors));
   const MappedFile moments = MappedFile::open(file_in(path, kMoments));
-  read_tensors(learner.network().file_tensors(layout), model, learner.values());
-  read_tensors(plain_tensors(layout, "first."), moments, learner.first_moments());
-  read_tensors(plain_tensors(layout, "second."), moments, learner.second_moments());
+  read_tensors(learner.network().checkpoint_tensors(layout), model, learner.values());
+  for (const auto& [prefix, base] : step_arrays(learner)) {
+    read_tensors(plain_tensors(layout, prefix), moments, base);
+  }
   learner.set_steps(state.step);
   return state;
 }

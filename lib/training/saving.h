@@ -22,6 +22,7 @@ struct ModelFiles {
   /// head_files are the small files of that copy.
   std::string head_name;
   ModelDirectory source;
+  std::string adapter;  ///< adapter_config.json, if the result is an adapter (adapter_files.h)
   std::vector<std::pair<std::string, std::string>> head_files;
 
   /// The tokenizer's files in `directory`, and its config.json with the changes of training:

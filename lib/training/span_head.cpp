@@ -31,8 +31,15 @@ void SpanHead::add_losses(const HeadPass& pass, Tally& tally) {
       const Matrix column = column_.matrix(1, n);  // the sequence's start or end logits
       for (size_t t = 0; t < n; ++t) column.data[t] = logits.row(begin + t)[is_end];
       const int32_t label = is_end ? pass.batch.ends[s] : pass.batch.starts[s];
-      tally.sequence_loss +=
-          0.5 * nn::cross_entropy(column, {&label, 1}, {}, 0.5f * pass.scale.sequence, &right);
+      ConstMatrix teacher;
+      if (!pass.batch.teacher.empty()) {
+        const Matrix taught = taught_column_.matrix(1, n);
+        const float* from = pass.batch.teacher.data() + 2 * begin;
+        for (size_t t = 0; t < n; ++t) taught.data[t] = from[2 * t + is_end];
+        teacher = taught;
+      }
+      tally.sequence_loss += 0.5 * class_loss(column, {&label, 1}, teacher,
+                                              0.5f * pass.scale.sequence, pass.gradient, right);
       for (size_t t = 0; t < n; ++t) logits.row(begin + t)[is_end] = column.data[t];
     }
     tally.sequences_right += right == 2;

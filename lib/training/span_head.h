@@ -15,7 +15,7 @@ class SpanHead : public Head {
 
  private:
   TransformLayer transform_;
-  Buffer input_, logits_, column_, d_read_;
+  Buffer input_, logits_, column_, taught_column_, d_read_;
 };
 
 }  // namespace bert::training

@@ -112,7 +112,9 @@ void TextHead::features_backward(const HeadPass& pass, Matrix d_features) {
   read_backward(pass, d_rows);
 }
 
-double TextHead::loss(const TrainingBatch& batch, Matrix logits, float scale, size_t& right) const {
+double TextHead::loss(const HeadPass& pass, Matrix logits, size_t& right) {
+  const TrainingBatch& batch = pass.batch;
+  const float scale = pass.scale.sequence;
   const ConstMatrix targets(batch.values.data(), logits.rows, logits.cols);
   switch (loss_) {
     case TextLoss::squared_error:
@@ -120,43 +122,51 @@ double TextHead::loss(const TrainingBatch& batch, Matrix logits, float scale, si
     case TextLoss::binary_cross_entropy:
       return nn::binary_cross_entropy(logits, targets, scale);
     default: {
-      std::span<const float> class_weights;
-      if (!next_sentence_) class_weights = plan_.class_weights;
-      return nn::cross_entropy(logits, batch.sequence_labels, class_weights, scale, &right);
+      if (next_sentence_)
+        return nn::cross_entropy(logits, batch.sequence_labels, {}, scale, &right);
+      ConstMatrix teacher;
+      if (!batch.teacher.empty()) teacher = {batch.teacher.data(), logits.rows, logits.cols};
+      return class_loss(logits, batch.sequence_labels, teacher, scale, pass.gradient, right);
     }
   }
 }
 
-void TextHead::add_losses(const HeadPass& pass, Tally& tally) {
+Matrix TextHead::logits(const HeadPass& pass) {
   const std::span<const size_t> begins = pass.batch.batch.cu_seq_lens;
-  Matrix x;  // [S, H], or [S, hops H]
   if (attentive_) {
-    x = features_.matrix(pass.batch.sequences(),
-                         weights_.pooling_hops.weight.rows * pass.hidden.cols);
-    nn::pooling_forward(pooling(weights_), begins, pass.hidden, x, pooling_);
+    x_ = features_.matrix(pass.batch.sequences(),
+                          weights_.pooling_hops.weight.rows * pass.hidden.cols);
+    nn::pooling_forward(pooling(weights_), begins, pass.hidden, x_, pooling_);
   } else {
-    x = features(pass);
+    x_ = features(pass);
   }
-  if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), x);
+  if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), x_);
   const nn::LinearWeights& classifier = weights_.*classifier_;
-  Matrix logits = logits_.matrix(x.rows, classifier.weight.rows);  // [S, labels] or [T, labels]
-  nn::linear_forward(classifier, x, logits);
-  const bool means = input_ == TextInput::mean_logits && !attentive_;
-  if (means) logits = mean(pass.batch.batch, logits);
-  tally.sequence_loss += loss(pass.batch, logits, pass.scale.sequence, tally.sequences_right);
-  if (attentive_ && plan_.hop_penalty > 0) {
-    tally.sequence_loss += static_cast<double>(plan_.hop_penalty) *
-                           nn::hop_overlap(pooling(weights_), begins, pooling_);
-  }
-  if (!pass.gradient) return;
-  if (means) logits = mean_backward(pass.batch.batch, logits);
-  const Matrix d_x = d_features_.matrix(x.rows, x.cols);
-  nn::linear_backward(classifier, x, logits, pass.gradient->*classifier_, d_x);
+  const Matrix logits = logits_.matrix(x_.rows, classifier.weight.rows);
+  nn::linear_forward(classifier, x_, logits);
+  return means_logits() ? mean(pass.batch.batch, logits) : logits;
+}
+
+void TextHead::logits_backward(const HeadPass& pass, Matrix d_logits) {
+  if (means_logits()) d_logits = mean_backward(pass.batch.batch, d_logits);
+  const Matrix d_x = d_features_.matrix(x_.rows, x_.cols);
+  nn::linear_backward(weights_.*classifier_, x_, d_logits, pass.gradient->*classifier_, d_x);
   if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), d_x);
   if (!attentive_) return features_backward(pass, d_x);
-  nn::pooling_backward(pooling(weights_), begins, pass.hidden, d_x,
+  nn::pooling_backward(pooling(weights_), pass.batch.batch.cu_seq_lens, pass.hidden, d_x,
                        pass.scale.sequence * plan_.hop_penalty, pooling(*pass.gradient),
                        pass.d_hidden, pooling_);
+}
+
+void TextHead::add_losses(const HeadPass& pass, Tally& tally) {
+  const Matrix found = logits(pass);
+  tally.sequence_loss += loss(pass, found, tally.sequences_right);
+  if (attentive_ && plan_.hop_penalty > 0) {
+    tally.sequence_loss +=
+        static_cast<double>(plan_.hop_penalty) *
+        nn::hop_overlap(pooling(weights_), pass.batch.batch.cu_seq_lens, pooling_);
+  }
+  if (pass.gradient) logits_backward(pass, found);
 }
 
 }  // namespace bert::training

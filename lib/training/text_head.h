@@ -18,6 +18,12 @@ class TextHead : public Head {
   Tally count(const TrainingBatch& batch) const override;
   void add_losses(const HeadPass& pass, Tally& tally) override;
 
+  /// The logits [S, labels], valid until the next call.
+  Matrix logits(const HeadPass& pass);
+  /// The way back of the last logits(), with the same pass: adds to its gradient and d_hidden.
+  /// Overwrites d_logits.
+  void logits_backward(const HeadPass& pass, Matrix d_logits);
+
  private:
   /// What the dense layer reads [S, H], or [T, H] where each token has logits.
   Matrix read(const HeadPass& pass);
@@ -29,17 +35,17 @@ class TextHead : public Head {
   /// The mean of each text's tokens: x [T, N] -> [S, N], and the way back.
   Matrix mean(const PackedBatch& batch, ConstMatrix x);
   Matrix mean_backward(const PackedBatch& batch, ConstMatrix d);
-  double loss(const TrainingBatch& batch, Matrix logits, float scale, size_t& right) const;
+  double loss(const HeadPass& pass, Matrix logits, size_t& right);
   nn::PoolingWeights pooling(const ModelWeights& weights) const {
     return {weights.pooling_hidden, weights.pooling_hops};
   }
   nn::Dropout dropout_at(const HeadPass& pass, uint64_t site) const {
-    const bool of_tokens = input_ == TextInput::mean_logits && !attentive_;
     return pass.dropout.at(pass.dropout.classifier, 0, site,
-                           of_tokens ? pass.dropout.token_0 : pass.dropout.sequence_0);
+                           means_logits() ? pass.dropout.token_0 : pass.dropout.sequence_0);
   }
 
   TransformLayer::Weights dense(const ModelWeights& weights) const;
+  bool means_logits() const { return input_ == TextInput::mean_logits && !attentive_; }
   bool drops_first() const { return plan_.config.family->drops_before_text_head; }
 
   using Layer = nn::LinearWeights ModelWeights::*;
@@ -51,6 +57,7 @@ class TextHead : public Head {
   TextLoss loss_ = TextLoss::cross_entropy;
   nn::PoolingBuffers pooling_;
   TransformLayer dense_;
+  Matrix x_;  ///< what the classifier read
   Buffer rows_, features_, logits_, means_, spread_, d_features_, d_rows_;
 };
 

@@ -43,8 +43,10 @@ void TokenHead::add_losses(const HeadPass& pass, Tally& tally) {
   if (bilstm) x = through_bilstm(pass, x);
   const Matrix logits = logits_.matrix(x.rows, weights_.classifier.weight.rows);  // [T, labels]
   nn::linear_forward(weights_.classifier, x, logits);
-  tally.token_loss += nn::cross_entropy(logits, pass.batch.token_labels, plan_.class_weights,
-                                        pass.scale.token, &tally.tokens_right);
+  ConstMatrix teacher;
+  if (!pass.batch.teacher.empty()) teacher = {pass.batch.teacher.data(), logits.rows, logits.cols};
+  tally.token_loss += class_loss(logits, pass.batch.token_labels, teacher, pass.scale.token,
+                                 pass.gradient, tally.tokens_right);
   if (!pass.gradient) return;
   if (bilstm) {
     const Matrix d_out = d_bilstm_.matrix(x.rows, x.cols);

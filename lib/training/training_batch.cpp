@@ -32,6 +32,7 @@ void TrainingBatch::clear() {
   token_labels.clear();
   sequence_labels.clear();
   values.clear();
+  teacher.clear();
   starts.clear();
   ends.clear();
 }
@@ -47,6 +48,13 @@ void slice(const TrainingBatch& from, size_t first, size_t last, TrainingBatch& 
             to.token_labels);
   copy_part(from.sequence_labels, 1, first, last, to.sequence_labels);
   copy_part(from.values, labels, first, last, to.values);
+  to.teacher_of_tokens = from.teacher_of_tokens;
+  if (from.teacher_of_tokens) {
+    copy_part(from.teacher, from.teacher.size() / batch.tokens(), batch.cu_seq_lens[first],
+              batch.cu_seq_lens[last], to.teacher);
+  } else if (!from.teacher.empty()) {
+    copy_part(from.teacher, from.teacher.size() / batch.sequences(), first, last, to.teacher);
+  }
   copy_part(from.starts, 1, first, last, to.starts);
   copy_part(from.ends, 1, first, last, to.ends);
 }

@@ -15,6 +15,8 @@ struct TrainingBatch {
   std::vector<int32_t> token_labels;     ///< [T]: true ids of masked tokens, or token classes
   std::vector<int32_t> sequence_labels;  ///< [S]: classes, or 0 IsNext, 1 NotNext
   std::vector<float> values;             ///< [S, labels] regression or multi-label; [S, H] vectors
+  std::vector<float> teacher;  ///< a teacher's logits: [S, labels], [T, labels] or [T, 2]; or none
+  bool teacher_of_tokens = false;
   std::vector<int32_t> starts, ends;  ///< [S]: first and last token of the answer in its sequence
   size_t head = 0;                    ///< index of the learner's head that learns it
 

@@ -92,7 +92,8 @@ VectorNetwork::VectorNetwork(HeadPlan trunk, VectorTask task, bool bf16)
 
 std::unique_ptr<Lane> VectorNetwork::lane(const Layout& layout, float* values,
                                           float* gradient) const {
-  return std::make_unique<VectorLane>(*this, layout, values, gradient, bf16());
+  return adapted(std::make_unique<VectorLane>(*this, layout, values, gradient, bf16()), values,
+                 gradient);
 }
 
 Tally VectorNetwork::count(const TrainingBatch& batch) const {

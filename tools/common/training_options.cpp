@@ -92,7 +92,9 @@ void TrainingOptions::add_running(Command& app) {
 }
 
 void TrainingOptions::fill(TrainingJob& job) {
+  const double average = job.learner.average;
   job.learner = learner();
+  job.learner.average = average;
   job.dropout = dropout_;
   job.output = output_;
   job.batch_size = batch_size_;

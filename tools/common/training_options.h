@@ -29,8 +29,8 @@ class TrainingOptions {
 
   /// Sets the options that all tools share, trains, and reports speed and memory on stderr. After
   /// SIGTERM or SIGINT, `train` saves a checkpoint, and then the process ends by this signal.
-  template <typename Options>
-  int train(Options& options, bool (*train)(const Options&)) {
+  template <typename Options, typename Train>
+  int train(Options& options, const Train& train) {
     fill(options);
     end(train(options));
     return 0;

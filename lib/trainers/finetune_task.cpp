@@ -1,0 +1,112 @@
+#include "trainers/finetune_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "directory/adapter.h"
+#include "trainers/supervised.h"
+#include "training/adapter_files.h"
+
+namespace bert {
+
+FinetuneTask::FinetuneTask(const FinetuneOptions& options) : options_(options) {
+  options.check_learning_rate();
+  const auto refuse = [](const char* field, double value, const char* wanted) {
+    throw Error::of_field(field, fmt::format("found {}, wants {}", value, wanted));
+  };
+  if (options.epochs && !(*options.epochs > 0 && *options.epochs < 1e6)) {
+    refuse("epochs", *options.epochs, "a number above 0");
+  }
+  if (!(options.warmup_ratio >= 0 && options.warmup_ratio <= 1)) {
+    refuse("warmup_ratio", options.warmup_ratio, "a number from 0 to 1");
+  }
+}
+
+training::LearnerOptions FinetuneTask::settle_plan(const Config& config, size_t examples) {
+  const size_t layers = config.stored_layers();
+  if (options_.freeze_layers.value_or(0) > layers) {
+    throw Error::of_field("freeze_layers", fmt::format("found {}, wants at most {}",
+                                                       *options_.freeze_layers, layers));
+  }
+  chosen_measure(options_.metric, measures());
+  plan_ = FinetunePlan::make(options_, config, examples);
+  options_.batch_size = plan_.batch_size;
+  options_.learner.optimizer.learning_rate = plan_.learning_rate;
+  return options_.learner_options(plan_.steps);
+}
+
+void FinetuneTask::begin_lora() {
+  const size_t layers = network().config().stored_layers();
+  for (training::Parameter& p : learner_->layout().parameters()) {
+    const bool of_head =
+        options_.task != HeadKind::vectors && p.depth > static_cast<int32_t>(layers);
+    if (!of_head && !training::is_low_rank(p.name)) p.rate_scale = 0;
+  }
+  network().low_rank().begin(options_.learner.seed, learner_->values(), learner_->first_moments());
+  if (options_.merge) return;
+  if (options_.model.adapter()) {
+    throw Error(Error::Kind::unsupported, options_.model.adapter()->folder(),
+                "is an adapter itself; wants a whole model, or `merge`");
+  }
+  const auto path = std::filesystem::absolute(options_.model.path()).lexically_normal();
+  files_.adapter = training::adapter_config(learner_->layout(), network(), path.string());
+}
+
+void FinetuneTask::settle_rates() {
+  const size_t layers = network().config().stored_layers();
+  const auto top = static_cast<double>(layers + 1);
+  for (training::Parameter& p : learner_->layout().parameters()) {
+    p.rate_scale = static_cast<float>(std::pow(options_.layer_decay, top - p.depth));
+  }
+  if (options_.lora.rank > 0) return begin_lora();
+  const bool head_only = !options_.head.empty();
+  const size_t frozen = options_.freeze_layers.value_or(head_only ? layers : 0);
+  if (frozen > 0 || options_.freeze_embeddings || head_only) freeze(learner_->layout(), frozen);
+}
+
+/// The largest batch of the first epoch.
+training::StepSize FinetuneTask::largest_step() const {
+  const std::vector<uint32_t> order = shuffled(examples(), options_.learner.seed, 0);
+  training::StepSize largest, step;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i % options_.batch_size == 0) step = {};
+    const training::StepSize one = size_of(order[i]);
+    step.sequences += one.sequences;
+    step.tokens += one.tokens;
+    largest.sequences = std::max(largest.sequences, step.sequences);
+    largest.tokens = std::max(largest.tokens, step.tokens);
+    largest.longest = std::max(largest.longest, one.longest);
+  }
+  return largest;
+}
+
+void FinetuneTask::tell_plan() {
+  notice(plan_.text());
+  if (options_.on_memory) options_.on_memory(learner_->bytes_to_come(largest_step(), has_dev()));
+}
+
+training::RunOptions FinetuneTask::run_options() const {
+  training::RunOptions run = options_.run_options(name(), plan_.steps);
+  run.identity.merge(std::map<std::string, std::string>{
+      {"patience", std::to_string(options_.patience)},
+      {"metric", chosen_measure(options_.metric, measures())},
+      {"steps between scores", std::to_string(options_.eval_every)},
+      {"average", fmt::format("{}", options_.learner.average)},
+      {"lora", options_.lora.rank == 0
+                   ? "none"
+                   : fmt::format("rank {} alpha {} of {}", options_.lora.rank, options_.lora.alpha,
+                                 fmt::join(options_.lora.targets, ","))},
+      {"label smoothing", fmt::format("{}", options_.label_smoothing)},
+      {"frozen layers",
+       options_.freeze_layers ? std::to_string(*options_.freeze_layers) : "by default"},
+      {"frozen embeddings", options_.freeze_embeddings ? "yes" : "no"},
+      {"layer decay", fmt::format("{}", options_.layer_decay)}});
+  run.identity.merge(identity());
+  return run;
+}
+
+}  // namespace bert
