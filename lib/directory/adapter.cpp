@@ -128,6 +128,16 @@ Regex pattern(std::string_view text, const std::string& where) {
   }
 }
 
+/// What config.json beside an adapter, as `finetune` writes it, says of the head; none of another
+/// number of labels, as it is where the adapter stands beside its base.
+std::optional<HeadConfig> named_head(const std::string& folder, size_t labels) {
+  if (!exists(folder, file_names::kConfig)) return std::nullopt;
+  const JsonDocument own = JsonDocument::open(fmt::format("{}/{}", folder, file_names::kConfig));
+  HeadConfig head = Config::read(own.root(), own.root().where());
+  if (head.labels.size() != labels) return std::nullopt;
+  return head;
+}
+
 }  // namespace
 
 AdapterConfig AdapterConfig::read(const Json& root) {
@@ -206,29 +216,25 @@ JsonDocument Adapter::change(const JsonDocument& document) const {
   if (config_.head) rules.class_name = class_name(*config_.head, *base.family);
   for (const auto& [name, tensor] : tensors.saved) rules.note(name);
   bool own_head = false;
+  size_t labels = base.labels.size();
   for (const auto& [name, tensor] : tensors.saved) {
     const auto role = role_of(canonical_name(name, rules));
-    const bool labels = role == Role::classifier || role == Role::classifier_output;
-    own_head |= labels || role == Role::qa_outputs;
-    if (!labels || !name.ends_with(".weight") || tensor->shape.empty() ||
+    const bool of_labels = role == Role::classifier || role == Role::classifier_output;
+    own_head |= of_labels || role == Role::qa_outputs;
+    if (!of_labels || !name.ends_with(".weight") || tensor->shape.empty() ||
         tensor->shape[0] == base.labels.size()) {
       continue;
     }
+    labels = tensor->shape[0];
     members.insert(
         members.end(),
         {{"id2label", ""}, {"label2id", ""}, {"num_labels", fmt::format("{}", tensor->shape[0])}});
   }
-  if (exists(folder_, file_names::kConfig)) {
-    // Beside the adapter, as `finetune` writes it: the names of the labels.
-    const JsonDocument own = JsonDocument::open(fmt::format("{}/{}", folder_, file_names::kConfig));
-    const Config named = Config::read(own.root(), own.root().where());
-    if (own_head && config_.head) {
-      HeadConfig head = named;
-      head.architectures = {rules.class_name};
-      return JsonDocument::parse(edit_config(root, head_members(head)), root.where());
-    }
-  }
   if (own_head && config_.head) {
+    if (auto head = named_head(folder_, labels)) {
+      head->architectures = {rules.class_name};
+      return JsonDocument::parse(edit_config(root, head_members(*head)), root.where());
+    }
     members.emplace_back("architectures", fmt::format("[\"{}\"]", rules.class_name));
   }
   return JsonDocument::parse(edit_config(root, members), root.where());

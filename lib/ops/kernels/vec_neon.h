@@ -1,5 +1,5 @@
-// Vec for kernels_impl.h with NEON, for an anonymous namespace: vec_gcc.h with the instructions that
-// GCC's vectors do not name.
+// Vec for kernels_impl.h with NEON, for an anonymous namespace: vec_gcc.h with the instructions
+// that GCC's vectors do not name.
 
 #include "ops/kernels/vec_gcc.h"
 
