@@ -179,7 +179,7 @@ class Command:
             return f"status {status}: output is no part of the whole: {last}"
         if half := self.half(found):
             return f"status {status}: {half} is not whole: {last}"
-        return f"status {status}: left {left}" if left and kind != "name" and not on else ""
+        return f"status {status}: left {left}" if left and kind not in ("name", "malloc") and not on else ""
 
     def kill(self, at):
         """One run that is killed, and the next: what is wrong of them."""
