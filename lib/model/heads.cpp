@@ -56,6 +56,7 @@ std::string class_name(HeadKind kind, const Family& family) {
 
 bool is_known_class(std::string_view name) {
   const Family* family = family_of_class(name);
+  if (family && family->vector_is_first) return true;  // DPR's encoders, which have no heads
   return family && std::any_of(std::begin(kHeads), std::end(kHeads), [&](const HeadSpec& head) {
            return !head.class_suffix.empty() &&
                   name.substr(family->class_prefix.size()) == head.class_suffix;
