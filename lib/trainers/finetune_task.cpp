@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "directory/adapter.h"
+#include "directory/weight_files.h"
 #include "trainers/supervised.h"
 #include "training/adapter_files.h"
 
@@ -51,6 +52,13 @@ void FinetuneTask::begin_lora() {
   if (options_.model.adapter()) {
     throw Error(Error::Kind::unsupported, options_.model.adapter()->folder(),
                 "is an adapter itself; wants a whole model, or `merge`");
+  }
+  const Weights base = open_weights(options_.model, network().config());
+  for (const TensorView* tensor : base.tensors()) {
+    if (!tensor->blocked) continue;
+    throw Error(Error::Kind::unsupported, options_.model.path(),
+                "its matrices are in the order of the kernels, which no adapter can change; wants "
+                "the model before quantize, or `merge`");
   }
   const auto path = std::filesystem::absolute(options_.model.path()).lexically_normal();
   files_.adapter = training::adapter_config(learner_->layout(), network(), path.string());
