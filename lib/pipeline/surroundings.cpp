@@ -35,17 +35,20 @@ void Surroundings::want(uint64_t number) {
   for (uint64_t n = first; n <= number + around_; ++n) texts_[n];
 }
 
-void Surroundings::read(StreamOptions stream) {
+void Surroundings::read(StreamOptions stream, bool told) {
   stream.jobs = 1;
   stream.begin = {};
   stream.progress = {};
   stream.write_place = {};
   stream.output_names.clear();
   stream.write = [](std::string_view) {};
-  stream.on_skipped = [](const Error&) {};
+  stream.on_skipped = [told](const Error& error) {
+    if (!told) throw Error(error);
+  };
   try {
     bert::stream(stream, [&] { return std::make_unique<Taker>(texts_, stream.keeps_line); });
   } catch (const Error&) {
+    if (!told) throw;
   }
 }
 

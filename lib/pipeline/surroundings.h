@@ -28,8 +28,9 @@ class BERT_API Surroundings {
   explicit Surroundings(size_t around) : around_(around) {}
   /// Asks for those around the record `number`.
   void want(uint64_t number);
-  /// Reads them. A fault that ended the search ends this, too; it was told.
-  void read(StreamOptions stream);
+  /// Reads them. `told`: the search itself met a fault, which ends this, too, without a word.
+  /// Without one, throws what reading throws.
+  void read(StreamOptions stream, bool told);
 
   /// The records before (`side` -1) or behind (1) one, or itself (0), in its file.
   std::vector<const NearRecord*> of(uint64_t number, int side) const;
@@ -41,12 +42,13 @@ class BERT_API Surroundings {
 
 /// Writes a search's entries, best first, with the records around each. In rows, these have no
 /// score, and "--" parts the entries, as grep does; in JSON they are members `before` and `after`.
+/// `told`: see Surroundings::read.
 template <typename Entry>
 void write_with_context(const std::vector<Entry>& entries, size_t around,
-                        const StreamOptions& stream, bool json, Rows& rows) {
+                        const StreamOptions& stream, bool told, bool json, Rows& rows) {
   Surroundings surroundings(around);
   for (const Entry& entry : entries) surroundings.want(entry.number);
-  surroundings.read(stream);
+  surroundings.read(stream, told);
   const auto beside = [&](const Entry& entry, int side) {
     for (const NearRecord* found : surroundings.of(entry.number, side)) {
       Entry::beside(*found, rows);

@@ -12,10 +12,11 @@
 namespace bert::tools {
 
 /// Writes a ranking, best first, with what -C asks for. The files stand at their start then.
+/// `told`: reading them met a fault before.
 template <typename Ranking>
-void write_ranking(RowOptions& rows, Ranking& ranking, Rows& out) {
+void write_ranking(RowOptions& rows, Ranking& ranking, bool told, Rows& out) {
   if (rows.context()) {
-    write_with_context(ranking.sorted(), *rows.context(), rows.stream(), rows.json(), out);
+    write_with_context(ranking.sorted(), *rows.context(), rows.stream(), told, rows.json(), out);
   } else {
     ranking.write(out, rows.json());
   }
@@ -28,22 +29,22 @@ int search(RowOptions& rows, Ranking& ranking,
            const std::function<std::unique_ptr<Worker>()>& make_worker, bool silent = false) {
   std::optional<RereadableFiles> files;
   if (rows.context()) files.emplace(rows.stream().files);
-  const auto write = [&] {
+  const auto write = [&](bool told) {
     if (silent) return;
     if (files) files->rewind();
     Rows found = rows.new_rows();
-    write_ranking(rows, ranking, found);
+    write_ranking(rows, ranking, told, found);
     rows.show(found.bytes());
   };
+  int status = 0;
   try {
-    const int status = rows.run(make_worker);
-    const bool any = !ranking.empty();
-    write();
-    return status != 0 || any ? status : 1;
+    status = rows.run(make_worker);
   } catch (const Error&) {
-    write();  // what was found before the bad record
+    write(true);  // what was found before the bad record
     throw;
   }
+  write(status != 0);
+  return status != 0 || !ranking.empty() ? status : 1;
 }
 
 }  // namespace bert::tools

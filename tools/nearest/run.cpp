@@ -107,7 +107,7 @@ class Run {
   int search();
   int search_judged();
   void judge(const Queries& queries, const SearchResult& result);
-  void write(const Queries& queries, const SearchResult& result, bool keep);
+  void write(const Queries& queries, const SearchResult& result, bool keep, bool told);
   int pairs();
   int groups();
   int group_rows(const TaskOptions& task);
@@ -179,7 +179,7 @@ int Run::search() {
   }
   judge(queries, result);
   if (files) files->rewind();
-  write(queries, result, keep);
+  write(queries, result, keep, status != 0);
   return status != 0 || !result.empty() ? status : 1;
 }
 
@@ -201,13 +201,14 @@ void Run::judge(const Queries& queries, const SearchResult& result) {
   }
 }
 
-void Run::write(const Queries& queries, const SearchResult& result, bool keep) {
+/// `told`: reading the records met a fault.
+void Run::write(const Queries& queries, const SearchResult& result, bool keep, bool told) {
   if (report_.hides_rows()) return;
   for (size_t q = 0; q < queries.numbers.size(); ++q) {
     if (options_.mode == Mode::text) {
       TextRanking ranking(std::max<size_t>(result.nearest[0].size(), 1));
       result.rank(ranking);
-      write_ranking(rows_, ranking, out_);
+      write_ranking(rows_, ranking, told, out_);
     } else {
       const std::string* line = keep ? &queries.lines.at(queries.numbers[q]) : nullptr;
       result.write_neighbours(q, queries.numbers[q], out_, rows_.json(), line);
