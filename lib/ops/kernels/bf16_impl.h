@@ -141,3 +141,13 @@ void attention_bf16_impl(const AttentionTask& t) {
     write_rows(t, first, rows, rows_out, sums);
   });
 }
+
+/// What a set has whose products of bf16 are Gemm.
+template <void (*Gemm)(const GemmTask&)>
+void set_bf16(KernelTable& table) {
+  table.gemm_bf16 = Gemm;
+  table.bf16_columns = bf16_columns_impl;
+  table.bf16_rows = bf16_rows_impl;
+  table.bf16_transpose = bf16_transpose_impl;
+  table.attention_bf16 = attention_bf16_impl<Gemm>;
+}

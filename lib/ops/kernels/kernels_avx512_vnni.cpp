@@ -159,11 +159,7 @@ const KernelTable& kernels_avx512_vnni() {
 const KernelTable& kernels_avx512_bf16() {
   static const KernelTable table = [] {
     KernelTable bf16 = kernels_avx512_vnni();
-    bf16.gemm_bf16 = gemm<Whole<BFloat16>>;
-    bf16.bf16_columns = bf16_columns_impl;
-    bf16.bf16_rows = bf16_rows_impl;
-    bf16.bf16_transpose = bf16_transpose_impl;
-    bf16.attention_bf16 = attention_bf16_impl<gemm<Whole<BFloat16>>>;
+    set_bf16<gemm<Whole<BFloat16>>>(bf16);
     return bf16;
   }();
   return table;

@@ -59,12 +59,8 @@ const KernelTable& kernels_neon_i8mm() {
 const KernelTable& kernels_neon_bf16() {
   static const KernelTable table = [] {
     KernelTable bf16 = kernels_neon_i8mm();
-    bf16.gemm_bf16 = gemm<Whole<Bfmmla>>;
+    set_bf16<gemm<Whole<Bfmmla>>>(bf16);
     bf16.to_bf16 = bf16_row_impl;
-    bf16.bf16_columns = bf16_columns_impl;
-    bf16.bf16_rows = bf16_rows_impl;
-    bf16.bf16_transpose = bf16_transpose_impl;
-    bf16.attention_bf16 = attention_bf16_impl<gemm<Whole<Bfmmla>>>;
     return bf16;
   }();
   return table;
