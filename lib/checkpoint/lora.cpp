@@ -224,11 +224,7 @@ class Merger {
 
   /// The numbers of a tensor, which become its own.
   float* writable(TensorView& tensor) {
-    if (tensor.blocked) {
-      throw Error(Error::Kind::unsupported, model_.path,
-                  "its matrices are in the order of the kernels, which no adapter can change; "
-                  "wants the model before quantize");
-    }
+    if (tensor.blocked) throw no_base(model_.path);
     float*& values = copies_[&tensor];
     if (values) return values;
     const size_t elements = tensor.elements();
@@ -288,6 +284,13 @@ LoraTensors LoraTensors::open(const std::string& path, bool pickle) {
   for (const TensorView& tensor : tensors.files.tensors) reader.add(tensor);
   reader.check();
   return tensors;
+}
+
+Error no_base(std::string_view path, std::string_view or_else) {
+  return {Error::Kind::unsupported, path,
+          fmt::format("its matrices are in the order of the kernels, which no adapter can change; "
+                      "wants the model before quantize{}{}",
+                      or_else.empty() ? "" : ", or ", or_else)};
 }
 
 void merge_lora(LoraTensors adapter, const LoraScale& scale, const Config& config,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/export.h"
 #include "checkpoint/tensor_files.h"
 #include "model/config.h"
@@ -33,6 +34,9 @@ struct BERT_API LoraTensors {
 
 /// What a change of this module is multiplied by; `rank` is its r.
 using LoraScale = std::function<double(std::string_view module, size_t rank)>;
+
+/// The error of a model in the order of the kernels; `or_else` is what else would do.
+BERT_API Error no_base(std::string_view path, std::string_view or_else = {});
 
 /// The model with the adapter in it: saved tensors stand for its own, and W becomes W + scale B A.
 /// Where the masked LM's decoder is the word table, it stays as it was. `config` says how both name

@@ -102,7 +102,7 @@ void Doctor::look_at_config() {
 
 void Doctor::look_at_architectures() {
   for (const std::string& name : config_->architectures) {
-    if (is_known_class(name) || name.ends_with("EncoderModel")) continue;  // that of T5
+    if (is_known_class(name)) continue;
     if (name == "HF_ColBERT" && SentenceModules::open(directory_).of_tokens) continue;
     if (name.ends_with("ForCausalLM") && SentenceModules::open(directory_).logit_score) continue;
     say("warning", "config",

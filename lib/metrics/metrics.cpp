@@ -119,6 +119,26 @@ double LabelMetrics::micro_f1() const {
   return sum.f1();
 }
 
+double LabelMetrics::macro_f1() const {
+  const std::lock_guard lock(mutex_);
+  return label_means(counts_).macro_f1;
+}
+
+double LabelMetrics::mcc() const {
+  const std::lock_guard lock(mutex_);
+  const auto s = static_cast<double>(records_);
+  double correct = 0, crossed = 0, trues = 0, predictions = 0;
+  for (const LabelCounts& counts : counts_) {
+    const auto t = static_cast<double>(counts.gold), p = static_cast<double>(counts.predicted);
+    correct += static_cast<double>(counts.true_positives);
+    crossed += t * p;
+    trues += t * t;
+    predictions += p * p;
+  }
+  const double square = (s * s - predictions) * (s * s - trues);
+  return square > 0 ? (correct * s - crossed) / std::sqrt(square) : 0;
+}
+
 std::string LabelMetrics::confusions() const {
   constexpr size_t kLabels = 20, kPairs = 20;
   const std::lock_guard lock(mutex_);

@@ -56,6 +56,10 @@ class BERT_API LabelMetrics {
            std::span<const size_t> other = {});
   double accuracy() const;  ///< share of records with exactly the gold labels
   double micro_f1() const;
+  double macro_f1() const;  ///< the mean of the labels that occur
+  /// Matthews' correlation, of records with one label; 0 if one label was true, or predicted, of
+  /// all.
+  double mcc() const;
   /// The confusion matrix of the records that have one label: a row for each true label, a column
   /// for each predicted one. With many labels, the pairs that are confused most often instead.
   std::string confusions() const;

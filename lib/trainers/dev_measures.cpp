@@ -29,44 +29,15 @@ std::string chosen_measure(std::string_view name, std::span<const std::string> m
 
 bool lower_is_better(std::string_view measure) { return measure == "loss"; }
 
-void ConfusionCounts::add(std::span<const size_t> gold, std::span<const size_t> predicted) {
-  ++records_;
-  exact_ += std::equal(gold.begin(), gold.end(), predicted.begin(), predicted.end());
-  for (const size_t label : gold) ++true_[label];
-  for (const size_t label : predicted) {
-    ++predicted_[label];
-    right_[label] += std::find(gold.begin(), gold.end(), label) != gold.end();
-  }
-}
-
-double ConfusionCounts::macro_f1() const {
-  double sum = 0;
-  size_t count = 0;
-  for (size_t i = 0; i < true_.size(); ++i) {
-    const auto both = static_cast<double>(true_[i] + predicted_[i]);
-    if (both == 0) continue;
-    sum += 2 * static_cast<double>(right_[i]) / both;
-    ++count;
-  }
-  return count > 0 ? sum / static_cast<double>(count) : 0;
-}
-
-double ConfusionCounts::mcc() const {
-  const auto s = static_cast<double>(records_);
-  double correct = 0, crossed = 0, trues = 0, predictions = 0;
-  for (size_t i = 0; i < true_.size(); ++i) {
-    const auto t = static_cast<double>(true_[i]), p = static_cast<double>(predicted_[i]);
-    correct += static_cast<double>(right_[i]);
-    crossed += t * p;
-    trues += t * t;
-    predictions += p * p;
-  }
-  const double square = (s * s - predictions) * (s * s - trues);
-  return square > 0 ? (correct * s - crossed) / std::sqrt(square) : 0;
-}
-
-double ConfusionCounts::accuracy() const {
-  return records_ > 0 ? static_cast<double>(exact_) / static_cast<double>(records_) : 0;
+Spread spread_of(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  Spread spread;
+  for (const double value : values) spread.mean += value;
+  spread.mean /= n;
+  double squares = 0;
+  for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
+  if (n > 1) spread.deviation = std::sqrt(squares / (n - 1));
+  return spread;
 }
 
 void write_dev_lines(std::vector<DevLine> lines, std::span<const std::string> texts,

@@ -18,23 +18,11 @@ std::string chosen_measure(std::string_view name, std::span<const std::string> m
 /// Whether a lower value is better.
 bool lower_is_better(std::string_view measure);
 
-/// Counts of labels against true ones, and what scikit-learn makes of them.
-class ConfusionCounts {
- public:
-  explicit ConfusionCounts(size_t labels) : true_(labels), predicted_(labels), right_(labels) {}
-
-  void add(std::span<const size_t> gold, std::span<const size_t> predicted);
-  /// The mean F1 of the labels that occur.
-  double macro_f1() const;
-  /// Matthews' correlation; 0 if one label was true, or predicted, of all records.
-  double mcc() const;
-  /// The share of records with exactly the true labels.
-  double accuracy() const;
-
- private:
-  std::vector<uint64_t> true_, predicted_, right_;  ///< [labels]
-  uint64_t records_ = 0, exact_ = 0;
+/// The mean of some numbers, and their standard deviation, that of a sample.
+struct Spread {
+  double mean = 0, deviation = 0;
 };
+Spread spread_of(std::span<const double> values);
 
 /// A dev example as it went: for people.
 struct DevLine {

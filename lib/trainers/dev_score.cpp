@@ -73,15 +73,15 @@ std::string names_of(std::span<const size_t> ids, const std::vector<std::string>
 }
 
 void set_measures(const LabelPlan& plan, const LabelMetrics& labels, const ValueMetrics& values,
-                  const ConfusionCounts& counts, DevScore& result) {
+                  DevScore& result) {
   result.value = plan.values        ? values.spearman()
                  : plan.independent ? labels.micro_f1()
                                     : labels.accuracy();
   result.report = plan.values ? values.report() : labels.report();
   // Which label was said for another is known only where a text has one.
   if (!plan.values && !plan.independent) result.report += labels.confusions();
-  result.measures["macro_f1"] = counts.macro_f1();
-  result.measures["mcc"] = counts.mcc();
+  result.measures["macro_f1"] = labels.macro_f1();
+  result.measures["mcc"] = labels.mcc();
   result.measures["accuracy"] = labels.accuracy();
 }
 
@@ -93,7 +93,6 @@ DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_
   const LabelRule rule{.several = true};
   std::vector<float> scores;
   std::vector<size_t> order, chosen;
-  ConfusionCounts counts(plan.labels.size());
   DevScore result;
   result.loss = for_each_prediction(
       evaluation, set, head_index, false, [&](size_t index, ConstMatrix logits) {
@@ -111,14 +110,13 @@ DevScore score_texts(Evaluation& evaluation, const ExampleSet& set, size_t head_
           const std::vector<size_t> gold = gold_labels(example, plan.independent);
           labels.add(gold, chosen);
           std::sort(chosen.begin(), chosen.end());
-          counts.add(gold, chosen);
           line.truth = names_of(gold, plan.labels), line.predicted = names_of(chosen, plan.labels);
         }
         if (set.texts.empty()) return;
         line.loss = loss_of(example, plan.values, logits);
         result.lines.push_back(std::move(line));
       });
-  set_measures(plan, labels, values, counts, result);
+  set_measures(plan, labels, values, result);
   return result;
 }
 

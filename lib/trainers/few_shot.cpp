@@ -14,6 +14,7 @@
 #include "metrics/metrics.h"
 #include "nn/logistic_regression.h"
 #include "ops/kernels.h"
+#include "trainers/dev_measures.h"
 #include "trainers/dev_score.h"
 #include "trainers/finetune_plan.h"
 #include "trainers/held_out.h"
@@ -57,18 +58,6 @@ std::vector<TextPairOf> make_pairs(const std::vector<Example>& texts) {
   }
   return pairs;
 }
-
-/// The mean of some numbers and their deviation from it.
-struct Spread {
-  double mean = 0, deviation = 0;
-
-  explicit Spread(const std::vector<double>& values) {
-    const auto n = static_cast<double>(values.size());
-    for (const double value : values) mean += value / n;
-    for (const double value : values) deviation += (value - mean) * (value - mean);
-    deviation = n > 1 ? std::sqrt(deviation / (n - 1)) : 0;
-  }
-};
 
 class FewShot {
  public:
@@ -123,7 +112,7 @@ class FewShot {
       run.export_model();
     }
     if (losses.size() > 1) {
-      const Spread loss(losses), score(scores);
+      const Spread loss = spread_of(losses), score = spread_of(scores);
       write_row("mean", loss.mean, score.mean);
       write_row("deviation", loss.deviation, score.deviation);
     }
@@ -141,13 +130,9 @@ class FewShot {
     ExampleOptions from = options_.train;
     const size_t own =
         modules_.settings.max_length.value_or(tokenizer.model_max_length().value_or(512));
-    from.encode.max_length =
-        options_.max_length > 0 ? options_.max_length : std::min(own, config_.max_tokens());
-    if (from.encode.max_length > config_.max_tokens() || from.encode.max_length < 8) {
-      throw Error::of_field("max_length",
-                            fmt::format("found {}, wants 8 to {}, the model's positions",
-                                        from.encode.max_length, config_.max_tokens()));
-    }
+    from.encode.max_length = checked_length(
+        options_.max_length > 0 ? options_.max_length : std::min(own, config_.max_tokens()),
+        config_);
     KeptRecords kept;
     set_labels(HeadKind::classify, from, options_.labels, config_, &kept);
     const auto share = held_out_share(options_.dev);

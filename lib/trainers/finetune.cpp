@@ -166,11 +166,8 @@ class LabelTask : public FinetuneTask {
   }
 
   void make_learner(Config config) {
-    training::HeadPlan head;
-    head.objective = options_.task;
-    head.dropout = options_.dropout_rates(config, head.objective);
+    training::HeadPlan head = head_plan(options_.task, config, *weights_);
     head.hop_penalty = static_cast<float>(options_.hop_penalty);
-    head.low_rank = options_.lora;
     if (!options_.teacher.empty()) {
       head.teacher_share = static_cast<float>(options_.teacher_share);
       head.temperature = static_cast<float>(options_.temperature);

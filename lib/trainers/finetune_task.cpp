@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "checkpoint/lora.h"
 #include "directory/adapter.h"
-#include "directory/weight_files.h"
 #include "trainers/supervised.h"
 #include "training/adapter_files.h"
 
@@ -40,6 +40,21 @@ training::LearnerOptions FinetuneTask::settle_plan(const Config& config, size_t 
   return options_.learner_options(plan_.steps);
 }
 
+training::HeadPlan FinetuneTask::head_plan(HeadKind objective, const Config& config,
+                                           const Weights& start) const {
+  const auto is_blocked = [](const TensorView* tensor) { return tensor->blocked; };
+  const std::vector<const TensorView*> tensors = start.tensors();
+  if (options_.lora.rank > 0 && !options_.merge &&
+      std::any_of(tensors.begin(), tensors.end(), is_blocked)) {
+    throw no_base(options_.model.path(), "`merge`");
+  }
+  training::HeadPlan head;
+  head.objective = objective;
+  head.dropout = options_.dropout_rates(config, objective);
+  head.low_rank = options_.lora;
+  return head;
+}
+
 void FinetuneTask::begin_lora() {
   const size_t layers = network().config().stored_layers();
   for (training::Parameter& p : learner_->layout().parameters()) {
@@ -52,13 +67,6 @@ void FinetuneTask::begin_lora() {
   if (options_.model.adapter()) {
     throw Error(Error::Kind::unsupported, options_.model.adapter()->folder(),
                 "is an adapter itself; wants a whole model, or `merge`");
-  }
-  const Weights base = open_weights(options_.model, network().config());
-  for (const TensorView* tensor : base.tensors()) {
-    if (!tensor->blocked) continue;
-    throw Error(Error::Kind::unsupported, options_.model.path(),
-                "its matrices are in the order of the kernels, which no adapter can change; wants "
-                "the model before quantize, or `merge`");
   }
   const auto path = std::filesystem::absolute(options_.model.path()).lexically_normal();
   files_.adapter = training::adapter_config(learner_->layout(), network(), path.string());

@@ -63,6 +63,10 @@ class FinetuneTask {
 
   /// Sets the plan for so many examples, and batch size and rate of the options by it.
   training::LearnerOptions settle_plan(const Config& config, size_t examples);
+  /// What all tasks say of their net. Throws Error(unsupported) for LoRA over weights that no
+  /// adapter can change.
+  training::HeadPlan head_plan(HeadKind objective, const Config& config,
+                               const Weights& start) const;
   /// Sets the rates of the layers, and freezes those that stay as they are. With LoRA, begins it.
   void settle_rates();
   /// Tells the plan and the memory that it wants.

@@ -152,11 +152,7 @@ class Pretraining {
     if (data_.max_length == 0) {
       data_.max_length = std::min<size_t>(128, config.max_tokens());
     }
-    if (data_.max_length > config.max_tokens() || data_.max_length < 8) {
-      throw Error::of_field("max_length",
-                            fmt::format("found {}, wants 8 to {}, the model's positions",
-                                        data_.max_length, config.max_tokens()));
-    }
+    checked_length(data_.max_length, config);
     make_learner(std::move(config), weights);
     if (!options_.dev.empty()) read_dev();
     if (options_.on_memory) {

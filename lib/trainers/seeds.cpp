@@ -46,18 +46,15 @@ Result result_of(const std::string& directory, uint64_t seed) {
 }
 
 void tell(const FinetuneOptions& options, const std::vector<Result>& results, const Result& best) {
-  double sum = 0, squares = 0;
-  for (const Result& r : results) sum += r.score;
-  const double mean = sum / static_cast<double>(results.size());
-  for (const Result& r : results) squares += (r.score - mean) * (r.score - mean);
-  const double deviation =
-      results.size() < 2 ? 0 : std::sqrt(squares / static_cast<double>(results.size() - 1));
   if (!options.on_notice) return;
+  std::vector<double> scores;
+  for (const Result& r : results) scores.push_back(r.score);
+  const Spread spread = spread_of(scores);
   options.on_notice(
       fmt::format("{} seeds: mean {}, standard deviation {}; kept the model of seed "
                   "{} ({}) in {}",
-                  results.size(), number_text(mean), number_text(deviation), best.seed,
-                  number_text(best.score), options.output));
+                  results.size(), number_text(spread.mean), number_text(spread.deviation),
+                  best.seed, number_text(best.score), options.output));
 }
 
 /// The first of the best; no number is the worst.

@@ -100,12 +100,7 @@ class RankTask : public FinetuneTask {
     const size_t usual =
         task_spec(HeadKind::classify)
             .max_length(config.max_tokens(), tokenizer.model_max_length().value_or(512));
-    length_ = options_.max_length > 0 ? options_.max_length : usual;
-    if (length_ > config.max_tokens() || length_ < 8) {
-      throw Error::of_field("max_length",
-                            fmt::format("found {}, wants 8 to {}, the model's positions", length_,
-                                        config.max_tokens()));
-    }
+    length_ = checked_length(options_.max_length > 0 ? options_.max_length : usual, config);
     ExampleOptions from = options_.train;
     from.texts = 2;
     from.kind = LabelKind::number;
@@ -174,10 +169,7 @@ class RankTask : public FinetuneTask {
     Config& config = checkpoint.config;
     const training::LearnerOptions learner = settle_plan(config, train_.size());
     files_ = training::ModelFiles::make(options_.model, config, HeadKind::classify);
-    training::HeadPlan head;
-    head.objective = HeadKind::classify;
-    head.dropout = options_.dropout_rates(config, head.objective);
-    head.low_rank = options_.lora;
+    training::HeadPlan head = head_plan(HeadKind::classify, config, checkpoint.weights);
     head.config = std::move(config);
     learner_ = std::make_unique<training::Learner>(
         std::make_unique<RankNetwork>(std::move(head), loss_, learner.bf16), learner);

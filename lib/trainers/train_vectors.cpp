@@ -134,15 +134,10 @@ class EmbedTask : public FinetuneTask {
   void read(const Config& config, const Tokenizer& tokenizer) {
     const size_t own =
         modules_.settings.max_length.value_or(tokenizer.model_max_length().value_or(512));
-    const size_t length =
-        options_.max_length > 0 ? options_.max_length : std::min(own, config.max_tokens());
-    if (length > config.max_tokens() || length < 8) {
-      throw Error::of_field("max_length",
-                            fmt::format("found {}, wants 8 to {}, the model's positions", length,
-                                        config.max_tokens()));
-    }
+    length_ = checked_length(
+        options_.max_length > 0 ? options_.max_length : std::min(own, config.max_tokens()), config);
     VectorExampleOptions from{options_.train, loss(), prompts(), modules_.include_prompt};
-    from.from.encode.max_length = length_ = length;
+    from.from.encode.max_length = length_;
     train_ = read_vector_examples(from, tokenizer);
     task_.loss.columns = train_.columns;
     check_examples();
@@ -202,10 +197,7 @@ class EmbedTask : public FinetuneTask {
     const training::LearnerOptions learner = settle_plan(config, train_.records());
     files_ = training::ModelFiles::make(options_.model, config, HeadKind::vectors);
     add_modules(config);
-    training::HeadPlan trunk;
-    trunk.objective = HeadKind::vectors;
-    trunk.dropout = options_.dropout_rates(config, trunk.objective);
-    trunk.low_rank = options_.lora;
+    training::HeadPlan trunk = head_plan(HeadKind::vectors, config, checkpoint.weights);
     trunk.config = std::move(config);
     learner_ = std::make_unique<training::Learner>(
         std::make_unique<VectorNetwork>(std::move(trunk), task_, learner.bf16), learner);

@@ -73,6 +73,12 @@ void freeze(training::Layout& layout, size_t layers) {
   }
 }
 
+size_t checked_length(size_t length, const Config& config) {
+  if (length >= 8 && length <= config.max_tokens()) return length;
+  throw Error::of_field("max_length", fmt::format("found {}, wants 8 to {}, the model's positions",
+                                                  length, config.max_tokens()));
+}
+
 std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 std::filesystem::file_type file_type(const std::string& file) {

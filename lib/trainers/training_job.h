@@ -58,6 +58,10 @@ Checkpoint open_start(const ModelDirectory& model, const std::string& head, Head
 /// Freezes the embeddings and the lowest `layers` layers.
 void freeze(training::Layout& layout, size_t layers);
 
+/// The length of a text in tokens. Throws Error (`max_length`) unless it is 8 to the model's
+/// positions.
+size_t checked_length(size_t length, const Config& config);
+
 std::string hash_text(uint64_t hash);
 
 /// Of the content of those that are regular files; a pipe can be read only once.

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <iterator>
 
 #include "golden.h"
 #include "heads/classification.h"
@@ -58,6 +59,17 @@ TEST_CASE("labels counted by hand") {
         "never\t0\t0\t0\t0\n"
         "macro\t0.75\t0.5\t0.583333\t4\n"
         "micro\t0.666667\t0.5\t0.571429\t4\n");
+}
+
+TEST_CASE("macro F1 and Matthews' correlation of scikit-learn") {
+  const size_t gold[] = {0, 0, 0, 1, 1, 2, 2, 2, 2, 1}, said[] = {0, 1, 0, 1, 2, 2, 2, 0, 2, 1};
+  LabelMetrics metrics({"a", "b", "c", "never"}), one({"a", "b"});
+  for (size_t i = 0; i < std::size(gold); ++i) add(metrics, {gold[i]}, {said[i]});
+  CHECK(metrics.macro_f1() == doctest::Approx(0.6944444444444443).epsilon(1e-12));
+  CHECK(metrics.mcc() == doctest::Approx(0.5454545454545454).epsilon(1e-12));
+  add(one, {0}, {0});
+  CHECK(one.macro_f1() == 1);
+  CHECK(one.mcc() == 0);
 }
 
 TEST_CASE("several labels a record") {
