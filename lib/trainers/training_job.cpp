@@ -43,7 +43,6 @@ training::RunOptions TrainingJob::run_options(const std::string& task, uint64_t 
   run.on_notice = on_notice;
   run.identity = {{"task", task},
                   {"seed", std::to_string(learner.seed)},
-                  {"threads", std::to_string(learner.threads)},
                   {"batch size", std::to_string(batch_size)},
                   {"batch tokens", std::to_string(learner.max_pass_tokens)},
                   {"steps", std::to_string(steps)},

@@ -50,9 +50,10 @@ class BertLane : public Lane {
     if (pass.lowest > 0 && tied) gradient.decoder.weight = {};
     const ConstMatrix hidden = encoder_.forward(part.batch, dropout);
     const Matrix d_hidden = d_hidden_.matrix(hidden.rows, hidden.cols);
+    pass.turn.reach(kHeadStage);
     const Tally tally = heads_[part.head]->learn(
         {part, read_by(part.head, hidden), pass.scale, dropout, &gradient, d_hidden});
-    encoder_.backward(d_hidden, gradient, pass.lowest);
+    encoder_.backward(d_hidden, gradient, pass.lowest, pass.turn);
     return tally;
   }
 
@@ -75,29 +76,6 @@ class BertLane : public Lane {
   Buffer d_hidden_, combined_;
 };
 
-/// A lane over a network that LoRA changes.
-class LowRankLane : public Lane {
- public:
-  LowRankLane(const LowRank& low_rank, std::unique_ptr<Lane> lane, const float* values,
-              float* gradient)
-      : low_rank_(low_rank), lane_(std::move(lane)), values_(values), gradient_(gradient) {}
-
-  Tally learn(const TrainingBatch& part, const Pass& pass) override {
-    const Tally tally = lane_->learn(part, pass);
-    if (pass.learns) low_rank_.derive(values_, gradient_);
-    return tally;
-  }
-  void vectors(const TrainingBatch& part, const Pass& pass, Matrix out) override {
-    lane_->vectors(part, pass, out);
-  }
-
- private:
-  const LowRank& low_rank_;
-  std::unique_ptr<Lane> lane_;
-  const float* values_;
-  float* gradient_;
-};
-
 }  // namespace
 
 BertNetwork::BertNetwork(std::vector<HeadPlan> heads, bool bf16)
@@ -113,16 +91,9 @@ Layout BertNetwork::layout() const {
   return layout;
 }
 
-std::unique_ptr<Lane> BertNetwork::adapted(std::unique_ptr<Lane> lane, const float* values,
-                                           float* gradient) const {
-  if (low_rank_.empty()) return lane;
-  return std::make_unique<LowRankLane>(low_rank_, std::move(lane), values, gradient);
-}
-
 std::unique_ptr<Lane> BertNetwork::lane(const Layout& layout, float* values,
                                         float* gradient) const {
-  return adapted(std::make_unique<BertLane>(*this, layout, values, gradient, bf16_), values,
-                 gradient);
+  return std::make_unique<BertLane>(*this, layout, values, gradient, bf16_);
 }
 
 void BertNetwork::check(const TrainingBatch& batch) const { check_batch(batch.batch, config()); }
@@ -171,6 +142,16 @@ bool BertNetwork::sparse_table(const Layout& layout) const {
         head.objective == Objective::pretrain || head.objective == Objective::masked_lm;
     return of_words && !layout.find(head.prefix() + decoder) && !layout.find(decoder);
   });
+}
+
+/// Unless a tensor has sums of two stages: of layers that share it, or of a head and the word
+/// table.
+bool BertNetwork::takes_turns(const Layout& layout) const {
+  return config().stored_layers() == config().num_hidden_layers && sparse_table(layout);
+}
+
+void BertNetwork::finish_gradient(const float* values, float* gradient, Team& team) const {
+  low_rank_.derive(values, gradient, team);
 }
 
 namespace {

@@ -31,6 +31,9 @@ class BertNetwork : public Network {
   bool sparse_table(const Layout& layout) const override;
   std::vector<FileTensor> file_tensors(const Layout& layout) const override;
   std::vector<FileTensor> checkpoint_tensors(const Layout& layout) const override;
+  bool takes_turns(const Layout& layout) const override;
+  /// With LoRA, turns the gradient of each matrix into those of its A and B.
+  void finish_gradient(const float* values, float* gradient, Team& team) const override;
   void settle(float* values, const float* kept, Team& team) const override {
     low_rank_.merge(values, kept, team);
   }
@@ -38,11 +41,6 @@ class BertNetwork : public Network {
   bool bf16() const { return bf16_; }
   /// What LoRA changes; empty without a plan for it.
   const LowRank& low_rank() const { return low_rank_; }
-
- protected:
-  /// A lane that, with LoRA, turns each gradient of a matrix into those of its A and B.
-  std::unique_ptr<Lane> adapted(std::unique_ptr<Lane> lane, const float* values,
-                                float* gradient) const;
 
  private:
   std::vector<HeadPlan> heads_;

@@ -152,9 +152,11 @@ ConstMatrix Encoder::forward(const PackedBatch& batch, const DropoutPlan& dropou
   return hidden;
 }
 
-void Encoder::block_backward(size_t index, Matrix d, const ModelWeights& gradient) {
+void Encoder::block_backward(size_t index, Matrix d, const ModelWeights& gradient,
+                             const Turn& turn) {
   const LayerWeights &w = weights_.layers[index], &g = gradient.layers[index];
   EncoderLayer& layer = layers_[index];
+  turn.reach(net_stage(index));
   if (index + 1 == layers_.size() && weights_.final_norm.weight) {
     nn::norm_backward(weights_.final_norm, form_.norm, last_, view(final_statistics_, 2), d,
                       gradient.final_norm, d);
@@ -165,6 +167,7 @@ void Encoder::block_backward(size_t index, Matrix d, const ModelWeights& gradien
   }
   layer.net.backward(w.net, form_, dropout_at(index + 1, kOutput), layer.attended, d, g.net,
                      scratch_);
+  turn.reach(attention_stage(index));
   layer.attention.backward(w.attention, attention_plan(index), form_,
                            dropout_at(index + 1, kAttentionOutput), layer.input, layer.input, d, {},
                            g.attention, scratch_, position_bias_.gradient(), turns(index));
@@ -220,15 +223,17 @@ ConstMatrix Encoder::layer(size_t layer) const {
   return layer > 0 ? layers_[layer - 1].output : embedding_;
 }
 
-void Encoder::backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest) {
+void Encoder::backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest,
+                       const Turn& turn) {
   // The vectors of distances have depth 0, so a pass that trains them goes all the way.
   size_t bottom = 0;
   while (bottom < layers_.size() &&
          static_cast<int32_t>(config_.stored_layer(bottom)) + 1 < lowest) {
     ++bottom;
   }
-  for (size_t l = layers_.size(); l-- > bottom;) block_backward(l, d_hidden, gradient);
+  for (size_t l = layers_.size(); l-- > bottom;) block_backward(l, d_hidden, gradient, turn);
   if (lowest > 0) return;
+  turn.reach(kEmbeddingStage);
   embed_backward(d_hidden, gradient);
   distances_.finish(weights_, gradient);
   if (gradient.position_bias.data) position_bias_.gather(gradient.position_bias);

@@ -8,6 +8,7 @@
 #include "training/convolution_gradient.h"
 #include "training/distance_gradient.h"
 #include "training/parameters.h"
+#include "training/pass_order.h"
 #include "training/position_bias_gradient.h"
 #include "training/sublayers.h"
 
@@ -67,14 +68,15 @@ class Encoder {
 
   /// Adds to `gradient` from d_hidden [T, H], which it overwrites, for depths from `lowest` up (0
   /// embeddings, 1 .. L layers).
-  void backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest);
+  /// Takes its turn for each sublayer.
+  void backward(Matrix d_hidden, const ModelWeights& gradient, int32_t lowest, const Turn& turn);
 
  private:
   Matrix add_up();
   void scale_words();
   Matrix embed();
   ConstMatrix block(size_t index, ConstMatrix hidden);
-  void block_backward(size_t index, Matrix d, const ModelWeights& gradient);
+  void block_backward(size_t index, Matrix d, const ModelWeights& gradient, const Turn& turn);
   void embed_backward(Matrix d, const ModelWeights& gradient);
   void add_up_backward(Matrix d, const ModelWeights& gradient);
   nn::AttentionPlan attention_plan(size_t index);

@@ -13,20 +13,19 @@
 #include "nn/bf16.h"
 #include "ops/blas.h"
 #include "ops/gradient_kernels.h"
-#include "training/shares.h"
+#include "training/passes.h"
 
 namespace bert::training {
 namespace {
 
-constexpr size_t kChunk = size_t{1} << 16;  // floats that one task of reduce and update handles
+constexpr size_t kChunk = size_t{1}
+                          << 16;  // floats that one task of gradient_norm and update handles
 
-/// One thread's lane and what belongs to it.
-struct Thread {
-  Buffer gradient;
+/// A lane and what belongs to it.
+struct Slot {
   std::unique_ptr<Lane> lane;
   TrainingBatch part;
-  Tally tally;
-  std::exception_ptr failure;
+  Buffer gradient;  // of one pass, where the lane cannot add to the common one in turn
 };
 
 /// A part of one parameter.
@@ -43,7 +42,10 @@ struct Learner::State {
   Layout layout;
   Buffer values, first, second;
   Buffer vectors, d_vectors;  // of a step, where its sequences learn from each other
-  std::vector<std::unique_ptr<Thread>> threads;
+  Buffer gradient;
+  std::vector<std::unique_ptr<Slot>> slots;  // of each thread, or of each pass of a step
+  std::vector<std::exception_ptr> failures;  // of each thread
+  PassOrder order;
   Team team;
   MovingAverage average;
   uint64_t steps = 0;
@@ -62,7 +64,7 @@ struct Learner::State {
         second(layout.floats()),
         team(options.threads),
         average(options.average, layout.floats(), team),
-        sparse(network->sparse_table(layout)) {
+        sparse(network->takes_turns(layout) && network->sparse_table(layout)) {
     if (blas_state() == BlasState::missing) {
       throw Error(Error::Kind::no_input, "",
                   "training needs OpenBLAS, which cannot be loaded (package libopenblas0)");
@@ -71,21 +73,25 @@ struct Learner::State {
       throw Error(Error::Kind::unsupported, "",
                   "this CPU has no products in bf16 that are faster than floats: train in f32");
     }
+    std::fill_n(gradient.reserve(layout.floats()), layout.floats(), 0.f);
     for (Buffer* b : {&values, &first, &second}) std::fill_n(b->data(), layout.floats(), 0.f);
     if (sparse) row_moves.assign(table().shape[0], 0);
-    grow_threads(1);
+    grow_slots(1);
   }
 
   const Parameter& table() const { return layout.parameters()[0]; }
   size_t table_width() const { return table().size / table().shape[0]; }
 
-  /// Each thread has a whole gradient, so there are only as many as have had sequences.
-  void grow_threads(size_t count) {
-    while (threads.size() < count) {
-      threads.push_back(std::make_unique<Thread>());
-      Thread& thread = *threads.back();
-      std::fill_n(thread.gradient.reserve(layout.floats()), layout.floats(), 0.f);
-      thread.lane = network->lane(layout, values.data(), thread.gradient.data());
+  void grow_slots(size_t count) {
+    while (slots.size() < count) {
+      slots.push_back(std::make_unique<Slot>());
+      Slot& slot = *slots.back();
+      float* sum = gradient.data();
+      if (!network->takes_turns(layout)) {
+        sum = slot.gradient.reserve(layout.floats());
+        std::fill_n(sum, layout.floats(), 0.f);
+      }
+      slot.lane = network->lane(layout, values.data(), sum);
     }
   }
 
@@ -109,83 +115,80 @@ struct Learner::State {
     return lowest;
   }
 
-  /// Calls use(number of the thread) in each thread that has memory, and then throws what one
-  /// threw.
+  /// Calls use(i, slot) for each i < count, which are begun in their order. Then throws what one
+  /// threw. A thread has a slot; with `keeps`, or for few i, each i has one of its own.
   template <typename Use>
-  void in_threads(Use use) {
+  void in_threads(size_t count, bool keeps, Use use) {
+    grow_slots(keeps ? count : std::min(count, static_cast<size_t>(team.size())));
+    failures.assign(static_cast<size_t>(team.size()), nullptr);
+    std::atomic<size_t> next{0};
     team.run([&](int part, int) {
-      const auto p = static_cast<size_t>(part);
-      if (p >= threads.size()) return;
-      threads[p]->failure = nullptr;
+      const auto thread = static_cast<size_t>(part);
       try {
-        use(p);
-      } catch (...) {  // out of memory
-        threads[p]->failure = std::current_exception();
+        for (size_t i; (i = next++) < count;) use(i, *slots[count <= slots.size() ? i : thread]);
+      } catch (const PassOrder::Failed&) {  // another thread has the reason
+      } catch (...) {                       // out of memory
+        failures[thread] = std::current_exception();
+        order.fail();
       }
     });
-    for (const auto& thread : threads) {
-      if (thread->failure) std::rethrow_exception(thread->failure);
+    for (const std::exception_ptr& failure : failures) {
+      if (failure) std::rethrow_exception(failure);
     }
   }
 
-  /// Where the pass that begins with sequence `first_s` ends, at most at `end`.
-  size_t end_of_pass(const TrainingBatch& batch, size_t first_s, size_t end) const {
-    size_t last = first_s + 1;
-    while (last < end && batch.tokens(first_s, last + 1) <= options.max_pass_tokens) ++last;
-    return last;
-  }
-
-  /// One pass of sequences [first_s, last).
-  Pass cut_pass(const TrainingBatch& batch, size_t first_s, size_t last, Pass pass,
-                TrainingBatch& part) const {
-    slice(batch, first_s, last, part);
-    pass.sequence_0 = first_s;
-    pass.token_0 = batch.batch.begin(first_s);
-    pass.target_0 = batch.target.empty() ? 0 : batch.target.begin(first_s);
-    return pass;
-  }
-
-  /// Runs the passes of each thread: use(thread, pass) for each, whose sequences are thread.part.
+  /// Runs the passes of a step: use(slot, pass) for each, whose sequences are slot.part. Returns
+  /// the sum of what these return. With `keeps`, a lane finds what it kept when the same passes ran
+  /// before.
   template <typename Use>
-  void run_passes(const TrainingBatch& batch, const Pass& pass, Use use) {
-    const std::vector<size_t> bounds = shares(batch, *network, static_cast<size_t>(team.size()));
-    grow_threads(bounds.size() - 1);
-    in_threads([&](size_t p) {
-      Thread& thread = *threads[p];
-      thread.tally = {};
-      if (p + 1 >= bounds.size()) return;
-      for (size_t first_s = bounds[p], last; first_s < bounds[p + 1]; first_s = last) {
-        last = end_of_pass(batch, first_s, bounds[p + 1]);
-        use(thread, cut_pass(batch, first_s, last, pass, thread.part));
-      }
+  Tally run_passes(const TrainingBatch& batch, const Pass& pass, bool keeps, Use use) {
+    const std::vector<size_t> bounds = cut_passes(batch, *network, options.max_pass_tokens);
+    const size_t count = bounds.size() - 1;
+    std::vector<Tally> tallies(count);
+    order.begin(count);
+    in_threads(count, keeps, [&](size_t i, Slot& slot) {
+      Pass own = cut_pass(batch, bounds[i], bounds[i + 1], pass, slot.part);
+      own.turn = {&order, i};
+      tallies[i] = use(slot, own);
+      order.end(i);
     });
-  }
-
-  Tally sum_tallies() const {
     Tally tally;
-    for (const auto& thread : threads) tally += thread->tally;
+    for (const Tally& t : tallies) tally += t;
     return tally;
   }
 
-  void zero_gradients();
+  /// The gradient of a pass.
+  Tally learn_pass(Slot& slot, const Pass& pass) {
+    if (!slot.gradient.data()) return slot.lane->learn(slot.part, pass);
+    Pass alone = pass;
+    alone.turn = {};
+    const Tally tally = slot.lane->learn(slot.part, alone);
+    pass.turn.reach(kEmbeddingStage);
+    float* own = slot.gradient.data();
+    gradient_kernels().axpy(1.f, own, layout.floats(), gradient.data());
+    std::memset(own, 0, layout.floats() * sizeof(float));
+    return tally;
+  }
+
+  void zero_gradient();
   void gather_rows(std::span<const TrainingBatch> batches);
   Tally learn(const TrainingBatch& batch, int32_t lowest);
   Tally learn_jointly(const TrainingBatch& batch, const Pass& pass);
   template <typename Use>
   void evaluate_passes(const TrainingBatch& batch, Use use);
-  double reduce();
+  double gradient_norm();
   void update(double gradient_scale, double rate);
 };
 
-void Learner::State::zero_gradients() {
-  team.run([&](int part, int) {
-    if (static_cast<size_t>(part) >= threads.size()) return;
-    float* gradient = threads[static_cast<size_t>(part)]->gradient.data();
-    const size_t begin = sparse ? table().size : 0;
-    for (const int32_t row : rows) {  // the rows of the step before
-      std::fill_n(gradient + static_cast<size_t>(row) * table_width(), table_width(), 0.f);
-    }
-    std::memset(gradient + begin, 0, (layout.floats() - begin) * sizeof(float));
+void Learner::State::zero_gradient() {
+  const size_t begin = sparse ? table().size : 0, size = layout.floats() - begin;
+  for (const int32_t row : rows) {  // the rows of the step before
+    std::fill_n(gradient.data() + static_cast<size_t>(row) * table_width(), table_width(), 0.f);
+  }
+  team.run([&](int part, int parts) {
+    const auto p = static_cast<size_t>(part), n = static_cast<size_t>(parts);
+    std::fill(gradient.data() + begin + size * p / n, gradient.data() + begin + size * (p + 1) / n,
+              0.f);
   });
 }
 
@@ -212,47 +215,44 @@ Tally Learner::State::learn(const TrainingBatch& batch, int32_t lowest) {
   pass.key = mix(options.seed, steps) + batch.head;
   pass.lowest = lowest;
   if (network->vector_size() > 0) return learn_jointly(batch, pass);
-  run_passes(batch, pass, [](Thread& thread, const Pass& own) {
-    thread.tally += thread.lane->learn(thread.part, own);
-  });
-  return sum_tallies();
+  return run_passes(batch, pass, false,
+                    [&](Slot& slot, const Pass& own) { return learn_pass(slot, own); });
 }
 
 /// The vectors of all sequences, their loss, and then the way back of each.
 Tally Learner::State::learn_jointly(const TrainingBatch& batch, const Pass& pass) {
   const size_t count = batch.sequences(), width = network->vector_size();
   const Matrix all = vectors.matrix(count, width), d = d_vectors.zeros(count, width);
-  run_passes(batch, pass, [&](Thread& thread, const Pass& own) {
-    thread.lane->vectors(thread.part, own, all.slice(own.sequence_0, thread.part.sequences()));
+  const size_t held = options.max_pass_tokens * static_cast<size_t>(team.size());
+  const bool keeps = batch.tokens() <= held;
+  run_passes(batch, pass, keeps, [&](Slot& slot, const Pass& own) {
+    slot.lane->vectors(slot.part, own, all.slice(own.sequence_0, slot.part.sequences()));
+    return Tally();
   });
   Tally tally = network->judge(batch, all, d);
-  run_passes(batch, pass, [&](Thread& thread, Pass own) {
-    own.d_vectors = d.slice(own.sequence_0, thread.part.sequences());
-    thread.tally += thread.lane->learn(thread.part, own);
-  });
-  return tally += sum_tallies();
+  return tally += run_passes(batch, pass, keeps, [&](Slot& slot, Pass own) {
+           own.d_vectors = d.slice(own.sequence_0, slot.part.sequences());
+           return learn_pass(slot, own);
+         });
 }
 
-/// Adds the gradients of all lanes to that of the first; returns the norm of the sum.
-double Learner::State::reduce() {
-  const auto add_lanes = [&](size_t begin, size_t size) {
-    float* sum = threads[0]->gradient.data() + begin;
-    for (size_t i = 1; i < threads.size(); ++i) {
-      gradient_kernels().axpy(1.f, threads[i]->gradient.data() + begin, size, sum);
-    }
-    return gradient_kernels().sum_squares(sum, size);
-  };
+double Learner::State::gradient_norm() {
+  const float* all = gradient.data();
   team.run([&](int part, int parts) {
     for (size_t i = static_cast<size_t>(part); i < pieces.size(); i += static_cast<size_t>(parts)) {
-      piece_squares[i] = add_lanes(pieces[i].begin, pieces[i].size);
-      if (pieces[i].parameter->rate_scale == 0) piece_squares[i] = 0;
+      const Piece& piece = pieces[i];
+      piece_squares[i] = piece.parameter->rate_scale == 0
+                             ? 0
+                             : gradient_kernels().sum_squares(all + piece.begin, piece.size);
     }
   });
   double squares = 0;
   for (const double s : piece_squares) squares += s;
   if (sparse && layout.parameters()[0].rate_scale > 0) {
     const size_t width = table_width();
-    for (const int32_t row : rows) squares += add_lanes(static_cast<size_t>(row) * width, width);
+    for (const int32_t row : rows) {
+      squares += gradient_kernels().sum_squares(all + static_cast<size_t>(row) * width, width);
+    }
   }
   return std::sqrt(squares);
 }
@@ -262,7 +262,7 @@ void Learner::State::update(double gradient_scale, double rate) {
     AdamWTask a =
         adamw_task(options.optimizer, steps, rate * static_cast<double>(p.rate_scale), p.decays);
     a.value = values.data() + begin;
-    a.gradient = has_gradient ? threads[0]->gradient.data() + begin : nullptr;
+    a.gradient = has_gradient ? gradient.data() + begin : nullptr;
     a.first = first.data() + begin;
     a.second = second.data() + begin;
     a.n = size;
@@ -308,17 +308,18 @@ uint64_t Learner::steps() const { return state_->steps; }
 size_t Learner::bytes_to_come(const StepSize& size, bool evaluates) const {
   const State& s = *state_;
   const auto threads = static_cast<size_t>(s.team.size());
-  const size_t lanes = std::min(threads, std::max<size_t>(size.sequences, 1));
+  const size_t passes = pass_count(size.tokens), lanes = std::min(threads, passes);
   const size_t pass = std::min(std::max(s.options.max_pass_tokens, size.longest),
-                               size.tokens / lanes + size.longest / 2);
-  size_t floats = lanes * s.network->pass_floats(pass, size.longest) +
-                  (lanes - s.threads.size()) * s.layout.floats();
+                               size.tokens / passes + size.longest / 2);
+  size_t floats = lanes * s.network->pass_floats(pass, size.longest);
+  if (!s.network->takes_turns(s.layout) && lanes > s.slots.size()) {
+    floats += (lanes - s.slots.size()) * s.layout.floats();
+  }
   if (evaluates) floats += s.network->evaluation_floats(threads, size.longest);
   return floats * sizeof(float);
 }
-size_t Learner::lanes() const { return state_->threads.size(); }
 Team& Learner::team() { return state_->team; }
-const float* Learner::gradient() const { return state_->threads[0]->gradient.data(); }
+const float* Learner::gradient() const { return state_->gradient.data(); }
 
 void Learner::set_steps(uint64_t done) {
   State& s = *state_;
@@ -334,7 +335,7 @@ StepResult Learner::step(std::span<const TrainingBatch> batches) {
   State& s = *state_;
   for (const TrainingBatch& batch : batches) s.network->check(batch);
   if (s.pieces.empty()) s.cut_pieces();
-  s.zero_gradients();
+  s.zero_gradient();
   s.gather_rows(batches);
   const int32_t lowest = s.lowest_depth();
   StepResult result;
@@ -343,7 +344,8 @@ StepResult Learner::step(std::span<const TrainingBatch> batches) {
     result.tally += tally;
     result.loss += s.network->weight(batch) * tally.loss();
   }
-  result.gradient_norm = s.reduce();
+  s.network->finish_gradient(s.values.data(), s.gradient.data(), s.team);
+  result.gradient_norm = s.gradient_norm();
   result.learning_rate =
       s.options.optimizer.learning_rate * schedule_factor(s.options.optimizer, s.steps);
   if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) {
@@ -361,30 +363,25 @@ StepResult Learner::step(std::span<const TrainingBatch> batches) {
   return result;
 }
 
-/// Calls use(i, thread, pass) for each pass i. They are cut without regard to the threads, so that
-/// each computes the same whoever runs it.
+/// Calls use(i, slot, pass) for each pass i.
 template <typename Use>
 void Learner::State::evaluate_passes(const TrainingBatch& batch, Use use) {
   network->check(batch);
   std::vector<size_t> bounds{0};
   while (bounds.back() < batch.sequences()) {
-    bounds.push_back(end_of_pass(batch, bounds.back(), batch.sequences()));
+    bounds.push_back(end_of_pass(batch, bounds.back(), batch.sequences(), options.max_pass_tokens));
   }
   Pass pass;
   pass.learns = false;
-  std::atomic<size_t> next{0};
-  in_threads([&](size_t p) {
-    Thread& thread = *threads[p];
-    for (size_t i; (i = next++) + 1 < bounds.size();) {
-      use(i, thread, cut_pass(batch, bounds[i], bounds[i + 1], pass, thread.part));
-    }
+  in_threads(bounds.size() - 1, false, [&](size_t i, Slot& slot) {
+    use(i, slot, cut_pass(batch, bounds[i], bounds[i + 1], pass, slot.part));
   });
 }
 
 Tally Learner::evaluate(const TrainingBatch& batch) {
   std::vector<Tally> tallies(batch.sequences());
-  state_->evaluate_passes(batch, [&](size_t i, Thread& thread, const Pass& pass) {
-    tallies[i] = thread.lane->learn(thread.part, pass);
+  state_->evaluate_passes(batch, [&](size_t i, Slot& slot, const Pass& pass) {
+    tallies[i] = slot.lane->learn(slot.part, pass);
   });
   Tally sum;
   for (const Tally& tally : tallies) sum += tally;
@@ -392,8 +389,8 @@ Tally Learner::evaluate(const TrainingBatch& batch) {
 }
 
 void Learner::vectors(const TrainingBatch& batch, Matrix out) {
-  state_->evaluate_passes(batch, [&](size_t, Thread& thread, const Pass& pass) {
-    thread.lane->vectors(thread.part, pass, out.slice(pass.sequence_0, thread.part.sequences()));
+  state_->evaluate_passes(batch, [&](size_t, Slot& slot, const Pass& pass) {
+    slot.lane->vectors(slot.part, pass, out.slice(pass.sequence_0, slot.part.sequences()));
   });
 }
 

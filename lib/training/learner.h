@@ -15,8 +15,8 @@ struct LearnerOptions {
   OptimizerOptions optimizer;
   uint64_t seed = 1;
   int threads = 1;
-  size_t max_pass_tokens = 2048;  ///< tokens per pass of a thread, which keeps their activations;
-                                  ///< bounds the memory
+  size_t max_pass_tokens = 2048;  ///< tokens per pass, whose activations a thread keeps; bounds
+                                  ///< the memory
   bool bf16 = false;              ///< products in bfloat16; weights stay float
   double average = 0;             ///< decay of the moving average of all parameters; 0: none
 };
@@ -30,9 +30,9 @@ struct StepResult {
 
 /// A network in training: its parameters, their moments, and the steps that change them.
 ///
-/// Each thread gets a share of a step's sequences by their cost, and adds their gradients to its
-/// own array. These arrays are then added in the order of the threads. So a step gives the same
-/// bits in each run with the same number of threads.
+/// The sequences of a step are cut into passes, which the threads take one after the other. Their
+/// gradients are added in the order of the passes (training/pass_order.h), so a step gives the same
+/// bits with any number of threads.
 ///
 /// Thread rule: one owner; a learner has its own threads.
 class Learner {
@@ -65,8 +65,6 @@ class Learner {
   /// An estimate of the further memory that steps of this size, and evaluations between them, will
   /// take after the learner was made.
   size_t bytes_to_come(const StepSize& size, bool evaluates) const;
-  /// The number of threads that have had sequences; each of them holds a gradient.
-  size_t lanes() const;
   /// The threads, between two steps.
   Team& team();
   /// The gradient of the last step before clipping, layout().floats() floats, for tests. Rows of

@@ -121,23 +121,29 @@ void LowRank::merge(float* values, const float* kept, Team& team) const {
   });
 }
 
-void LowRank::derive(const float* values, float* gradient) const {
-  for (const Matrices& m : matrices_) {
-    size_t row = 0;
-    for (const auto& [offset, size] : m.pieces) {
-      for (float* w = gradient + offset; w < gradient + offset + size; w += m.in, ++row) {
-        for (size_t k = 0; k < rank_; ++k) {
-          const float* a = values + m.a + k * m.in;
-          float sum = 0;
-          for (size_t i = 0; i < m.in; ++i) sum += w[i] * a[i];
-          gradient[m.b + row * rank_ + k] += scale_ * sum;
-          gradient_kernels().axpy(scale_ * values[m.b + row * rank_ + k], w, m.in,
-                                  gradient + m.a + k * m.in);
-        }
-      }
-      std::fill_n(gradient + offset, size, 0.f);
+void LowRank::derive(const float* values, float* gradient, Team& team) const {
+  const auto add = [&](const Matrices& m, float* w, size_t row) {
+    for (size_t k = 0; k < rank_; ++k) {
+      const float* a = values + m.a + k * m.in;
+      float sum = 0;
+      for (size_t i = 0; i < m.in; ++i) sum += w[i] * a[i];
+      gradient[m.b + row * rank_ + k] += scale_ * sum;
+      gradient_kernels().axpy(scale_ * values[m.b + row * rank_ + k], w, m.in,
+                              gradient + m.a + k * m.in);
     }
-  }
+  };
+  team.run([&](int part, int parts) {
+    for (size_t i = static_cast<size_t>(part); i < matrices_.size();
+         i += static_cast<size_t>(parts)) {
+      const Matrices& m = matrices_[i];
+      size_t row = 0;
+      for (const auto& [offset, size] : m.pieces) {
+        float* w = gradient + offset;
+        for (const float* end = w + size; w < end; w += m.in, ++row) add(m, w, row);
+        std::fill_n(gradient + offset, size, 0.f);
+      }
+    }
+  });
 }
 
 }  // namespace bert::training

@@ -51,7 +51,7 @@ class LowRank {
   /// Sets each W by its A and B.
   void merge(float* values, const float* kept, Team& team) const;
   /// Adds the gradients of A and B that follow from those of W, which become 0.
-  void derive(const float* values, float* gradient) const;
+  void derive(const float* values, float* gradient, Team& team) const;
 
  private:
   size_t rank_ = 0;

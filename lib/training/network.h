@@ -7,6 +7,7 @@
 
 #include "base/team.h"
 #include "training/layout.h"
+#include "training/pass_order.h"
 #include "training/tally.h"
 #include "training/training_batch.h"
 
@@ -26,6 +27,7 @@ struct Pass {
   size_t token_0 = 0;     ///< number of its first token there
   size_t target_0 = 0;    ///< number of its first target token there
   int32_t lowest = 0;     ///< tensors of a lower depth (TensorSpec::depth) need no gradient
+  Turn turn = {};         ///< among the passes that add to the same gradient
   bool learns = true;     ///< else only the losses are wanted: no gradient, no dropout
   Matrix d_vectors = {};  ///< the gradient of each sequence's vector, of Network::vector_size()
 };
@@ -80,7 +82,14 @@ class Network {
   /// The factor of this batch's loss in the loss of the step.
   virtual double weight(const TrainingBatch& /*batch*/) const { return 1; }
 
-  /// The work for sequence `s`, in any unit: threads get equal shares of it.
+  /// Whether the lanes call Pass::turn, and add to each tensor in its stage only. Else each lane
+  /// gets a gradient of its own.
+  virtual bool takes_turns(const Layout& /*layout*/) const { return false; }
+  /// Changes the gradient of a step after all passes.
+  virtual void finish_gradient(const float* /*values*/, float* /*gradient*/, Team& /*team*/) const {
+  }
+
+  /// The work for sequence `s`, in any unit: passes get equal shares of it.
   virtual double cost(const TrainingBatch& batch, size_t s) const = 0;
 
   /// An estimate of the floats that a lane keeps for a pass of so many tokens, without the

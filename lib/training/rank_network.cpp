@@ -33,8 +33,9 @@ class RankLane : public Lane {
       vectors(part, pass, again_.matrix(d.rows, 1));
     }
     const Matrix d_hidden = d_hidden_.zeros(hidden_.rows, hidden_.cols);
+    pass.turn.reach(kHeadStage);
     head_.logits_backward({part_, hidden_, {}, dropout(pass), &gradient_, d_hidden}, d);
-    encoder_.backward(d_hidden, gradient_, pass.lowest);
+    encoder_.backward(d_hidden, gradient_, pass.lowest, pass.turn);
     Tally tally;
     tally.input_tokens = part.batch.tokens();
     return tally;
@@ -75,7 +76,7 @@ RankNetwork::RankNetwork(HeadPlan head, nn::RankLoss loss, bool bf16)
 
 std::unique_ptr<Lane> RankNetwork::lane(const Layout& layout, float* values,
                                         float* gradient) const {
-  return adapted(std::make_unique<RankLane>(*this, layout, values, gradient), values, gradient);
+  return std::make_unique<RankLane>(*this, layout, values, gradient);
 }
 
 Tally RankNetwork::count(const TrainingBatch& batch) const {

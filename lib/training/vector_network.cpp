@@ -61,7 +61,7 @@ class VectorLane : public Lane {
                       to);
       }
     }
-    encoder_.backward(d_hidden, gradient_, pass.lowest);
+    encoder_.backward(d_hidden, gradient_, pass.lowest, pass.turn);
     Tally tally;
     tally.input_tokens = part.batch.tokens();
     return tally;
@@ -92,8 +92,7 @@ VectorNetwork::VectorNetwork(HeadPlan trunk, VectorTask task, bool bf16)
 
 std::unique_ptr<Lane> VectorNetwork::lane(const Layout& layout, float* values,
                                           float* gradient) const {
-  return adapted(std::make_unique<VectorLane>(*this, layout, values, gradient, bf16()), values,
-                 gradient);
+  return std::make_unique<VectorLane>(*this, layout, values, gradient, bf16());
 }
 
 Tally VectorNetwork::count(const TrainingBatch& batch) const {

@@ -109,6 +109,28 @@ TEST_CASE("every gradient of all families' models equals autograd's within 1e-5"
   MESSAGE("the largest difference of a gradient, in shares of its tensor's largest: " << worst);
 }
 
+TEST_CASE("a step of any family has the same bits for any number of threads") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.model);
+    const Fixture f("family-" + c.model);
+    std::vector<float> first;
+    for (const int threads : {1, 2, 5}) {
+      LearnerOptions options;
+      options.threads = threads;
+      options.max_pass_tokens = 8;  // each sequence is a pass
+      options.optimizer.learning_rate = 1e-3;
+      const auto learner = learner_of(c.model, c.objective, options, 0.1f);
+      for (size_t step = 0; step < 2; ++step) {
+        learner->step(batch_of(f, c.objective, learner->config(), 0));
+      }
+      const float* values = learner->values();
+      const std::vector<float> all(values, values + learner->layout().floats());
+      if (first.empty()) first = all;
+      CHECK(all == first);
+    }
+  }
+}
+
 TEST_CASE("the losses of 100 AdamW steps of several families equal PyTorch's within 1e-3") {
   for (const std::string model : {"albert-classifier", "deberta-v3-classifier", "modernbert-mlm",
                                   "nomic-classifier", "gte-ner"}) {

@@ -128,6 +128,7 @@ TEST_CASE("draws depend on a token's place in the step, not on passes and thread
     CHECK(error(other, gradient) < 1e-5);
   }
   CHECK(run(1, 2048).second == gradient);
+  CHECK(run(1, 1) == run(4, 1));
   marian.plan.dropout = {};
   CHECK(run(1, 2048).first != doctest::Approx(loss).epsilon(1e-3));
 }
