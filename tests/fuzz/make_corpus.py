@@ -157,6 +157,15 @@ def main():
         "twice-of-many": '{"1":1,"2":1,"3":1,"4":1,"5":1,"6":1,"7":1,"8":1,"9":1,"a\\u0000b":1,"a":1,"a\\u0000b":2}',
         "broken": '{"a": [1, 2}',
     })
+    write(os.path.join(HERE, "corpus/csv"), {
+        "plain": 'aa,b\n1,2\n3,4\n', "quotes": 'e"x, ""y""\r\nz",2\r\n"",\n', "behind": 'c"a"b,c\na"b"\n"a',
+        "columns": "gEU\tB-ORG\nrejects\tO\n\n# x y\nGerman B-MISC\n", "numbers": "b1.5\t-2e3\tnan\n1e400\n",
+    })
+    write(os.path.join(HERE, "corpus/subwords"), {
+        "ties": bytes([4, 12, *(n % 5 for n in range(60))]) + bytes(range(40)),
+        "long": bytes([7, 23, *(n * n % 11 for n in range(200))]), "unknown": bytes([3, 5]) + bytes([6, 5] * 20),
+        "letters": bytes([1, 31, *(n * 7 % 64 for n in range(90))]),
+    })
     write(os.path.join(HERE, "corpus/config"), {
         "bert": config(),
         "distilbert": {"model_type": "distilbert", "dim": 8, "n_layers": 1, "n_heads": 2, "hidden_dim": 16,
