@@ -19,6 +19,9 @@ struct VectorOptions {
   std::string teacher_vectors;       ///< a file with a vector for each training text
   std::vector<std::string> prompts;  ///< names: before the first text, and before the others; one:
                                      ///< before all; empty: the model's default
+  bool scale_given = false;
+  size_t dense = 0;        ///< the width of a new Dense module; 0: none is added
+  bool of_tokens = false;  ///< a text has the vectors of its tokens (ColBERT)
 };
 
 struct FinetuneOptions : TrainingJob {

@@ -230,10 +230,18 @@ namespace {
 
 void save_tensors(std::span<const FileTensor> tensors, Learner& learner, const ModelFiles& files,
                   const std::string& directory) {
-  WeightsWriter writer;
   std::list<std::vector<float>> kept;
-  add_tensors(tensors, learner.values(), writer, kept);
-  write_model(files.files, writer, directory);
+  std::list<WeightsWriter> writers;
+  NamedWeights all;
+  const auto add = [&](std::string name, std::span<const FileTensor> own) {
+    add_tensors(own, learner.values(), writers.emplace_back(), kept);
+    all.emplace_back(std::move(name), &writers.back());
+  };
+  add(std::string(file_names::kSafetensors), tensors);
+  for (const Network::OtherFile& file : learner.network().other_files(learner.layout())) {
+    add(file.name, file.tensors);
+  }
+  write_model(files.files, all, directory);
 }
 
 }  // namespace

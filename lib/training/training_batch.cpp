@@ -35,6 +35,7 @@ void TrainingBatch::clear() {
   teacher.clear();
   starts.clear();
   ends.clear();
+  texts.clear();
 }
 
 void slice(const TrainingBatch& from, size_t first, size_t last, TrainingBatch& to) {

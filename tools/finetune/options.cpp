@@ -138,6 +138,12 @@ void add_vectors(Command& app, FinetuneArguments& o) {
   app.add(
       {"--scale", "factor of cosines in mnrl and cosent, 1 / temperature (default: 20)", real()},
       v.loss.scale);
+  app.add({"--maxsim", "a text has the vectors of its tokens (ColBERT), as rank --maxsim reads them"},
+          v.of_tokens)
+      .of("of_tokens");
+  app.add({"--dense", "add a Dense module that makes vectors of N numbers", whole(1, 1 << 16)},
+          v.dense)
+      .of("dense");
   app.add({"--symmetric", "mnrl: second texts find their first ones, too"}, v.loss.symmetric);
   app.add({"--margin", "triplet: how much nearer the second text is to be (default: 5)",
            non_negative()},
@@ -201,8 +207,11 @@ const Only kOnly[] = {
      {"--label-smoothing"},
      "is for --task classify or ner, whose texts or words have labels"},
     {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa},
-     {"--dump", "--teacher"},
+     {"--dump"},
      "is for --task classify, ner or qa"},
+    {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa, FinetuneJob::embed},
+     {"--teacher"},
+     "not with --task rank"},
     {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::embed, FinetuneJob::rank},
      {"--labels"},
      "not with --task qa"},
@@ -211,10 +220,11 @@ const Only kOnly[] = {
      "is for --task ner or qa, which read windows"},
     {{FinetuneJob::embed, FinetuneJob::rank}, {"--loss"}, "is for --task embed or rank"},
     {{FinetuneJob::embed},
-     {"--scale", "--symmetric", "--margin", "--matryoshka", "--teacher-vectors", "--prompts"},
+     {"--scale", "--symmetric", "--margin", "--matryoshka", "--teacher-vectors", "--prompts",
+      "--maxsim", "--dense"},
      "is for --task embed"},
     {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa, FinetuneJob::rank},
-     {"--head", "--labels", "--class-weights", "--pool", "--net", "--jsonl"},
+     {"--head", "--labels", "--class-weights", "--pool", "--net"},
      "not with --task embed"},
     {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa, FinetuneJob::embed},
      {"--head", "--labels", "--class-weights", "--pool", "--net"},
@@ -234,9 +244,12 @@ void refuse_vectors(const Command& app, const FinetuneArguments& o) {
   if (v.loss.loss != nn::VectorLoss::cosent && v.loss.loss != nn::VectorLoss::cosine)
     refuse_given(app, {"--label"}, "is for --loss cosent or cosine");
   if (!teaches && app.get_option("--loss")->count() > 0)
-    refuse_given(app, {"--teacher-vectors"}, "is for --loss mse");
-  if (teaches && v.teacher_vectors.empty())
-    throw Error(Error::Kind::usage, "", "--loss mse wants --teacher-vectors");
+    refuse_given(app, {"--teacher-vectors", "--teacher"}, "is for --loss mse");
+  if (teaches && v.teacher_vectors.empty() && o.finetune.teacher.empty())
+    throw Error(Error::Kind::usage, "", "--loss mse wants --teacher-vectors or --teacher");
+  if (!v.teacher_vectors.empty())
+    refuse_given(app, {"--teacher"}, "not with --teacher-vectors");
+  refuse_given(app, {"--temperature", "--teacher-share"}, "not with --task embed");
 }
 
 /// Refuses what --few-shot does not read.
@@ -379,7 +392,9 @@ void settle(const Command& app, FinetuneArguments& o) {
     f.train.wanted = Wanted::text_or_objects;
   if (o.bilstm) f.bilstm = o.net;
   VectorOptions& v = f.vectors;
-  if (!v.teacher_vectors.empty()) v.loss.loss = nn::VectorLoss::teacher;
+  const bool taught = o.job == FinetuneJob::embed && !f.teacher.empty();
+  if (!v.teacher_vectors.empty() || taught) v.loss.loss = nn::VectorLoss::teacher;
+  v.scale_given = app.get_option("--scale")->count() > 0;
   v.prompts = list_with_commas(o.prompts);
   if (v.prompts.size() > 2) throw Error::of_field("prompts", "wants one name or two");
   for (const std::string& number : list_with_commas(o.dims)) {
