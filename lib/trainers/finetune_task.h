@@ -52,6 +52,8 @@ class FinetuneTask {
   /// The texts of the dev examples by origin, where they are kept.
   virtual std::span<const std::string> dev_texts() const { return {}; }
   virtual DevScore score() = 0;
+  /// Sets what follows from the parameters, before the model is written.
+  virtual void complete() {}
 
  protected:
   /// Throws Error that names an option which is out of range.

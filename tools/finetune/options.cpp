@@ -159,6 +159,9 @@ void add_vectors(Command& app, FinetuneArguments& o) {
            text("NAME[,NAME]")},
           o.prompts)
       .of("prompts");
+  app.add({"--negatives", "rank with mnrl: texts of other queries that a query draws (default: 4)",
+           whole(0, 1 << 16)},
+          o.finetune.negatives);
   app.heading(Command::kOwnOptions);
 }
 
@@ -259,8 +262,7 @@ void refuse_few_shot(const Command& app, const FinetuneArguments& o) {
   refuse_given(
       app,
       {"--pair", "--multi-label", "--regression", "--head", "--pool", "--class-weights", "--net",
-       "--patience", "--freeze-layers", "--freeze-embeddings", "--layer-decay", "--accumulate",
-       "--label-smoothing", "--ema", "--metric", "--eval-steps", "--dump", "--lora", "--teacher"},
+       "--label-smoothing", "--lora", "--teacher"},
       "not with --few-shot");
 }
 
@@ -271,6 +273,8 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
       refuse_given(app, only.options, only.why);
   }
   if (o.job == FinetuneJob::embed) refuse_vectors(app, o);
+  if (o.job != FinetuneJob::rank || o.finetune.rank_loss != nn::RankLoss::ranking)
+    refuse_given(app, {"--negatives"}, "is for --task rank --loss mnrl");
   refuse_few_shot(app, o);
   if (o.regression) refuse_given(app, {"--labels", "--multi-label"}, "not with --regression");
   if (o.regression || o.several)
@@ -279,11 +283,10 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
     refuse_given(app, {"--temperature", "--teacher-share"}, "wants --teacher");
   else
     refuse_given(app, {"--class-weights"}, "not with --teacher");
-  if (!o.seeds.empty() && !o.few_shot)
+  if (!o.seeds.empty())
     refuse_given(app, {"--keep-checkpoints", "--dump"}, "not with --seeds");
   if (o.finetune.dev.empty()) {
-    refuse_given(app, {"--patience", "--metric", "--dump"}, "wants --dev");
-    if (!o.few_shot) refuse_given(app, {"--seeds"}, "wants --dev");
+    refuse_given(app, {"--patience", "--metric", "--dump", "--seeds"}, "wants --dev");
   }
   if (o.finetune.lora.rank == 0)
     refuse_given(app, {"--lora-alpha", "--lora-targets", "--merge"}, "wants --lora");
@@ -363,8 +366,6 @@ void settle_seeds(FinetuneArguments& o) {
       throw Error::of_field("seeds", "found '" + printable(number) + "', wants different numbers");
     o.seed_list.push_back(*seed);
   }
-  if (o.seed_list.size() > 1 && o.few_shot)
-    throw Error::of_field("seeds", "found '" + o.seeds + "', wants a number with --few-shot");
   if (o.seed_list.size() != 1) return;
   if (o.seed_list[0] < 1 || o.seed_list[0] > 1000)
     throw Error::of_field("seeds", "found '" + o.seeds + "', wants 1 to 1000, or the seeds");
