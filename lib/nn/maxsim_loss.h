@@ -14,9 +14,9 @@ struct MaxSimBuffers {
   std::vector<uint32_t> best;  ///< the row of x that each query token is nearest to, in each text
 };
 
-/// The late interaction of ColBERT (Khattab and Zaharia 2020) of two texts whose tokens' vectors are
-/// rows of q [N, D] and d [M, D]: the sum, over the rows of q, of the largest product with a row of
-/// d. Without a row in d: 0.
+/// The late interaction of ColBERT (Khattab and Zaharia 2020) of two texts whose tokens' vectors
+/// are rows of q [N, D] and d [M, D]: the sum, over the rows of q, of the largest product with a
+/// row of d. Without a row in d: 0.
 double maxsim(ConstMatrix q, ConstMatrix d, Buffer& products);
 
 /// The ranking loss of records of C texts, as VectorLoss::ranking, whose scores are not cosines but

@@ -196,6 +196,7 @@ class FewShotTask : public FinetuneTask {
     classifier_ = std::make_unique<BertLearner>(std::vector{std::move(head)}, plain);
   }
 
+  bool learns_jointly() const override { return true; }
   std::string name() const override { return "few-shot"; }
   std::map<std::string, std::string> identity() const override {
     return {{"examples", hash_text(train_.hash())},

@@ -37,7 +37,16 @@ training::LearnerOptions FinetuneTask::settle_plan(const Config& config, size_t 
   plan_ = FinetunePlan::make(options_, config, examples);
   options_.batch_size = plan_.batch_size;
   options_.learner.optimizer.learning_rate = plan_.learning_rate;
+  if (learns_jointly()) options_.learner.max_pass_tokens = tokens_of_pass();
   return options_.learner_options(plan_.steps);
+}
+
+/// A step of more tokens than a pass has computes its examples again on the way back, in passes of
+/// any size alike: small ones then keep the memory of a small batch.
+size_t FinetuneTask::tokens_of_pass() const {
+  constexpr size_t kUsual = training::LearnerOptions().max_pass_tokens, kSmall = 512;
+  const size_t tokens = options_.learner.max_pass_tokens;
+  return tokens == kUsual && largest_step().tokens > 2 * kUsual ? kSmall : tokens;
 }
 
 training::HeadPlan FinetuneTask::head_plan(HeadKind objective, const Config& config,

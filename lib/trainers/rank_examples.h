@@ -28,8 +28,8 @@ struct RankExamples {
   std::vector<Pair> pairs;
   std::vector<Query> queries;
   bool texts_are_drawn = false;  ///< queries draw texts of others
-  bool lists = false;  ///< an example is a query with its texts, else a pair
-  size_t cut = 0;      ///< pairs that were too long
+  bool lists = false;            ///< an example is a query with its texts, else a pair
+  size_t cut = 0;                ///< pairs that were too long
   TextCounts counts;
 
   size_t size() const { return lists ? queries.size() : pairs.size(); }

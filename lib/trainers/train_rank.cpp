@@ -190,6 +190,7 @@ class RankTask : public FinetuneTask {
     settle_rates();
   }
 
+  bool learns_jointly() const override { return true; }
   std::string name() const override { return "rank"; }
   std::map<std::string, std::string> identity() const override {
     return {{"examples", hash_text(train_.hash())},
@@ -203,7 +204,7 @@ class RankTask : public FinetuneTask {
   size_t length_ = 0;  ///< tokens of a pair
   RankExamples train_;
   std::optional<RankExamples> dev_;
-  std::unique_ptr<DrawnTexts> drawn_;  ///< of the training queries; or none
+  std::unique_ptr<DrawnTexts> drawn_;  ///< by the training queries; or none
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ class EmbedTask : public FinetuneTask {
   explicit EmbedTask(const FinetuneOptions& options)
       : FinetuneTask(options), own_(SentenceModules::open(options.model)) {
     Checkpoint checkpoint = Checkpoint::open(options_.model);
-    training::require_trainable(checkpoint.config);
+    if (!checkpoint.config.family->vector_is_first) training::require_trainable(checkpoint.config);
     const Tokenizer tokenizer = Tokenizer::open(options_.model);
     for (const std::string& warning : tokenizer.warnings()) notice(warning);
     own_.check_case(tokenizer.lowercase());
@@ -144,8 +144,8 @@ class EmbedTask : public FinetuneTask {
       for (const LateSide* side : {&*modules_.query, &*modules_.document}) {
         const bool is_document = side == &*modules_.document;
         const size_t own = side->length > 0 ? side->length : config.max_tokens();
-        length_ = checked_length(is_document && given > 0 ? given : std::min(own, config.max_tokens()),
-                                 config);
+        length_ = checked_length(
+            is_document && given > 0 ? given : std::min(own, config.max_tokens()), config);
         sides.push_back({&side->tokenizer, side->prompt, length_, side});
       }
       return sides;
@@ -258,6 +258,7 @@ class EmbedTask : public FinetuneTask {
     }
   }
 
+  bool learns_jointly() const override { return true; }
   std::string name() const override { return "embed"; }
   std::map<std::string, std::string> identity() const override {
     return {{"examples", hash_text(train_.hash())},
@@ -267,8 +268,8 @@ class EmbedTask : public FinetuneTask {
             {"symmetric", task_.loss.symmetric ? "yes" : "no"},
             {"margin", fmt::format("{}", task_.loss.margin)},
             {"dims", fmt::format("{}", fmt::join(task_.dims, ","))},
-            {"vectors", fmt::format("{} of {}", vectors().width(),
-                                    modules_.of_tokens() ? "tokens" : "texts")},
+            {"vectors",
+             fmt::format("{} of {}", vectors().width(), modules_.of_tokens() ? "tokens" : "texts")},
             {"sequence", std::to_string(length_)}};
   }
 
@@ -313,7 +314,7 @@ class EmbedTask : public FinetuneTask {
     dev.value = score.value(dev.report);
   }
 
-  const SentenceModules own_;  ///< of the model that training starts from
+  const SentenceModules own_;  ///< the modules that training starts from
   VectorModules modules_;
   training::VectorTask task_;
   size_t length_ = 0;  ///< tokens of a text

@@ -144,8 +144,7 @@ class MemberFields {
   static std::string_view text_at(const Record& record, const Json& root, const std::string& key) {
     const auto value = root.find(key);
     if (value && value->is_string()) return value->as_string();
-    record.fail(Error::Kind::data,
-                fmt::format("has no text at the key '{}'", printable(key)));
+    record.fail(Error::Kind::data, fmt::format("has no text at the key '{}'", printable(key)));
   }
   void read_label(const Record& record, const Json& root, Fields& fields) {
     bool found = false;
@@ -173,9 +172,8 @@ class MemberFields {
 void check_fields(const ExampleOptions& from, nn::VectorLoss loss) {
   const size_t wanted = texts_of(loss), count = from.fields.size();
   if (count == 0 || (wanted > 0 ? count == wanted : count >= 2)) return;
-  throw Error::of_field(
-      "fields", fmt::format("found {}, wants {} texts for this `loss`", count,
-                            wanted > 0 ? std::to_string(wanted) : "2 or more"));
+  throw Error::of_field("fields", fmt::format("found {}, wants {} texts for this `loss`", count,
+                                              wanted > 0 ? std::to_string(wanted) : "2 or more"));
 }
 
 class Reader {
@@ -186,22 +184,23 @@ class Reader {
       Encoding tokens;
       encode(side, "", tokens);
       const bool left_out = !side.prompt.empty() && !options.prompt_is_pooled;
-      firsts_.push_back(left_out ? static_cast<int32_t>(
-                                       tokens.size() - side.tokenizer->frame().after.size())
-                                 : 0);
+      firsts_.push_back(
+          left_out ? static_cast<int32_t>(tokens.size() - side.tokenizer->frame().after.size())
+                   : 0);
     }
   }
 
   VectorExamples read() {
     const ExampleOptions& from = options_.from;
     check_fields(from, options_.loss);
-    ColumnFields columns(from, options_.loss);
+    std::optional<ColumnFields> columns;
+    if (!from.json_lines) columns.emplace(from, options_.loss);
     MemberFields members(from, options_.loss);
     Fields fields;
     for_each_record(from, nullptr, nullptr, true, [&](const Record& record) {
       if (from.json_lines) {
         members.read(record, fields);
-      } else if (!columns.read(record, fields)) {
+      } else if (!columns->read(record, fields)) {
         return;
       }
       add(record, fields);
@@ -221,11 +220,10 @@ class Reader {
     if (set_.columns == 0) set_.columns = wanted > 0 ? wanted : count;
     if (count != set_.columns || (wanted == 0 && count < 2)) {
       record.fail(Error::Kind::data,
-                  wanted > 0 ? fmt::format("has {} texts, wants {}", count, wanted)
-                  : count < 2
-                      ? "has 1 field, wants a text and one that belongs to it"
-                      : fmt::format("has {} fields, wants {} as the first record", count,
-                                    set_.columns));
+                  wanted > 0  ? fmt::format("has {} texts, wants {}", count, wanted)
+                  : count < 2 ? "has 1 field, wants a text and one that belongs to it"
+                              : fmt::format("has {} fields, wants {} as the first record", count,
+                                            set_.columns));
     }
     for (size_t c = 0; c < count; ++c) {
       add_text(fields.texts[c], std::min(c, options_.sides.size() - 1));

@@ -23,7 +23,7 @@ struct VectorExampleOptions {
     const Tokenizer* tokenizer = nullptr;
     std::string prompt;
     size_t max_length = 0;           ///< tokens
-    const LateSide* late = nullptr;  ///< of vectors of tokens: which have a part in a score
+    const LateSide* late = nullptr;  ///< which tokens have a part in a score, if their vectors do
   };
   std::vector<Side> sides;
   bool prompt_is_pooled = true;
@@ -42,8 +42,8 @@ struct VectorExamples {
   std::vector<Text> texts;     ///< a record's one after the other
   std::vector<float> targets;  ///< `target_width` of each record, or none
   size_t target_width = 0;
-  std::vector<std::string> contents = {};  ///< of the texts, if they are kept
-  size_t cut = 0, empty = 0;  ///< texts that were too long; that have no token
+  std::vector<std::string> contents = {};  ///< the texts, if they are kept
+  size_t cut = 0, empty = 0;               ///< texts that were too long; that have no token
   TextCounts counts;
 
   size_t records() const { return columns > 0 ? texts.size() / columns : 0; }

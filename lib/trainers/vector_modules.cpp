@@ -8,9 +8,8 @@
 
 #include "base/error.h"
 #include "directory/file_names.h"
-#include "directory/module_stages.h"
+#include "directory/new_modules.h"
 #include "io/json.h"
-#include "io/json_writer.h"
 
 namespace bert {
 namespace {
@@ -18,8 +17,6 @@ namespace {
 using training::ModulePlan;
 
 constexpr size_t kLateWidth = 128, kQueryLength = 32, kDocumentLength = 180;  // PyLate's
-constexpr const char* kIdentity = "torch.nn.modules.linear.Identity";
-constexpr const char* kTanh = "torch.nn.modules.activation.Tanh";
 
 /// Throws Error(unsupported) if vectors of these modules are not trained.
 void require_trained(const SentenceModules& modules, const std::string& path) {
@@ -58,89 +55,6 @@ ModulePlan new_dense(const std::string& folder, size_t in, size_t out, bool of_t
   return plan;
 }
 
-/// The config.json of a new Dense.
-std::string dense_config(const ModuleLayer& layer) {
-  return fmt::format(
-      "{{\n  \"in_features\": {},\n  \"out_features\": {},\n  \"bias\": {},\n"
-      "  \"activation_function\": \"{}\"\n}}\n",
-      layer.in_features, layer.out_features, layer.bias ? "true" : "false",
-      layer.activation == Activation::none ? kIdentity : kTanh);
-}
-
-std::string module_entry(std::string_view name, std::string_view folder, std::string_view type) {
-  return fmt::format(
-      "\n  {{\n    \"idx\": 0,\n    \"name\": \"{0}\",\n    \"path\": \"{1}\",\n"
-      "    \"type\": \"{2}\"\n  }}",
-      name, folder, type);
-}
-
-/// Sets the content of a file, in place of one of this name.
-void put_file(NamedFiles& files, std::string name, std::string content) {
-  std::erase_if(files, [&](const auto& file) { return file.first == name; });
-  files.emplace_back(std::move(name), std::move(content));
-}
-
-/// Adds a module behind the pooling to modules.json.
-void add_dense(NamedFiles& files, const std::string& folder) {
-  const auto found = std::find_if(files.begin(), files.end(), [](const auto& file) {
-    return file.first == file_names::kModules;
-  });
-  const JsonDocument document = JsonDocument::parse(found->second, "modules.json");
-  const std::string dense =
-      module_entry("dense", folder, "sentence_transformers.models.Dense");
-  std::vector<std::string> entries;
-  document.root().for_each_element([&](Json module) {
-    const auto stage = stage_of(module.at("type").as_string());
-    if (stage == Stage::normalize) entries.push_back(dense);
-    std::string text = "\n  ";
-    append_json(text, module, "  ");
-    entries.push_back(std::move(text));
-  });
-  const bool placed = std::find(entries.begin(), entries.end(), dense) != entries.end();
-  if (!placed) entries.push_back(dense);
-  put_file(files, std::string(file_names::kModules),
-           fmt::format("[{}\n]\n", fmt::join(entries, ",")));
-}
-
-/// The settings of a new model of late interaction, as PyLate writes them. Its markers are two
-/// tokens that the vocabulary has and no text uses, or none.
-std::string late_settings(const Tokenizer& tokenizer, size_t query_length,
-                          size_t document_length, bool attend) {
-  constexpr const char* kMarkers[] = {"[unused0]", "[unused1]"};
-  const bool marked = tokenizer.token_to_id(kMarkers[0]) && tokenizer.token_to_id(kMarkers[1]);
-  std::string skipped;
-  for (char c = '!'; c <= '~'; ++c) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!letter) skipped += (skipped.empty() ? "" : ", ") + json_string(std::string(1, c));
-  }
-  return fmt::format(
-      "{{\n  \"model_type\": \"ColBERT\",\n  \"prompts\": {{}},\n  \"default_prompt_name\": null,\n"
-      "  \"similarity_fn_name\": \"MaxSim\",\n  \"query_prefix\": \"{}\",\n"
-      "  \"document_prefix\": \"{}\",\n  \"query_length\": {},\n  \"document_length\": {},\n"
-      "  \"attend_to_expansion_tokens\": {},\n  \"do_query_expansion\": {},\n"
-      "  \"skiplist_words\": [{}]\n}}\n",
-      marked ? kMarkers[0] : "", marked ? kMarkers[1] : "", query_length, document_length,
-      attend ? "true" : "false", tokenizer.mask_id() >= 0 ? "true" : "false", skipped);
-}
-
-/// The files of new vectors of tokens.
-NamedFiles late_files(const ModulePlan& dense, const Tokenizer& tokenizer, size_t length,
-                      const Config& config) {
-  const size_t most = config.max_tokens();
-  const size_t document = std::min(most, length > 0 ? length : kDocumentLength);
-  const bool attend = config.conv_kernel_size > 0;
-  std::string modules = "[" +
-                        module_entry("0", "", "sentence_transformers.models.Transformer") + "," +
-                        module_entry("1", dense.folder, kPylateDense) + "\n]\n";
-  return {{std::string(file_names::kModules), std::move(modules)},
-          {dense.folder + "/" + std::string(file_names::kConfig), dense_config(dense.layer)},
-          {"sentence_bert_config.json",
-           fmt::format("{{\n  \"max_seq_length\": {},\n  \"do_lower_case\": false\n}}\n",
-                       document)},
-          {std::string(file_names::kSentenceTransformers),
-           late_settings(tokenizer, std::min(most, kQueryLength), document, attend)}};
-}
-
 /// LateInteraction as these settings say.
 LateInteraction late_of(const NamedFiles& files) {
   const auto found = std::find_if(files.begin(), files.end(), [](const auto& file) {
@@ -151,58 +65,83 @@ LateInteraction late_of(const NamedFiles& files) {
 
 }  // namespace
 
-VectorModules VectorModules::make(const FinetuneOptions& options, const SentenceModules& modules,
-                                  const Config& config, const Tokenizer& tokenizer) {
+/// The modules of the model that training starts from.
+void VectorModules::keep(const FinetuneOptions& options, const SentenceModules& modules,
+                         const Config& config) {
   const std::string& path = options.model.path();
-  require_trained(modules, options.model.file(file_names::kModules));
-  const size_t dense = options.vectors.dense;
-  VectorModules made;
-  made.normalize = modules.normalize;
-  made.token_layers = plans_of(modules.token_layers, path);
-  made.dense = plans_of(modules.dense, path);
-  const bool tokens = options.vectors.of_tokens || modules.of_tokens;
-  if (dense > 0 && !made.dense.empty()) {
-    throw Error::of_field("dense", "is for a model without a Dense module of its own");
-  }
-  if (!modules.of_tokens && !tokens) {
+  normalize = modules.normalize;
+  token_layers = plans_of(modules.token_layers, path);
+  dense = plans_of(modules.dense, path);
+  if (!modules.of_tokens) {
     const bool first_is_vector = !modules.present && config.family->vector_is_first;
-    made.pooling = first_is_vector ? std::vector<std::string>{"cls"} : modules.pooling_modes;
+    pooling = first_is_vector ? std::vector<std::string>{"cls"} : modules.pooling_modes;
   }
-  if (modules.present && tokens == modules.of_tokens) {
-    made.files = model_files(options.model);
-  } else if (!tokens) {
-    made.files = pooling_modules(config.hidden_size, made.pooling.front());
-  }
-  if (tokens && !modules.of_tokens) {
-    made.normalize = true;
-    made.token_layers.clear();
-    made.dense = {new_dense("1_Dense", config.hidden_size, dense > 0 ? dense : kLateWidth, true)};
-    made.files = late_files(made.dense[0], tokenizer, options.max_length, config);
-  } else if (dense > 0) {
-    size_t width = made.token_layers.empty() ? config.hidden_size
-                                             : made.token_layers.back().layer.out_features;
-    width *= made.pooling.size();
-    made.dense = {new_dense("2_Dense_new", width, dense, false)};
-    add_dense(made.files, made.dense[0].folder);
-    put_file(made.files, made.dense[0].folder + "/" + std::string(file_names::kConfig),
-             dense_config(made.dense[0].layer));
-  }
-  if (tokens) {
-    const LateInteraction late = modules.of_tokens
-                                     ? LateInteraction::open(options.model, modules)
-                                     : late_of(made.files);
-    made.query = LateSide::of_query(tokenizer, late, path);
-    made.document = LateSide::of_document(tokenizer, late);
-    made.mean_of_tokens = late.mean;
-  }
-  for (const auto* plans : {&made.token_layers, &made.dense}) {
-    for (const ModulePlan& plan : *plans) {  // the network writes their weights
-      std::erase_if(made.files, [&](const auto& file) {
+  files = modules.present ? model_files(options.model)
+                          : pooling_modules(config.hidden_size, pooling.front());
+}
+
+/// New vectors of tokens, in place of any modules.
+void VectorModules::begin_tokens(const FinetuneOptions& options, const Config& config,
+                                 const Tokenizer& tokenizer) {
+  const size_t width = options.vectors.dense > 0 ? options.vectors.dense : kLateWidth;
+  normalize = true;
+  pooling.clear();
+  token_layers.clear();
+  dense = {new_dense("1_Dense", config.hidden_size, width, true)};
+  const size_t most = config.max_tokens(), given = options.max_length;
+  NewLateFiles late;
+  late.query_length = std::min(most, kQueryLength);
+  late.document_length = std::min(most, given > 0 ? given : kDocumentLength);
+  late.fills_up = tokenizer.mask_id() >= 0;
+  late.attends = config.conv_kernel_size > 0;
+  late.has_markers = tokenizer.token_to_id(NewLateFiles::kMarkers[0]) &&
+                     tokenizer.token_to_id(NewLateFiles::kMarkers[1]);
+  files = late.make(dense[0].folder, dense[0].layer);
+}
+
+/// A new Dense behind the pooling.
+void VectorModules::begin_dense(size_t width, const Config& config) {
+  const size_t features =
+      token_layers.empty() ? config.hidden_size : token_layers.back().layer.out_features;
+  dense = {new_dense("dense", features * pooling.size(), width, false)};
+  add_dense_module(dense[0].folder, dense[0].layer, files);
+}
+
+/// Leaves out the files of the modules' weights, which the network writes.
+void VectorModules::leave_weights() {
+  for (const auto* plans : {&token_layers, &dense}) {
+    for (const ModulePlan& plan : *plans) {
+      std::erase_if(files, [&](const auto& file) {
         return file.first == fmt::format("{}/{}", plan.folder, file_names::kSafetensors) ||
                file.first == fmt::format("{}/{}", plan.folder, file_names::kPickle);
       });
     }
   }
+}
+
+VectorModules VectorModules::make(const FinetuneOptions& options, const SentenceModules& modules,
+                                  const Config& config, const Tokenizer& tokenizer) {
+  require_trained(modules, options.model.file(file_names::kModules));
+  const size_t width = options.vectors.dense;
+  const bool begins = options.vectors.of_tokens && !modules.of_tokens;
+  VectorModules made;
+  made.keep(options, modules, config);
+  if (width > 0 && !begins && (!made.dense.empty() || modules.of_tokens)) {
+    throw Error::of_field("dense", "is for a model without a Dense module of its own");
+  }
+  if (begins) {
+    made.begin_tokens(options, config, tokenizer);
+  } else if (width > 0) {
+    made.begin_dense(width, config);
+  }
+  if (made.of_tokens()) {
+    const LateInteraction late =
+        begins ? late_of(made.files) : LateInteraction::open(options.model, modules);
+    made.query = LateSide::of_query(tokenizer, late, options.model.path());
+    made.document = LateSide::of_document(tokenizer, late);
+    made.mean_of_tokens = late.mean;
+  }
+  made.leave_weights();
   return made;
 }
 

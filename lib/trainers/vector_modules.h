@@ -18,9 +18,9 @@ struct VectorModules {
   std::vector<std::string> pooling;  ///< names; empty: a text has the vectors of its tokens
   std::vector<training::ModulePlan> token_layers, dense;
   bool normalize = false;
-  bool mean_of_tokens = false;             ///< a score is divided by the number of query tokens
+  bool mean_of_tokens = false;              ///< a score is divided by the number of query tokens
   std::optional<LateSide> query, document;  ///< how vectors of tokens read texts
-  NamedFiles files;                        ///< all but config.json, the tokenizer's and weights
+  NamedFiles files;                         ///< all but config.json, the tokenizer's and weights
 
   /// Throws Error(unsupported) for vectors that are not trained.
   static VectorModules make(const FinetuneOptions& options, const SentenceModules& modules,
@@ -30,6 +30,13 @@ struct VectorModules {
   void settle(training::VectorTask& task) const;
   /// Sets the modules' tensors among `values`.
   void load(const training::Layout& layout, uint64_t seed, float* values) const;
+
+ private:
+  void keep(const FinetuneOptions& options, const SentenceModules& modules, const Config& config);
+  void begin_tokens(const FinetuneOptions& options, const Config& config,
+                    const Tokenizer& tokenizer);
+  void begin_dense(size_t width, const Config& config);
+  void leave_weights();
 };
 
 }  // namespace bert

@@ -59,8 +59,7 @@ struct Ranks {
 
 /// `similarity`: of a first text and another.
 double score_ranking(const VectorExamples& examples,
-                     const std::function<double(size_t, size_t)>& similarity,
-                     std::string& report) {
+                     const std::function<double(size_t, size_t)>& similarity, std::string& report) {
   const std::vector<size_t> number = distinct(examples);
   const size_t columns = examples.columns;
   std::map<size_t, std::vector<size_t>> wanted;  // of each first text: texts that belong to it

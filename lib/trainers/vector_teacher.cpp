@@ -25,8 +25,8 @@ void ask_vector_teacher(const FinetuneOptions& options, size_t width, VectorExam
   const VectorPlan plan = embedder.plan({});
   const VectorPredictor& predictor = embedder.predictor(plan);
   if (predictor.width() != width) {
-    throw Error::of_field("teacher", fmt::format("gives vectors of {} numbers, wants {}",
-                                                 predictor.width(), width));
+    throw Error::of_field(
+        "teacher", fmt::format("gives vectors of {} numbers, wants {}", predictor.width(), width));
   }
   Team team(options.learner.threads);
   Batcher batcher(request.max_batch_tokens);

@@ -114,8 +114,7 @@ ConstMatrix ModuleStack::forward(Layer& layer, ConstMatrix x) {
   layer.input = x;
   const Matrix y = layer.output.matrix(x.rows, plan.out_features);
   if (plan.kind == ModuleLayer::Kind::norm) {
-    nn::norm_forward(layer.norm, {ModuleLayer::kEpsilon}, x, y,
-                     layer.statistics.matrix(x.rows, 2));
+    nn::norm_forward(layer.norm, {ModuleLayer::kEpsilon}, x, y, layer.statistics.matrix(x.rows, 2));
     return y;
   }
   const Matrix product = layer.product.matrix(x.rows, plan.out_features);

@@ -33,6 +33,10 @@ namespace fs = std::filesystem;
 HeadConfig head_config(const Config& config, Objective objective) {
   HeadConfig head;
   head.architectures = {class_name(objective, *config.family)};
+  if (objective == Objective::vectors && config.family->vector_is_first) {
+    // What transformers takes by the model_type, and the names of the tensors are of.
+    head.architectures = {std::string(config.family->class_prefix) + "QuestionEncoder"};
+  }
   head.labels_named = objective == Objective::classify || objective == Objective::tokens;
   if (head.labels_named) head.labels = config.labels;
   if (objective == Objective::tokens) head.bilstm = config.bilstm;

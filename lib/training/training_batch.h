@@ -22,7 +22,7 @@ struct TrainingBatch {
   /// [texts] Of vectors that learn from each other: the sequence of each text of a record, where
   /// one stands for several; empty: each text has its own.
   std::vector<int32_t> texts;
-  size_t head = 0;                    ///< index of the learner's head that learns it
+  size_t head = 0;  ///< index of the learner's head that learns it
 
   void clear();
   size_t tokens() const { return batch.tokens(); }

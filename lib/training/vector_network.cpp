@@ -234,8 +234,8 @@ Tally VectorNetwork::judge_tokens(const TrainingBatch& batch, ConstMatrix vector
   Buffer buffer;
   nn::MaxSimBuffers buffers;
   const Matrix d = gradient.data ? buffer.zeros(tokens.x.rows, tokens.x.cols) : Matrix();
-  const double loss = nn::maxsim_loss(task_.loss, tokens.x, tokens.ends, 1, d,
-                                      tally.sequences_right, buffers);
+  const double loss =
+      nn::maxsim_loss(task_.loss, tokens.x, tokens.ends, 1, d, tally.sequences_right, buffers);
   tally.sequence_loss = loss * tally.sequences;
   for (size_t s = 0; d.data && s < vectors.rows; ++s) {
     for (size_t i = tokens.ends[s]; i < tokens.ends[s + 1]; ++i) {

@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "common/as_text.h"
 #include "common/model_options.h"
+#include "finetune/losses.h"
 
 namespace bert::tools {
 namespace {
@@ -120,10 +121,7 @@ void add_teacher(Command& app, FinetuneArguments& o) {
       .of("seeds");
 }
 
-/// What vectors learn.
-void add_vectors(Command& app, FinetuneArguments& o) {
-  VectorOptions& v = o.finetune.vectors;
-  app.heading("Vectors and rankings, with --task embed or rank");
+void add_losses(Command& app, FinetuneArguments& o) {
   app.add<std::string>({"--loss", "what is learned (default: mnrl, with a teacher mse; rank: bce)"},
                        o.loss,
                        {{"mnrl", "mnrl"},
@@ -135,10 +133,18 @@ void add_vectors(Command& app, FinetuneArguments& o) {
                         {"listnet", "listnet"},
                         {"lambda", "lambda"},
                         {"margin-mse", "margin-mse"}});
+}
+
+/// What vectors learn.
+void add_vectors(Command& app, FinetuneArguments& o) {
+  VectorOptions& v = o.finetune.vectors;
+  app.heading("Vectors and rankings, with --task embed or rank");
+  add_losses(app, o);
   app.add(
       {"--scale", "factor of cosines in mnrl and cosent, 1 / temperature (default: 20)", real()},
       v.loss.scale);
-  app.add({"--maxsim", "a text has the vectors of its tokens (ColBERT), as rank --maxsim reads them"},
+  app.add({"--maxsim",
+           "a text has the vectors of its tokens (ColBERT), as rank --maxsim reads them"},
           v.of_tokens)
       .of("of_tokens");
   app.add({"--dense", "add a Dense module that makes vectors of N numbers", whole(1, 1 << 16)},
@@ -250,8 +256,7 @@ void refuse_vectors(const Command& app, const FinetuneArguments& o) {
     refuse_given(app, {"--teacher-vectors", "--teacher"}, "is for --loss mse");
   if (teaches && v.teacher_vectors.empty() && o.finetune.teacher.empty())
     throw Error(Error::Kind::usage, "", "--loss mse wants --teacher-vectors or --teacher");
-  if (!v.teacher_vectors.empty())
-    refuse_given(app, {"--teacher"}, "not with --teacher-vectors");
+  if (!v.teacher_vectors.empty()) refuse_given(app, {"--teacher"}, "not with --teacher-vectors");
   refuse_given(app, {"--temperature", "--teacher-share"}, "not with --task embed");
 }
 
@@ -259,11 +264,10 @@ void refuse_vectors(const Command& app, const FinetuneArguments& o) {
 void refuse_few_shot(const Command& app, const FinetuneArguments& o) {
   if (!o.few_shot) return;
   if (o.job != FinetuneJob::classify) refuse_given(app, {"--few-shot"}, "is for --task classify");
-  refuse_given(
-      app,
-      {"--pair", "--multi-label", "--regression", "--head", "--pool", "--class-weights", "--net",
-       "--label-smoothing", "--lora", "--teacher"},
-      "not with --few-shot");
+  refuse_given(app,
+               {"--pair", "--multi-label", "--regression", "--head", "--pool", "--class-weights",
+                "--net", "--label-smoothing", "--lora", "--teacher"},
+               "not with --few-shot");
 }
 
 /// Refuses options that the task, or another option, does not read.
@@ -283,8 +287,7 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
     refuse_given(app, {"--temperature", "--teacher-share"}, "wants --teacher");
   else
     refuse_given(app, {"--class-weights"}, "not with --teacher");
-  if (!o.seeds.empty())
-    refuse_given(app, {"--keep-checkpoints", "--dump"}, "not with --seeds");
+  if (!o.seeds.empty()) refuse_given(app, {"--keep-checkpoints", "--dump"}, "not with --seeds");
   if (o.finetune.dev.empty()) {
     refuse_given(app, {"--patience", "--metric", "--dump", "--seeds"}, "wants --dev");
   }
@@ -298,42 +301,6 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
                  "not with --net bilstm, under which the model is frozen");
   else
     refuse_given(app, {"--layers", "--lstm-size", "--lstm-layers"}, "wants --net bilstm");
-}
-
-/// The loss of this name among those of a task, its own first one if no name is given. Throws Error
-/// if the task has none of this name.
-template <typename Loss>
-Loss loss_of(const std::string& name, std::initializer_list<std::pair<const char*, Loss>> losses,
-             const char* task) {
-  if (name.empty()) return losses.begin()->second;
-  std::string known;
-  for (const auto& [own, loss] : losses) {
-    if (name == own) return loss;
-    known += std::string(known.empty() ? "" : ", ") + own;
-  }
-  throw Error(Error::Kind::usage, "--loss",
-              "found " + name + ", wants one of --task " + task + ": " + known);
-}
-
-void set_loss(FinetuneArguments& o) {
-  using nn::RankLoss, nn::VectorLoss;
-  if (o.job == FinetuneJob::rank)
-    o.finetune.rank_loss = loss_of<RankLoss>(o.loss,
-                                             {{"bce", RankLoss::binary},
-                                              {"mse", RankLoss::squared},
-                                              {"listnet", RankLoss::listnet},
-                                              {"lambda", RankLoss::lambda},
-                                              {"margin-mse", RankLoss::margin},
-                                              {"mnrl", RankLoss::ranking}},
-                                             "rank");
-  if (o.job == FinetuneJob::embed)
-    o.finetune.vectors.loss.loss = loss_of<VectorLoss>(o.loss,
-                                                       {{"mnrl", VectorLoss::ranking},
-                                                        {"cosent", VectorLoss::cosent},
-                                                        {"cosine", VectorLoss::cosine},
-                                                        {"triplet", VectorLoss::triplet},
-                                                        {"mse", VectorLoss::teacher}},
-                                                       "embed");
 }
 
 HeadKind head_of(FinetuneJob job) {
