@@ -95,7 +95,8 @@ std::vector<float> checked_gradient(const std::string& model, const VectorTask& 
 void check_slopes(const std::string& model, const VectorTask& task, bool fills_up) {
   const std::vector<float> whole = checked_gradient(model, task, fills_up, 2048);
   const std::vector<float> cut = checked_gradient(model, task, fills_up, 20);
-  for (const Parameter& p : network_of(model, task).layout().parameters()) {
+  const Layout layout = network_of(model, task).layout();
+  for (const Parameter& p : layout.parameters()) {
     if (p.role == Role::word_embeddings) continue;  // rows that no text has are undefined
     const auto part = [&](const std::vector<float>& all) {
       const auto first = all.begin() + static_cast<std::ptrdiff_t>(p.offset);
