@@ -11,6 +11,7 @@
 #include "directory/adapter.h"
 #include "trainers/supervised.h"
 #include "training/adapter_files.h"
+#include "training/module_layers.h"
 
 namespace bert {
 
@@ -69,7 +70,9 @@ void FinetuneTask::begin_lora() {
   for (training::Parameter& p : learner_->layout().parameters()) {
     const bool of_head =
         options_.task != HeadKind::vectors && p.depth > static_cast<int32_t>(layers);
-    if (!of_head && !training::is_low_rank(p.name)) p.rate_scale = 0;
+    const bool learns =
+        of_head || training::is_low_rank(p.name) || training::is_module_tensor(p.name);
+    if (!learns) p.rate_scale = 0;
   }
   network().low_rank().begin(options_.learner.seed, learner_->values(), learner_->first_moments());
   if (options_.merge) return;

@@ -94,18 +94,18 @@ ModuleStack::ModuleStack(std::span<const ModulePlan> plans, const Layout& layout
   for (const ModulePlan& plan : plans) {
     Layer& layer = layers_.emplace_back();
     layer.plan = &plan.layer;
-    const auto matrix = [&](std::string_view name, float* base) {
-      return layout.matrix(module_tensor(plan, name), base);
+    const auto matrix = [&](std::string_view prefix, const char* part, float* base) {
+      return layout.matrix(module_tensor(plan, prefix) + part, base);
     };
-    for (float* base : {values, gradient}) {
-      const bool learns = base == gradient;
-      const Matrix weight = matrix(plan.layer.prefix + kWeight, base);
-      float* bias = matrix(plan.layer.prefix + kBias, base).data;
-      (learns ? layer.d_linear : layer.linear) = {weight, bias};
-      (learns ? layer.d_norm : layer.norm) = {weight.data, bias};
-      (learns ? layer.d_residual : layer.residual) = {
-          matrix(std::string(ModuleLayer::kResidual) + kWeight, base), nullptr};
-    }
+    const std::string& own = plan.layer.prefix;
+    layer.linear.weight = matrix(own, kWeight, values);
+    layer.linear.bias = matrix(own, kBias, values).data;
+    layer.d_linear.weight = matrix(own, kWeight, gradient);
+    layer.d_linear.bias = matrix(own, kBias, gradient).data;
+    layer.residual.weight = matrix(ModuleLayer::kResidual, kWeight, values);
+    layer.d_residual.weight = matrix(ModuleLayer::kResidual, kWeight, gradient);
+    layer.norm = {layer.linear.weight.data, layer.linear.bias};
+    layer.d_norm = {layer.d_linear.weight.data, layer.d_linear.bias};
   }
 }
 

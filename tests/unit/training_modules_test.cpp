@@ -166,6 +166,8 @@ TEST_CASE("vectors of tokens learn, of queries that are filled up, too") {
   task.dense[0].layer.bias = false;
   check_slopes("st-mean", task, false);
   check_slopes("st-mean", task, true);
+  const std::vector<float> all = checked_gradient("st-mean", task, false, 2048);
+  CHECK(error(checked_gradient("st-mean", task, true, 2048), all) > 1e-2);  // others attend
   task.loss.mean_of_tokens = true;
   check_slopes("st-mean", task, true);
 }
