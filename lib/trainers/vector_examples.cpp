@@ -122,7 +122,11 @@ class MemberFields {
   MemberFields(const ExampleOptions& from, nn::VectorLoss loss) : from_(from), loss_(loss) {}
 
   void read(const Record& record, Fields& fields) {
-    document_.emplace(JsonDocument::parse(record.body(), "the record"));
+    try {
+      document_.emplace(JsonDocument::parse(record.body(), ""));
+    } catch (const Error&) {
+      record.fail(Error::Kind::data, "is no JSON object");
+    }
     const Json root = document_->root();
     fields.texts.clear();
     if (!root.is_object()) record.fail(Error::Kind::data, "is no JSON object");
