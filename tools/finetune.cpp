@@ -21,10 +21,10 @@ int main(int argc, char** argv) {
                                    .rate = "by the hidden size: 5e-5 for 768, 1e-4 for 384"});
   return tools::run(app, argc, argv, [&] {
     tools::settle(app, arguments);
-    if (arguments.few_shot) return training.train(arguments.finetune, few_shot);
-    const auto train = arguments.job == tools::FinetuneJob::embed  ? train_vectors
-                       : arguments.job == tools::FinetuneJob::rank ? train_rank
-                                                                   : finetune;
+    const auto train = arguments.few_shot                           ? few_shot
+                       : arguments.job == tools::FinetuneJob::embed ? train_vectors
+                       : arguments.job == tools::FinetuneJob::rank  ? train_rank
+                                                                    : finetune;
     if (arguments.seeds.empty()) return training.train(arguments.finetune, train);
     return training.train(arguments.finetune, [&](const FinetuneOptions& options) {
       return finetune_seeds(options, arguments.seed_list, train);

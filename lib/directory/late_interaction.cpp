@@ -124,6 +124,12 @@ bool is_pylate(const Json& root) {
 
 }  // namespace
 
+LateInteraction LateInteraction::of_pylate(const Json& root) {
+  LateInteraction late;
+  read_pylate(root, late);
+  return late;
+}
+
 LateInteraction LateInteraction::open(const ModelDirectory& directory,
                                       const SentenceModules& modules) {
   LateInteraction late;

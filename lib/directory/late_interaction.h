@@ -5,6 +5,7 @@
 
 #include "base/export.h"
 #include "directory/model_directory.h"
+#include "io/json.h"
 
 namespace bert {
 
@@ -38,6 +39,8 @@ struct BERT_API LateInteraction {
   /// Of a directory whose modules are `of_tokens`; of other models the texts as they are. Throws
   /// Error naming file and value.
   static LateInteraction open(const ModelDirectory& directory, const SentenceModules& modules);
+  /// Of the root of config_sentence_transformers.json, as PyLate writes it.
+  static LateInteraction of_pylate(const Json& root);
 };
 
 }  // namespace bert

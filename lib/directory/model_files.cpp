@@ -149,21 +149,32 @@ NamedFiles pooling_modules(size_t hidden_size, std::string_view pooling) {
 
 void write_model(const NamedFiles& files, const WeightsWriter& weights,
                  const std::string& directory) {
+  write_model(files, {{std::string(file_names::kSafetensors), &weights}}, directory);
+}
+
+void write_model(const NamedFiles& files, const NamedWeights& weights,
+                 const std::string& directory) {
   const OutputDirectory made(directory);
   std::list<OutputDirectory> folders;
-  OutputFile large(fmt::format("{}/{}", directory, file_names::kSafetensors));
-  weights.write(large);
-  large.finish();
-  std::vector<std::unique_ptr<OutputFile>> written;
-  for (const auto& [name, content] : files) {
+  std::vector<std::unique_ptr<OutputFile>> small, large;
+  const auto begin = [&](const std::string& name) {
     const fs::path path = fs::path(directory) / name;
     folders.emplace_back(path.parent_path().string());
-    written.push_back(std::make_unique<OutputFile>(path.string()));
-    written.back()->write(content);
-    written.back()->finish();
+    return std::make_unique<OutputFile>(path.string());
+  };
+  for (const auto& [name, writer] : weights) {
+    large.push_back(begin(name));
+    writer->write(*large.back());
+    large.back()->finish();
   }
-  for (const auto& file : written) file->commit();
-  large.commit();  // with which it is a model
+  for (const auto& [name, content] : files) {
+    small.push_back(begin(name));
+    small.back()->write(content);
+    small.back()->finish();
+  }
+  for (const auto& file : small) file->commit();
+  // The last is that of the model itself, with which it is one.
+  for (size_t i = large.size(); i-- > 0;) large[i]->commit();
 }
 
 std::string edit_config(const Json& root, const ConfigMembers& members) {

@@ -29,6 +29,10 @@ BERT_API NamedFiles pooling_modules(size_t hidden_size, std::string_view pooling
 /// no room.
 BERT_API void write_model(const NamedFiles& files, const WeightsWriter& weights,
                           const std::string& directory);
+/// Weights of several files by their names; the model's own come first.
+using NamedWeights = std::vector<std::pair<std::string, const WeightsWriter*>>;
+BERT_API void write_model(const NamedFiles& files, const NamedWeights& weights,
+                          const std::string& directory);
 /// Whether weights are here, of any kind that the tools or transformers read, or an adapter.
 BERT_API bool holds_model(const std::string& directory);
 /// Removes what another model left here that tools would read beside `files` and

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/export.h"
 #include "io/json.h"
 
 namespace bert {
@@ -33,7 +34,7 @@ constexpr std::string_view kPylateDense = "pylate.models.Dense.Dense";
 
 /// The module that a type names as sentence-transformers 0.3 to 6 spell it, the whole of it: other
 /// packages have modules of the same last name that do something else.
-std::optional<Stage> stage_of(std::string_view type);
+BERT_API std::optional<Stage> stage_of(std::string_view type);
 
 /// The names of all but those of PyLate, for messages.
 std::string stage_names();

@@ -36,7 +36,8 @@ void for_each_head(const AttentionPlan& plan, size_t width, Use use) {
   const size_t heads = plan.num_attention_heads, sharing = heads / key_heads(plan);
   for (size_t s = 0; s + 1 < plan.cu_queries.size(); ++s) {
     const size_t query_0 = plan.cu_queries[s], key_0 = plan.cu_keys[s];
-    const size_t queries = plan.cu_queries[s + 1] - query_0, keys = plan.cu_keys[s + 1] - key_0;
+    const size_t queries = plan.cu_queries[s + 1] - query_0;
+    const size_t keys = plan.attended.empty() ? plan.cu_keys[s + 1] - key_0 : plan.attended[s];
     if (queries == 0) continue;
     for (size_t head = 0; head < heads; ++head) {
       use(HeadView{head, head / sharing, query_0, key_0, queries, keys, width / heads});
@@ -124,6 +125,16 @@ Matrix probabilities_again(const AttentionPlan& plan, const HeadView& h, ConstMa
   return p;
 }
 
+/// No gradient where no query attends to.
+void clear_unattended(const AttentionPlan& plan, Matrix dk, Matrix dv) {
+  for (size_t s = 0; s < plan.attended.size(); ++s) {
+    for (size_t t = plan.cu_keys[s] + plan.attended[s]; t < plan.cu_keys[s + 1]; ++t) {
+      std::fill_n(dk.row(t), dk.cols, 0.f);
+      std::fill_n(dv.row(t), dv.cols, 0.f);
+    }
+  }
+}
+
 /// Drops elements of a matrix of one head as the forward pass did.
 void drop_again(const AttentionPlan& plan, const HeadView& h, Matrix m) {
   for (size_t i = 0; plan.dropout.active() && i < h.queries; ++i) {
@@ -140,6 +151,7 @@ void attention_backward(const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
                         Matrix dk, Matrix dv, AttentionBuffers& buffers, Matrix d_bias) {
   const GradientTable& table = gradient_kernels();
   const size_t sharing = plan.num_attention_heads / key_heads(plan);
+  clear_unattended(plan, dk, dv);
   for_each_head(plan, q.cols, [&](const HeadView& h) {
     const bool adds = h.head % sharing > 0;  // to keys and values of the head before
     const Matrix p = probabilities_again(plan, h, q, k, log_sums, buffers);

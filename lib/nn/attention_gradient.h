@@ -56,6 +56,8 @@ struct AttentionPlan {
   size_t behind = SIZE_MAX, ahead = SIZE_MAX;
   float scale = 0;              ///< factor of the scores; 0: 1 / sqrt(D)
   ScoreTerms* terms = nullptr;  ///< borrowed; nullptr: none
+  /// [S] How many keys of each sequence, its first, are attended to; empty: all.
+  std::span<const size_t> attended = {};
 };
 
 struct AttentionBuffers {

@@ -85,28 +85,9 @@ double ranking_loss(const VectorLossPlan& plan, ConstMatrix unit, float weight, 
   const size_t records = unit.rows / plan.columns;
   const Matrix p = buffers.scores.matrix(records, records * (plan.columns - 1));
   score_all(plan, unit, p);
-  const Matrix back = buffers.columns.matrix(records, records);  // of second texts to first ones
-  const float share = plan.symmetric ? 0.5f : 1.f;
-  double loss = 0;
-  for (size_t r = 0; r < records; ++r) {
-    std::copy_n(p.row(r), records, back.row(r));
-    right += std::max_element(p.row(r), p.row(r) + p.cols) == p.row(r) + r;
-    loss -= static_cast<double>(p.row(r)[r]);
-  }
-  for (size_t r = 0; r < records; ++r) {
-    loss += static_cast<double>(share) * log_sum_exp(p.row(r), p.cols, 1);
-    if (plan.symmetric) loss += 0.5 * log_sum_exp(back.data + r, records, back.stride);
-  }
-  if (!d.data) return loss / static_cast<double>(records);
-  const float factor = weight / static_cast<float>(records);
-  for (size_t r = 0; r < records; ++r) {
-    for (size_t i = 0; i < p.cols; ++i) {
-      const float more = plan.symmetric && i < records ? 0.5f * back.row(r)[i] : 0.f;
-      p.row(r)[i] = factor * (share * p.row(r)[i] + more - (i == r ? 1.f : 0.f));
-    }
-  }
-  score_all_backward(plan, unit, p, d);
-  return loss / static_cast<double>(records);
+  const double loss = ranking_entropy(plan, p, weight, d.data, right, buffers.columns);
+  if (d.data) score_all_backward(plan, unit, p, d);
+  return loss;
 }
 
 /// The gradient of each pair's cosine, from which that of its unit vectors is made.
@@ -225,6 +206,31 @@ double teacher_loss(ConstMatrix x, std::span<const float> targets, size_t width,
 }
 
 }  // namespace
+
+double ranking_entropy(const VectorLossPlan& plan, Matrix p, float weight, bool learns,
+                       size_t& right, Buffer& scratch) {
+  const size_t records = p.rows;
+  const Matrix back = scratch.matrix(records, records);  // of second texts to first ones
+  const float share = plan.symmetric ? 0.5f : 1.f;
+  double loss = 0;
+  for (size_t r = 0; r < records; ++r) {
+    std::copy_n(p.row(r), records, back.row(r));
+    right += std::max_element(p.row(r), p.row(r) + p.cols) == p.row(r) + r;
+    loss -= static_cast<double>(p.row(r)[r]);
+  }
+  for (size_t r = 0; r < records; ++r) {
+    loss += static_cast<double>(share) * log_sum_exp(p.row(r), p.cols, 1);
+    if (plan.symmetric) loss += 0.5 * log_sum_exp(back.data + r, records, back.stride);
+  }
+  const float factor = weight / static_cast<float>(records);
+  for (size_t r = 0; learns && r < records; ++r) {
+    for (size_t i = 0; i < p.cols; ++i) {
+      const float more = plan.symmetric && i < records ? 0.5f * back.row(r)[i] : 0.f;
+      p.row(r)[i] = factor * (share * p.row(r)[i] + more - (i == r ? 1.f : 0.f));
+    }
+  }
+  return loss / static_cast<double>(records);
+}
 
 double vector_loss(const VectorLossPlan& plan, ConstMatrix x, std::span<const float> targets,
                    size_t target_width, float weight, Matrix dx, size_t& right,

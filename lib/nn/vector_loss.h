@@ -18,10 +18,11 @@ enum class VectorLoss {
 
 struct VectorLossPlan {
   VectorLoss loss = VectorLoss::ranking;
-  size_t columns = 2;      ///< C texts of a record
-  float scale = 20;        ///< factor of cosines, in `ranking` and `cosent`
-  bool symmetric = false;  ///< ranking: second texts find their first ones, too
-  float margin = 5;        ///< triplet
+  size_t columns = 2;           ///< C texts of a record
+  float scale = 20;             ///< factor of cosines, in `ranking` and `cosent`
+  bool symmetric = false;       ///< ranking: second texts find their first ones, too
+  float margin = 5;             ///< triplet
+  bool mean_of_tokens = false;  ///< maxsim: a score is divided by the number of its query's tokens
 };
 
 /// The memory of vector_loss(), one per thread.
@@ -36,6 +37,12 @@ struct VectorLossBuffers {
 double vector_loss(const VectorLossPlan& plan, ConstMatrix x, std::span<const float> targets,
                    size_t target_width, float weight, Matrix dx, size_t& right,
                    VectorLossBuffers& buffers);
+
+/// The mean loss of scores [R, R (C - 1)] of first texts with all others, column by column, of
+/// which the first text of each record is to find its second. With `learns`, the scores become
+/// their gradient times `weight`.
+double ranking_entropy(const VectorLossPlan& plan, Matrix scores, float weight, bool learns,
+                       size_t& right, Buffer& scratch);
 
 /// y = x / max(|x|, 1e-12), row by row, as torch's normalize; lengths [T, 1] keeps the divisors.
 void unit_forward(ConstMatrix x, Matrix y, Matrix lengths);

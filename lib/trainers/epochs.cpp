@@ -68,6 +68,7 @@ class Epochs {
   /// Writes the model, or its average.
   void export_model() {
     exchange_average();
+    task_.complete();
     run_.export_model();
     exchange_average();
   }

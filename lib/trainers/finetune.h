@@ -19,6 +19,9 @@ struct VectorOptions {
   std::string teacher_vectors;       ///< a file with a vector for each training text
   std::vector<std::string> prompts;  ///< names: before the first text, and before the others; one:
                                      ///< before all; empty: the model's default
+  bool scale_given = false;
+  size_t dense = 0;        ///< the width of a new Dense module; 0: none is added
+  bool of_tokens = false;  ///< a text has the vectors of its tokens (ColBERT)
 };
 
 struct FinetuneOptions : TrainingJob {
@@ -46,7 +49,8 @@ struct FinetuneOptions : TrainingJob {
   double hop_penalty = 0;      ///< factor of |A A^T - I|^2 in a text's loss, with attn
   VectorOptions vectors;       ///< with task `vectors`
   nn::RankLoss rank_loss = nn::RankLoss::binary;  ///< what a cross-encoder learns
-  size_t seeds = 1;                               ///< runs, seed by seed
+  size_t negatives = 4;        ///< texts of other queries that a query draws, with loss `ranking`
+  size_t seeds = 1;            ///< runs, seed by seed
   size_t patience = 0;         ///< rows without a better score before it ends; 0: never early
   std::string metric;          ///< what the best model is best by (measures_of()); "": the usual
   uint64_t eval_every = 0;     ///< steps between rows, each with a score; 0: those of an epoch

@@ -11,6 +11,7 @@
 #include "directory/adapter.h"
 #include "trainers/supervised.h"
 #include "training/adapter_files.h"
+#include "training/module_layers.h"
 
 namespace bert {
 
@@ -37,7 +38,16 @@ training::LearnerOptions FinetuneTask::settle_plan(const Config& config, size_t 
   plan_ = FinetunePlan::make(options_, config, examples);
   options_.batch_size = plan_.batch_size;
   options_.learner.optimizer.learning_rate = plan_.learning_rate;
+  if (learns_jointly()) options_.learner.max_pass_tokens = tokens_of_pass();
   return options_.learner_options(plan_.steps);
+}
+
+/// A step of more tokens than a pass has computes its examples again on the way back, in passes of
+/// any size alike: small ones then keep the memory of a small batch.
+size_t FinetuneTask::tokens_of_pass() const {
+  constexpr size_t kUsual = training::LearnerOptions().max_pass_tokens, kSmall = 512;
+  const size_t tokens = options_.learner.max_pass_tokens;
+  return tokens == kUsual && largest_step().tokens > 2 * kUsual ? kSmall : tokens;
 }
 
 training::HeadPlan FinetuneTask::head_plan(HeadKind objective, const Config& config,
@@ -60,7 +70,9 @@ void FinetuneTask::begin_lora() {
   for (training::Parameter& p : learner_->layout().parameters()) {
     const bool of_head =
         options_.task != HeadKind::vectors && p.depth > static_cast<int32_t>(layers);
-    if (!of_head && !training::is_low_rank(p.name)) p.rate_scale = 0;
+    const bool learns =
+        of_head || training::is_low_rank(p.name) || training::is_module_tensor(p.name);
+    if (!learns) p.rate_scale = 0;
   }
   network().low_rank().begin(options_.learner.seed, learner_->values(), learner_->first_moments());
   if (options_.merge) return;

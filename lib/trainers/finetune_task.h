@@ -52,11 +52,15 @@ class FinetuneTask {
   /// The texts of the dev examples by origin, where they are kept.
   virtual std::span<const std::string> dev_texts() const { return {}; }
   virtual DevScore score() = 0;
+  /// Sets what follows from the parameters, before the model is written.
+  virtual void complete() {}
 
  protected:
   /// Throws Error that names an option which is out of range.
   explicit FinetuneTask(const FinetuneOptions& options);
 
+  /// Whether the examples of a step learn from each other (Network::vector_size()).
+  virtual bool learns_jointly() const { return false; }
   /// The name of the task, and what of its own decides the steps.
   virtual std::string name() const = 0;
   virtual std::map<std::string, std::string> identity() const = 0;
@@ -79,6 +83,7 @@ class FinetuneTask {
 
  private:
   training::StepSize largest_step() const;
+  size_t tokens_of_pass() const;
   void begin_lora();
 };
 

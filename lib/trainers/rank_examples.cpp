@@ -23,8 +23,9 @@ using Pair = RankExamples::Pair;
 /// Reads pairs and keeps those of a query together, queries in the order of their first pair.
 class Reader {
  public:
-  Reader(const ExampleOptions& options, const Tokenizer& tokenizer, nn::RankLoss loss)
-      : options_(options), tokenizer_(tokenizer), loss_(loss) {}
+  Reader(const ExampleOptions& options, const Tokenizer& tokenizer, nn::RankLoss loss,
+         bool keep_texts)
+      : options_(options), tokenizer_(tokenizer), loss_(loss), keep_texts_(keep_texts) {}
 
   RankExamples read() {
     ExampleFields fields(options_);
@@ -68,12 +69,14 @@ class Reader {
     const auto [at, is_new] = numbers_.try_emplace(std::string(record.text), lists_.size());
     if (is_new) lists_.emplace_back(record.text, std::vector<Pair>());
     lists_[at->second].second.push_back(
-        {encoding_.input_ids, encoding_.token_type_ids, static_cast<float>(*label), record.number});
+        {encoding_.input_ids, encoding_.token_type_ids, static_cast<float>(*label), record.number,
+         keep_texts_ ? std::string(record.text_pair) : std::string()});
   }
 
   const ExampleOptions& options_;
   const Tokenizer& tokenizer_;
   const nn::RankLoss loss_;
+  const bool keep_texts_;
   Tokenizer::Scratch scratch_;
   Encoding encoding_;
   std::map<std::string, size_t> numbers_;  // of the queries
@@ -112,8 +115,47 @@ void RankExamples::fill(std::span<const uint32_t> examples, training::TrainingBa
 }
 
 RankExamples read_rank_examples(const ExampleOptions& options, const Tokenizer& tokenizer,
-                                nn::RankLoss loss) {
-  return Reader(options, tokenizer, loss).read();
+                                nn::RankLoss loss, bool keep_texts) {
+  return Reader(options, tokenizer, loss, keep_texts).read();
+}
+
+bool DrawnTexts::has_text(const RankExamples::Query& query, const std::string& text) const {
+  for (size_t p = query.first; p < query.end; ++p) {
+    if (set_.pairs[p].text == text) return true;
+  }
+  return false;
+}
+
+void DrawnTexts::fill(std::span<const uint32_t> examples, training::TrainingBatch& batch) {
+  batch.clear();
+  uint64_t key = seed_;
+  for (const uint32_t example : examples) key = mix(key, example);
+  std::vector<size_t> others;
+  const auto add = [&](std::span<const int32_t> ids, std::span<const int32_t> types, float label,
+                       size_t query) {
+    batch.batch.append(ids, types);
+    batch.values.push_back(label);
+    batch.sequence_labels.push_back(static_cast<int32_t>(query));
+  };
+  for (size_t i = 0; i < examples.size(); ++i) {
+    const RankExamples::Query& query = set_.queries[examples[i]];
+    for (size_t p = query.first; p < query.end; ++p) {
+      add(set_.pairs[p].input_ids, set_.pairs[p].token_type_ids, set_.pairs[p].label, i);
+    }
+    others.clear();
+    for (const uint32_t other : examples) {
+      const RankExamples::Query& from = set_.queries[other];
+      for (size_t p = from.first; other != examples[i] && p < from.end; ++p) {
+        if (!has_text(query, set_.pairs[p].text)) others.push_back(p);
+      }
+    }
+    for (size_t n = 0; n < std::min(count_, others.size()); ++n) {
+      std::swap(others[n], others[n + mix(mix(key, i), n) % (others.size() - n)]);
+      encoding_.clear();
+      tokenizer_.encode_pair(query.text, set_.pairs[others[n]].text, encode_, encoding_, scratch_);
+      add(encoding_.input_ids, encoding_.token_type_ids, set_.pairs[query.first].label - 1, i);
+    }
+  }
 }
 
 RankExamples hold_out(RankExamples& train, double share, uint64_t seed) {

@@ -18,6 +18,7 @@ struct RankExamples {
     std::vector<int32_t> input_ids, token_type_ids;
     float label = 0;
     uint64_t number = 0;  ///< its record's
+    std::string text;     ///< kept with `texts_are_drawn`
   };
   /// A query's texts: pairs [first, end).
   struct Query {
@@ -26,8 +27,9 @@ struct RankExamples {
   };
   std::vector<Pair> pairs;
   std::vector<Query> queries;
-  bool lists = false;  ///< an example is a query with its texts, else a pair
-  size_t cut = 0;      ///< pairs that were too long
+  bool texts_are_drawn = false;  ///< queries draw texts of others
+  bool lists = false;            ///< an example is a query with its texts, else a pair
+  size_t cut = 0;                ///< pairs that were too long
   TextCounts counts;
 
   size_t size() const { return lists ? queries.size() : pairs.size(); }
@@ -41,7 +43,31 @@ struct RankExamples {
 /// Reads records of a query, a text and its label, a number. For `margin` and `ranking`, the first
 /// text of each query is the one with the highest label. Throws Error(data) that names the record.
 RankExamples read_rank_examples(const ExampleOptions& options, const Tokenizer& tokenizer,
-                                nn::RankLoss loss);
+                                nn::RankLoss loss, bool keep_texts = false);
+
+/// Draws `count` texts of the other queries of a batch for each query, and reads them with it.
+class DrawnTexts {
+ public:
+  /// Borrows the examples.
+  DrawnTexts(const RankExamples& set, Tokenizer tokenizer, const EncodeOptions& encode,
+             size_t count, uint64_t seed)
+      : set_(set), tokenizer_(std::move(tokenizer)), encode_(encode), count_(count), seed_(seed) {}
+
+  /// As RankExamples::fill(), with the drawn texts behind those of each query. The examples of a
+  /// batch decide the draw.
+  void fill(std::span<const uint32_t> examples, training::TrainingBatch& batch);
+
+ private:
+  bool has_text(const RankExamples::Query& query, const std::string& text) const;
+
+  const RankExamples& set_;
+  const Tokenizer tokenizer_;
+  const EncodeOptions encode_;
+  const size_t count_;
+  const uint64_t seed_;
+  Tokenizer::Scratch scratch_;
+  Encoding encoding_;
+};
 
 /// Takes a share of the queries out of `train`. Throws Error (`dev`) if that is none.
 RankExamples hold_out(RankExamples& train, double share, uint64_t seed);

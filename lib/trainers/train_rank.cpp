@@ -62,9 +62,14 @@ class RankTask : public FinetuneTask {
       size.tokens += length;
       size.longest = std::max(size.longest, length);
     }
+    if (drawn_) {
+      size.tokens += options_.negatives * size.tokens / size.sequences;
+      size.sequences += options_.negatives;
+    }
     return size;
   }
   void fill(std::span<const uint32_t> examples, TrainingBatch& batch) const override {
+    if (drawn_) return drawn_->fill(examples, batch);
     train_.fill(examples, batch);
   }
   bool has_accuracy() const override { return true; }
@@ -105,13 +110,18 @@ class RankTask : public FinetuneTask {
     from.texts = 2;
     from.kind = LabelKind::number;
     from.encode.max_length = length_;
-    train_ = read_rank_examples(from, tokenizer, loss_);
+    const bool draws = loss_ == RankLoss::ranking && options_.negatives > 0;
+    train_ = read_rank_examples(from, tokenizer, loss_, draws);
     if (const auto share = held_out_share(options_.dev)) {
       dev_ = hold_out(train_, *share, options_.learner.seed);
     } else if (!options_.dev.empty()) {
       from.files = options_.dev;
       dev_ = read_rank_examples(from, tokenizer, loss_);
     }
+    if (!draws) return;
+    train_.texts_are_drawn = train_.queries.size() > 1;
+    drawn_ = std::make_unique<DrawnTexts>(train_, tokenizer, from.encode, options_.negatives,
+                                          options_.learner.seed);
   }
 
   /// Whether the texts of a query differ in their labels.
@@ -130,11 +140,11 @@ class RankTask : public FinetuneTask {
     for (const std::string& line : set.counts.lines(fmt::format("{} pairs", what))) notice(line);
     const auto apart = std::count_if(set.queries.begin(), set.queries.end(),
                                      [&](const auto& query) { return is_told_apart(set, query); });
-    if (set.lists && apart == 0) {
+    if (set.lists && apart == 0 && !set.texts_are_drawn) {
       throw Error(Error::Kind::data, options_.train.files.front(),
                   "has no query with texts of different labels: nothing can be learned");
     }
-    if (!set.lists) return;
+    if (!set.lists || set.texts_are_drawn) return;
     const size_t alike = set.queries.size() - static_cast<size_t>(apart);
     if (alike > 0) {
       notice(fmt::format("{} of {} {} queries have texts of one label only", alike,
@@ -180,11 +190,13 @@ class RankTask : public FinetuneTask {
     settle_rates();
   }
 
+  bool learns_jointly() const override { return true; }
   std::string name() const override { return "rank"; }
   std::map<std::string, std::string> identity() const override {
     return {{"examples", hash_text(train_.hash())},
             {"dev examples", dev_ ? hash_text(dev_->hash()) : "none"},
             {"loss", kLosses[static_cast<size_t>(loss_)]},
+            {"drawn texts", std::to_string(drawn_ ? options_.negatives : 0)},
             {"sequence", std::to_string(length_)}};
   }
 
@@ -192,6 +204,7 @@ class RankTask : public FinetuneTask {
   size_t length_ = 0;  ///< tokens of a pair
   RankExamples train_;
   std::optional<RankExamples> dev_;
+  std::unique_ptr<DrawnTexts> drawn_;  ///< by the training queries; or none
 };
 
 }  // namespace

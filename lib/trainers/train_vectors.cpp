@@ -17,7 +17,9 @@
 #include "trainers/held_out.h"
 #include "trainers/supervised.h"
 #include "trainers/vector_examples.h"
+#include "trainers/vector_modules.h"
 #include "trainers/vector_score.h"
+#include "trainers/vector_teacher.h"
 #include "training/vector_network.h"
 
 namespace bert {
@@ -29,34 +31,17 @@ using training::VectorNetwork;
 
 constexpr const char* kLosses[] = {"mnrl", "cosent", "cosine", "triplet", "mse"};
 
-/// Throws Error(unsupported) if vectors of these modules are not trained.
-void require_plain(const SentenceModules& modules, const std::string& path) {
-  const auto refuse = [&](const char* what) {
-    throw Error(Error::Kind::unsupported, path,
-                fmt::format("{}: vectors of such a model are not trained yet", what));
-  };
-  if (!modules.dense.empty() || !modules.token_layers.empty()) refuse("has a Dense module");
-  if (modules.static_folder) refuse("has static vectors");
-  if (modules.layer_mean) refuse("takes the mean of layers");
-  if (modules.of_tokens || modules.scores || modules.splade || modules.of_logits) {
-    refuse("does not give one vector for a text");
-  }
-  if (modules.pooling_modes.empty()) refuse("has no Pooling");
-}
-
 /// Vectors of texts, which learn from records of texts.
 class EmbedTask : public FinetuneTask {
  public:
   explicit EmbedTask(const FinetuneOptions& options)
-      : FinetuneTask(options), modules_(SentenceModules::open(options.model)) {
-    require_plain(modules_, options_.model.file(file_names::kModules));
+      : FinetuneTask(options), own_(SentenceModules::open(options.model)) {
     Checkpoint checkpoint = Checkpoint::open(options_.model);
-    training::require_trainable(checkpoint.config);
+    if (!checkpoint.config.family->vector_is_first) training::require_trainable(checkpoint.config);
     const Tokenizer tokenizer = Tokenizer::open(options_.model);
     for (const std::string& warning : tokenizer.warnings()) notice(warning);
-    modules_.check_case(tokenizer.lowercase());
-    const bool first_is_vector = !modules_.present && checkpoint.config.family->vector_is_first;
-    pooling_ = first_is_vector ? std::vector<std::string>{"cls"} : modules_.pooling_modes;
+    own_.check_case(tokenizer.lowercase());
+    modules_ = VectorModules::make(options_, own_, checkpoint.config, tokenizer);
     settle_task(checkpoint.config);
     read(checkpoint.config, tokenizer);
     make_learner(std::move(checkpoint));
@@ -84,9 +69,13 @@ class EmbedTask : public FinetuneTask {
   std::string_view dev_noun() const override { return "dev records"; }
   std::vector<std::string> measures() const override { return {vector_metric(loss()), "loss"}; }
   DevScore score() override {
+    DevScore dev;
+    if (modules_.of_tokens()) {
+      score_tokens(dev);
+      return dev;
+    }
     Buffer buffer;
     const Matrix vectors = buffer.matrix(dev_->texts.size(), network().vector_size());
-    DevScore dev;
     dev.loss = dev_vectors(vectors);
     dev.value = vector_score(loss(), *dev_, vectors, dev.report);
     return dev;
@@ -95,67 +84,115 @@ class EmbedTask : public FinetuneTask {
  private:
   nn::VectorLoss loss() const { return task_.loss.loss; }
 
+  const VectorNetwork& vectors() const {
+    return static_cast<const VectorNetwork&>(learner_->network());
+  }
+  /// The numbers of a vector.
+  size_t width(const Config& config) const {
+    if (!modules_.dense.empty()) return modules_.dense.back().layer.out_features;
+    const auto& layers = modules_.token_layers;
+    const size_t features = layers.empty() ? config.hidden_size : layers.back().layer.out_features;
+    return features * std::max<size_t>(modules_.pooling.size(), 1);
+  }
+
   void settle_task(const Config& config) {
     const VectorOptions& wanted = options_.vectors;
     task_.loss = wanted.loss;
     task_.dims = wanted.dims;
     std::sort(task_.dims.rbegin(), task_.dims.rend());
-    task_.poolings.clear();
-    for (const std::string& name : pooling_) task_.poolings.push_back(pooling_from_name(name));
-    task_.normalize = modules_.normalize;
-    const size_t width = config.hidden_size * task_.poolings.size();
+    modules_.settle(task_);
     for (const size_t dims : task_.dims) {
-      if (dims >= 1 && dims <= width) continue;
-      throw Error::of_field("dims", fmt::format("found {}, wants 1 to {}", dims, width));
+      if (dims >= 1 && dims <= width(config)) continue;
+      throw Error::of_field("dims", fmt::format("found {}, wants 1 to {}", dims, width(config)));
     }
     if (!(task_.loss.scale > 0 && std::isfinite(task_.loss.scale))) {
       throw Error::of_field("scale",
                             fmt::format("found {}, wants a number above 0", task_.loss.scale));
     }
+    if (!modules_.of_tokens()) return;
+    const bool plain = loss() == nn::VectorLoss::ranking && !task_.loss.symmetric;
+    if (!plain) throw Error::of_field("loss", "wants mnrl, one way, for vectors of tokens");
+    if (!task_.dims.empty()) throw Error::of_field("dims", "is not for vectors of tokens");
+    if (!wanted.prompts.empty()) {
+      throw Error::of_field("prompts", "is not for vectors of tokens, whose model has its own");
+    }
+    if (!options_.vectors.scale_given) task_.loss.scale = 1;
   }
 
   /// The texts of the prompts that are named.
   std::vector<std::string> prompts() const {
     std::vector<std::string> texts;
     for (const std::string& name : options_.vectors.prompts) {
-      if (!modules_.prompts.contains(name)) {
+      if (!own_.prompts.contains(name)) {
         std::string known;
-        for (const auto& [own, text] : modules_.prompts) known += (known.empty() ? "" : ", ") + own;
+        for (const auto& [own, text] : own_.prompts) known += (known.empty() ? "" : ", ") + own;
         throw Error::of_field("prompts",
                               fmt::format("found '{}', wants one of the model's prompts ({})",
                                           printable(name), known.empty() ? "it has none" : known));
       }
-      texts.push_back(modules_.prompt(name));
+      texts.push_back(own_.prompt(name));
     }
-    if (texts.empty()) texts.push_back(modules_.prompt());
+    if (texts.empty()) texts.push_back(own_.prompt());
     return texts;
   }
 
-  void read(const Config& config, const Tokenizer& tokenizer) {
+  /// How texts are read.
+  std::vector<VectorExampleOptions::Side> sides(const Config& config, const Tokenizer& tokenizer) {
+    std::vector<VectorExampleOptions::Side> sides;
+    if (modules_.of_tokens()) {
+      const size_t given = options_.max_length;
+      for (const LateSide* side : {&*modules_.query, &*modules_.document}) {
+        const bool is_document = side == &*modules_.document;
+        const size_t own = side->length > 0 ? side->length : config.max_tokens();
+        length_ = checked_length(
+            is_document && given > 0 ? given : std::min(own, config.max_tokens()), config);
+        sides.push_back({&side->tokenizer, side->prompt, length_, side});
+      }
+      return sides;
+    }
     const size_t own =
-        modules_.settings.max_length.value_or(tokenizer.model_max_length().value_or(512));
+        own_.settings.max_length.value_or(tokenizer.model_max_length().value_or(512));
     length_ = checked_length(
         options_.max_length > 0 ? options_.max_length : std::min(own, config.max_tokens()), config);
-    VectorExampleOptions from{options_.train, loss(), prompts(), modules_.include_prompt};
-    from.from.encode.max_length = length_;
-    train_ = read_vector_examples(from, tokenizer);
+    for (const std::string& prompt : prompts()) sides.push_back({&tokenizer, prompt, length_});
+    return sides;
+  }
+
+  void read(const Config& config, const Tokenizer& tokenizer) {
+    VectorExampleOptions from{options_.train, loss(), sides(config, tokenizer),
+                              own_.include_prompt};
+    from.keep_texts = !options_.teacher.empty();
+    train_ = read_vector_examples(from);
     task_.loss.columns = train_.columns;
     check_examples();
     const bool teaches = loss() == nn::VectorLoss::teacher;
-    if (teaches) {
-      read_teacher(options_.vectors.teacher_vectors, config.hidden_size * task_.poolings.size(),
-                   train_);
+    if (!options_.teacher.empty()) {
+      ask_vector_teacher(options_, width(config), train_);
+    } else if (teaches) {
+      read_teacher(options_.vectors.teacher_vectors, width(config), train_);
     }
     if (const auto share = held_out_share(options_.dev)) {
       dev_ = hold_out(train_, *share, options_.learner.seed);
     } else if (!options_.dev.empty()) {
-      if (teaches) {
+      from.from.files = options_.dev;
+      if (teaches && options_.teacher.empty()) {
         throw Error::of_field("dev", "wants a share such as 10% beside a teacher's vectors");
       }
-      from.from.files = options_.dev;
-      dev_ = read_vector_examples(from, tokenizer, train_.columns);
+      dev_ = read_vector_examples(from, train_.columns);
+      if (teaches) ask_vector_teacher(options_, width(config), *dev_);
     }
+    if (modules_.of_tokens()) settle_longest();
     describe();
+  }
+
+  void settle_longest() {
+    task_.longest = 1;
+    for (const VectorExamples* set : {&train_, dev_ ? &*dev_ : nullptr}) {
+      if (!set) continue;
+      for (const auto& text : set->texts) {
+        task_.longest = std::max(task_.longest, text.input_ids.size());
+      }
+    }
   }
 
   /// Throws Error(data) if no loss can teach anything.
@@ -196,27 +233,32 @@ class EmbedTask : public FinetuneTask {
     Config& config = checkpoint.config;
     const training::LearnerOptions learner = settle_plan(config, train_.records());
     files_ = training::ModelFiles::make(options_.model, config, HeadKind::vectors);
-    add_modules(config);
+    add_modules();
     training::HeadPlan trunk = head_plan(HeadKind::vectors, config, checkpoint.weights);
     trunk.config = std::move(config);
     learner_ = std::make_unique<training::Learner>(
         std::make_unique<VectorNetwork>(std::move(trunk), task_, learner.bf16), learner);
     training::load_parameters(learner_->layout(), checkpoint.weights, learner.seed,
                               training::initializer_range(network().config()), learner_->values());
+    modules_.load(learner_->layout(), learner.seed, learner_->values());
+    for (const auto& module : modules_.dense) {
+      if (!module.layer.weights) {
+        notice(fmt::format("new, drawn at random: {}, {} to {} numbers", module.folder,
+                           module.layer.in_features, module.layer.out_features));
+      }
+    }
     settle_rates();
   }
 
-  void add_modules(const Config& config) {
-    const NamedFiles more = modules_.present
-                                ? model_files(options_.model)
-                                : pooling_modules(config.hidden_size, pooling_.front());
-    for (const auto& file : more) {
+  void add_modules() {
+    for (const auto& file : modules_.files) {
       const bool known = std::any_of(files_.files.begin(), files_.files.end(),
                                      [&](const auto& other) { return other.first == file.first; });
       if (!known) files_.files.push_back(file);
     }
   }
 
+  bool learns_jointly() const override { return true; }
   std::string name() const override { return "embed"; }
   std::map<std::string, std::string> identity() const override {
     return {{"examples", hash_text(train_.hash())},
@@ -226,6 +268,8 @@ class EmbedTask : public FinetuneTask {
             {"symmetric", task_.loss.symmetric ? "yes" : "no"},
             {"margin", fmt::format("{}", task_.loss.margin)},
             {"dims", fmt::format("{}", fmt::join(task_.dims, ","))},
+            {"vectors",
+             fmt::format("{} of {}", vectors().width(), modules_.of_tokens() ? "tokens" : "texts")},
             {"sequence", std::to_string(length_)}};
   }
 
@@ -246,8 +290,32 @@ class EmbedTask : public FinetuneTask {
     return tally.loss();
   }
 
-  const SentenceModules modules_;
-  std::vector<std::string> pooling_;
+  /// Of vectors of tokens, step by step: their memory is that of a batch, and of what is scored.
+  void score_tokens(DevScore& dev) {
+    TokenScore score(*dev_);
+    TrainingBatch batch;
+    Tally tally;
+    Buffer buffer;
+    VectorNetwork::Tokens tokens;
+    std::vector<uint32_t> order;
+    for (size_t first = 0; first < dev_->records(); first += order.size()) {
+      order.resize(std::min(options_.batch_size, dev_->records() - first));
+      for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(first + i);
+      dev_->fill(order, batch);
+      const Matrix found = buffer.matrix(batch.sequences(), vectors().vector_size());
+      learner_->vectors(batch, found);
+      tally += vectors().judge(batch, found, {});
+      vectors().gather(batch, found, tokens);
+      for (size_t s = 0; s + 1 < tokens.ends.size(); ++s) {
+        score.add(tokens.x.slice(tokens.ends[s], tokens.ends[s + 1] - tokens.ends[s]));
+      }
+    }
+    dev.loss = tally.loss();
+    dev.value = score.value(dev.report);
+  }
+
+  const SentenceModules own_;  ///< the modules that training starts from
+  VectorModules modules_;
   training::VectorTask task_;
   size_t length_ = 0;  ///< tokens of a text
   VectorExamples train_;

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/parse.h"
 #include "base/random.h"
+#include "io/json.h"
+#include "io/json_writer.h"
 #include "io/matrix_file.h"
 #include "trainers/example_records.h"
 #include "trainers/held_out.h"
@@ -59,104 +62,219 @@ size_t place_of(const std::string& field, const char* option,
                           names.empty() ? ", or its name with `header`" : " or a column's name"));
 }
 
-class Reader {
+/// The texts of a record and its number.
+struct Fields {
+  std::vector<std::string_view> texts;
+  std::string_view label;
+};
+
+/// Columns of a line.
+class ColumnFields {
  public:
-  Reader(const VectorExampleOptions& options, const Tokenizer& tokenizer, size_t columns)
-      : options_(options), tokenizer_(tokenizer) {
-    set_.columns = columns;
-    if (!options.from.header) choose({});
-    for (const std::string& prompt : options.prompts) {
-      Encoding tokens;
-      tokenizer.encode(prompt, options.from.encode, tokens, scratch_);
-      const bool left_out = !prompt.empty() && !options.prompt_is_pooled;
-      firsts_.push_back(
-          left_out ? static_cast<int32_t>(tokens.size() - tokenizer.frame().after.size()) : 0);
-    }
+  ColumnFields(const ExampleOptions& from, nn::VectorLoss loss) : from_(from), loss_(loss) {
+    if (!from.header) choose({});
   }
 
-  VectorExamples read() {
-    for_each_record(options_.from, nullptr, nullptr, true, [&](const Record& record) {
-      const std::vector<std::string_view> fields = split(record.body(), '\t');
-      if (options_.from.header && record.number_in_file == 1) return choose(fields);
-      add(record, fields);
-    });
-    if (set_.texts.empty()) {
-      const auto& files = options_.from.files;
-      throw Error(Error::Kind::data, files.empty() ? "-" : files.front(),
-                  "has no examples to learn from");
+  /// False: it is the header.
+  bool read(const Record& record, Fields& fields) {
+    const std::vector<std::string_view> all = split(record.body(), '\t');
+    if (from_.header && record.number_in_file == 1) {
+      choose(all);
+      return false;
     }
-    return std::move(set_);
+    fields.texts.clear();
+    if (places_.all) {
+      fields.texts = all;
+    } else {
+      for (const size_t place : places_.texts) fields.texts.push_back(record.field(place));
+    }
+    if (is_graded(loss_)) fields.label = record.field(places_.label);
+    return true;
   }
 
  private:
   /// Settles the columns; `names` of the header, or none.
   void choose(std::span<const std::string_view> names) {
     places_ = {};
-    const std::vector<std::string>& fields = options_.from.fields;
+    const std::vector<std::string>& fields = from_.fields;
     for (const std::string& field : fields)
       places_.texts.push_back(place_of(field, "fields", names));
-    const size_t wanted = texts_of(options_.loss);
-    const bool few = wanted > 0 ? fields.size() != wanted : fields.size() < 2;
-    if (!fields.empty() && few) {
-      throw Error::of_field("fields",
-                            fmt::format("found {}, wants {} texts for this `loss`", fields.size(),
-                                        wanted > 0 ? std::to_string(wanted) : "2 or more"));
-    }
     if (fields.empty()) {
-      places_.texts.resize(wanted);
+      places_.texts.resize(texts_of(loss_));
       std::iota(places_.texts.begin(), places_.texts.end(), size_t{0});
-      places_.all = wanted == 0;
+      places_.all = texts_of(loss_) == 0;
     }
-    if (!is_graded(options_.loss)) return;
-    const std::string& label = options_.from.label_field;
+    if (!is_graded(loss_)) return;
+    const std::string& label = from_.label_field;
     const size_t behind = *std::max_element(places_.texts.begin(), places_.texts.end()) + 1;
     places_.label = label.empty() ? behind : place_of(label, "label_field", names);
   }
 
-  void add(const Record& record, std::span<const std::string_view> fields) {
-    if (places_.all) {
-      places_.texts.resize(fields.size());
-      std::iota(places_.texts.begin(), places_.texts.end(), size_t{0});
+  const ExampleOptions& from_;
+  const nn::VectorLoss loss_;
+  Places places_;
+};
+
+/// Members of a JSON object: those that are named, or all strings in their order, as
+/// sentence-transformers takes the columns of a dataset.
+class MemberFields {
+ public:
+  MemberFields(const ExampleOptions& from, nn::VectorLoss loss) : from_(from), loss_(loss) {}
+
+  void read(const Record& record, Fields& fields) {
+    try {
+      document_.emplace(JsonDocument::parse(record.body(), ""));
+    } catch (const Error&) {
+      record.fail(Error::Kind::data, "is no JSON object");
     }
-    if (set_.columns == 0) set_.columns = places_.texts.size();
-    if (places_.all && (fields.size() != set_.columns || fields.size() < 2)) {
+    const Json root = document_->root();
+    fields.texts.clear();
+    if (!root.is_object()) record.fail(Error::Kind::data, "is no JSON object");
+    for (const std::string& key : from_.fields) fields.texts.push_back(text_at(record, root, key));
+    if (from_.fields.empty()) {
+      root.for_each_member([&](std::string_view key, Json value) {
+        if (value.is_string() && !is_label(key)) fields.texts.push_back(value.as_string());
+      });
+    }
+    if (is_graded(loss_)) read_label(record, root, fields);
+  }
+
+ private:
+  /// The names that sentence-transformers knows for labels, or the given one.
+  bool is_label(std::string_view key) const {
+    if (!from_.label_field.empty()) return key == from_.label_field;
+    return key == "label" || key == "labels" || key == "score" || key == "scores";
+  }
+  static std::string_view text_at(const Record& record, const Json& root, const std::string& key) {
+    const auto value = root.find(key);
+    if (value && value->is_string()) return value->as_string();
+    record.fail(Error::Kind::data, fmt::format("has no text at the key '{}'", printable(key)));
+  }
+  void read_label(const Record& record, const Json& root, Fields& fields) {
+    bool found = false;
+    root.for_each_member([&](std::string_view key, Json value) {
+      if (found || !is_label(key)) return;
+      found = true;
+      label_.clear();
+      append_json(label_, value);
+    });
+    if (!found) {
+      const std::string& name = from_.label_field;
+      record.fail(Error::Kind::data, fmt::format("has no number at the key '{}'",
+                                                 name.empty() ? "label" : printable(name)));
+    }
+    fields.label = label_;
+  }
+
+  const ExampleOptions& from_;
+  const nn::VectorLoss loss_;
+  std::optional<JsonDocument> document_;
+  std::string label_;
+};
+
+/// Throws Error (`fields`) unless they are as many as the loss wants.
+void check_fields(const ExampleOptions& from, nn::VectorLoss loss) {
+  const size_t wanted = texts_of(loss), count = from.fields.size();
+  if (count == 0 || (wanted > 0 ? count == wanted : count >= 2)) return;
+  throw Error::of_field("fields", fmt::format("found {}, wants {} texts for this `loss`", count,
+                                              wanted > 0 ? std::to_string(wanted) : "2 or more"));
+}
+
+class Reader {
+ public:
+  Reader(const VectorExampleOptions& options, size_t columns) : options_(options) {
+    set_.columns = columns;
+    for (const Side& side : options.sides) {
+      Encoding tokens;
+      encode(side, "", tokens);
+      const bool left_out = !side.prompt.empty() && !options.prompt_is_pooled;
+      firsts_.push_back(
+          left_out ? static_cast<int32_t>(tokens.size() - side.tokenizer->frame().after.size())
+                   : 0);
+    }
+  }
+
+  VectorExamples read() {
+    const ExampleOptions& from = options_.from;
+    check_fields(from, options_.loss);
+    std::optional<ColumnFields> columns;
+    if (!from.json_lines) columns.emplace(from, options_.loss);
+    MemberFields members(from, options_.loss);
+    Fields fields;
+    for_each_record(from, nullptr, nullptr, true, [&](const Record& record) {
+      if (from.json_lines) {
+        members.read(record, fields);
+      } else if (!columns->read(record, fields)) {
+        return;
+      }
+      add(record, fields);
+    });
+    if (set_.texts.empty()) {
+      throw Error(Error::Kind::data, from.files.empty() ? "-" : from.files.front(),
+                  "has no examples to learn from");
+    }
+    return std::move(set_);
+  }
+
+ private:
+  using Side = VectorExampleOptions::Side;
+
+  void add(const Record& record, const Fields& fields) {
+    const size_t count = fields.texts.size(), wanted = texts_of(options_.loss);
+    if (set_.columns == 0) set_.columns = wanted > 0 ? wanted : count;
+    if (count != set_.columns || (wanted == 0 && count < 2)) {
       record.fail(Error::Kind::data,
-                  fields.size() < 2 ? "has 1 field, wants a text and one that belongs to it"
-                                    : fmt::format("has {} fields, wants {} as the first record",
-                                                  fields.size(), set_.columns));
+                  wanted > 0  ? fmt::format("has {} texts, wants {}", count, wanted)
+                  : count < 2 ? "has 1 field, wants a text and one that belongs to it"
+                              : fmt::format("has {} fields, wants {} as the first record", count,
+                                            set_.columns));
     }
-    for (size_t c = 0; c < places_.texts.size(); ++c) {
-      add_text(record.field(places_.texts[c]), std::min(c, options_.prompts.size() - 1));
+    for (size_t c = 0; c < count; ++c) {
+      add_text(fields.texts[c], std::min(c, options_.sides.size() - 1));
     }
     if (!is_graded(options_.loss)) return;
-    const std::string_view text = record.field(places_.label);
-    const auto value = number_of(text);
+    const auto value = number_of(fields.label);
     if (!value) {
+      const bool header = options_.from.header || options_.from.json_lines;
       record.fail(Error::Kind::data,
-                  fmt::format("has the value '{}', wants a number{}", printable(text),
-                              header_hint(record, options_.from.header)));
+                  fmt::format("has the value '{}', wants a number{}", printable(fields.label),
+                              header_hint(record, header)));
     }
     set_.target_width = 1;
     set_.targets.push_back(static_cast<float>(*value));
   }
 
-  void add_text(std::string_view text, size_t prompt) {
-    encoding_.clear();
-    tokenizer_.encode(options_.prompts[prompt] + std::string(text), options_.from.encode, encoding_,
-                      scratch_);
+  void encode(const Side& side, std::string_view text, Encoding& encoding) {
+    EncodeOptions options = options_.from.encode;
+    options.max_length = side.max_length;
+    encoding.clear();
+    side.tokenizer->encode(side.prompt + std::string(text), options, encoding, scratch_);
+  }
+
+  void add_text(std::string_view text, size_t number) {
+    const Side& side = options_.sides[number];
+    encode(side, text, encoding_);
     set_.cut += encoding_.dropped > 0;
     set_.empty += text.empty();
-    set_.counts.add(encoding_, tokenizer_.unk_id());
+    set_.counts.add(encoding_, side.tokenizer->unk_id());
     set_.counts.end_text();
-    set_.texts.push_back({encoding_.input_ids, encoding_.token_type_ids, firsts_[prompt]});
+    if (options_.keep_texts) set_.contents.emplace_back(text);
+    size_t attended = encoding_.size();
+    std::vector<uint8_t> has_part;
+    if (side.late) {
+      attended = side.late->expand(encoding_);
+      for (size_t t = 0; t < encoding_.size(); ++t) {
+        has_part.push_back(side.late->skips(encoding_.input_ids[t], t) ? 0 : 1);
+      }
+    }
+    set_.texts.push_back({encoding_.input_ids, encoding_.token_type_ids, firsts_[number], attended,
+                          std::move(has_part)});
   }
 
   const VectorExampleOptions& options_;
-  const Tokenizer& tokenizer_;
   Tokenizer::Scratch scratch_;
   Encoding encoding_;
-  Places places_;
-  std::vector<int32_t> firsts_;  // of each prompt
+  std::vector<int32_t> firsts_;  // of each side
   VectorExamples set_;
 };
 
@@ -171,24 +289,28 @@ uint64_t VectorExamples::hash() const {
 
 void VectorExamples::fill(std::span<const uint32_t> order, training::TrainingBatch& batch) const {
   batch.clear();
-  bool any = false;
+  bool prompted = false, filled_up = false;
   for (const uint32_t record : order) {
     for (size_t c = 0; c < columns; ++c) {
       const Text& text = texts[record * columns + c];
       batch.batch.append(text.input_ids, text.token_type_ids);
+      batch.batch.attended.push_back(text.attended);
       batch.starts.push_back(text.first);
-      any |= text.first > 0;
+      batch.token_labels.insert(batch.token_labels.end(), text.has_part.begin(),
+                                text.has_part.end());
+      prompted |= text.first > 0;
+      filled_up |= text.attended < text.input_ids.size();
     }
     const auto first = targets.begin() + static_cast<std::ptrdiff_t>(record * target_width);
     batch.values.insert(batch.values.end(), first,
                         first + static_cast<std::ptrdiff_t>(target_width));
   }
-  if (!any) batch.starts.clear();
+  if (!prompted) batch.starts.clear();
+  if (!filled_up) batch.batch.attended.clear();
 }
 
-VectorExamples read_vector_examples(const VectorExampleOptions& options, const Tokenizer& tokenizer,
-                                    size_t columns) {
-  return Reader(options, tokenizer, columns).read();
+VectorExamples read_vector_examples(const VectorExampleOptions& options, size_t columns) {
+  return Reader(options, columns).read();
 }
 
 void read_teacher(const std::string& path, size_t width, VectorExamples& examples) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nn/vector_loss.h"
+#include "predict/late_texts.h"
 #include "tokenizer/text_counts.h"
 #include "tokenizer/tokenizer.h"
 #include "trainers/examples.h"
@@ -15,24 +16,34 @@ namespace bert {
 
 /// How the texts of records become vectors that learn from each other.
 struct VectorExampleOptions {
-  ExampleOptions from;  ///< files, fields, header, and how texts become tokens
+  ExampleOptions from;  ///< files, fields and header
   nn::VectorLoss loss = nn::VectorLoss::ranking;
-  std::vector<std::string> prompts = {""};  ///< before the first text, and before the others; one:
-                                            ///< before all
+  /// How the first text of a record is read, and how the others are; one: all.
+  struct Side {
+    const Tokenizer* tokenizer = nullptr;
+    std::string prompt;
+    size_t max_length = 0;           ///< tokens
+    const LateSide* late = nullptr;  ///< which tokens have a part in a score, if their vectors do
+  };
+  std::vector<Side> sides;
   bool prompt_is_pooled = true;
+  bool keep_texts = false;
 };
 
 /// Records of C texts each, and what they learn.
 struct VectorExamples {
   struct Text {
     std::vector<int32_t> input_ids, token_type_ids;
-    int32_t first = 0;  ///< the first token that is pooled
+    int32_t first = 0;              ///< the first token that is pooled
+    size_t attended = 0;            ///< so many tokens, its first, all of its tokens attend to
+    std::vector<uint8_t> has_part;  ///< whether a token has a part in a score; empty: nothing asks
   };
   size_t columns = 0;          ///< C
   std::vector<Text> texts;     ///< a record's one after the other
   std::vector<float> targets;  ///< `target_width` of each record, or none
   size_t target_width = 0;
-  size_t cut = 0, empty = 0;  ///< texts that were too long; that have no token
+  std::vector<std::string> contents = {};  ///< the texts, if they are kept
+  size_t cut = 0, empty = 0;               ///< texts that were too long; that have no token
   TextCounts counts;
 
   size_t records() const { return columns > 0 ? texts.size() / columns : 0; }
@@ -47,8 +58,7 @@ struct VectorExamples {
 
 /// The records of the files. `columns`: texts of each; 0: as the loss wants, or as many as the
 /// first record has. Throws Error(data) naming the record.
-VectorExamples read_vector_examples(const VectorExampleOptions& options, const Tokenizer& tokenizer,
-                                    size_t columns = 0);
+VectorExamples read_vector_examples(const VectorExampleOptions& options, size_t columns = 0);
 
 /// Sets the targets from a file of vectors, one for each record, `width` numbers wide. Throws
 /// Error(data) that names it.

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <span>
 #include <vector>
 
 #include "heads/pooling.h"
 #include "metrics/metrics.h"
+#include "nn/maxsim_loss.h"
 
 namespace bert {
 namespace {
@@ -55,7 +57,9 @@ struct Ranks {
   }
 };
 
-double score_ranking(const VectorExamples& examples, ConstMatrix vectors, std::string& report) {
+/// `similarity`: of a first text and another.
+double score_ranking(const VectorExamples& examples,
+                     const std::function<double(size_t, size_t)>& similarity, std::string& report) {
   const std::vector<size_t> number = distinct(examples);
   const size_t columns = examples.columns;
   std::map<size_t, std::vector<size_t>> wanted;  // of each first text: texts that belong to it
@@ -71,7 +75,7 @@ double score_ranking(const VectorExamples& examples, ConstMatrix vectors, std::s
   for (const auto& [query, own] : wanted) {
     found.clear();
     for (const size_t text : corpus) {
-      if (text != query) found.emplace_back(-cosine_of(vectors, query, text), text);
+      if (text != query) found.emplace_back(-similarity(query, text), text);
     }
     std::sort(found.begin(), found.end());
     std::vector<bool> relevant;
@@ -105,7 +109,11 @@ std::string vector_metric(nn::VectorLoss loss) {
 
 double vector_score(nn::VectorLoss loss, const VectorExamples& examples, ConstMatrix vectors,
                     std::string& report) {
-  if (loss == nn::VectorLoss::ranking) return score_ranking(examples, vectors, report);
+  if (loss == nn::VectorLoss::ranking) {
+    return score_ranking(
+        examples, [&](size_t query, size_t text) { return cosine_of(vectors, query, text); },
+        report);
+  }
   const size_t records = examples.records(), columns = examples.columns;
   ValueMetrics values;
   double sum = 0;
@@ -127,6 +135,26 @@ double vector_score(nn::VectorLoss loss, const VectorExamples& examples, ConstMa
   const double mean = sum / static_cast<double>(records);
   report = fmt::format("records\t{}\n{}\t{}\n", records, vector_metric(loss), number_text(mean));
   return mean;
+}
+
+void TokenScore::add(ConstMatrix vectors) {
+  width_ = vectors.cols;
+  for (size_t t = 0; t < vectors.rows; ++t) {
+    vectors_.insert(vectors_.end(), vectors.row(t), vectors.row(t) + width_);
+  }
+  ends_.push_back(vectors_.size() / std::max<size_t>(width_, 1));
+}
+
+double TokenScore::value(std::string& report) {
+  Buffer products;
+  const auto tokens = [&](size_t text) {
+    return ConstMatrix(vectors_.data() + ends_[text] * width_, ends_[text + 1] - ends_[text],
+                       width_);
+  };
+  return score_ranking(
+      examples_,
+      [&](size_t query, size_t text) { return nn::maxsim(tokens(query), tokens(text), products); },
+      report);
 }
 
 }  // namespace bert

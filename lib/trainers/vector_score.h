@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "nn/vector_loss.h"
 #include "ops/matrix.h"
@@ -19,5 +20,20 @@ std::string vector_metric(nn::VectorLoss loss);
 ///   teacher        the mean cosine with the teacher's vectors
 double vector_score(nn::VectorLoss loss, const VectorExamples& examples, ConstMatrix vectors,
                     std::string& report);
+
+/// The ranking score of vectors of tokens, by MaxSim.
+class TokenScore {
+ public:
+  explicit TokenScore(const VectorExamples& examples) : examples_(examples) {}
+  /// The vectors [n, D] of the next text.
+  void add(ConstMatrix vectors);
+  double value(std::string& report);
+
+ private:
+  const VectorExamples& examples_;
+  size_t width_ = 0;
+  std::vector<float> vectors_;
+  std::vector<size_t> ends_{0};
+};
 
 }  // namespace bert

@@ -58,6 +58,20 @@ const char* task_type(Objective objective) {
   return objective == Objective::spans ? "QUESTION_ANS" : "FEATURE_EXTRACTION";
 }
 
+/// The tensors of the modules of sentence-transformers, which learn beside the adapter.
+void write_modules(Learner& learner, const std::string& directory) {
+  for (const Network::OtherFile& file : learner.network().other_files(learner.layout())) {
+    WeightsWriter module;
+    for (const FileTensor& tensor : file.tensors) {
+      const auto [offset, size] = tensor.pieces.front();
+      module.add(tensor.name, tensor.shape, {learner.values() + offset, size});
+    }
+    const std::string path = directory + "/" + file.name;
+    const OutputDirectory folder(std::filesystem::path(path).parent_path().string());
+    module.write(path);
+  }
+}
+
 }  // namespace
 
 std::string adapter_config(const Layout& layout, const BertNetwork& network,
@@ -109,6 +123,7 @@ void write_adapter(Learner& learner, const ModelFiles& files, const std::string&
     const OutputDirectory folder(std::filesystem::path(path).parent_path().string());
     write_whole_file(path, content);
   }
+  write_modules(learner, directory);
   write_whole_file(fmt::format("{}/{}", directory, file_names::kAdapter), files.adapter);
   std::error_code ignored;  // weights of a whole model would be taken for its base
   std::filesystem::remove(fmt::format("{}/{}", directory, file_names::kSafetensors), ignored);

@@ -81,6 +81,7 @@ Matrix Encoder::embed() {
 nn::AttentionPlan Encoder::attention_plan(size_t index) {
   nn::AttentionPlan plan;
   plan.cu_queries = plan.cu_keys = batch_->cu_seq_lens;
+  plan.attended = batch_->attended;
   plan.num_attention_heads = config_.num_attention_heads;
   plan.num_key_value_heads = config_.num_key_value_heads;
   plan.dropout = dropout_at(index + 1, kProbabilities);

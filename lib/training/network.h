@@ -110,6 +110,12 @@ class Network {
   virtual std::vector<FileTensor> checkpoint_tensors(const Layout& layout) const {
     return file_tensors(layout);
   }
+  /// The tensors of files beside model.safetensors.
+  struct OtherFile {
+    std::string name;
+    std::vector<FileTensor> tensors;
+  };
+  virtual std::vector<OtherFile> other_files(const Layout& /*layout*/) const { return {}; }
   /// Sets values that follow from others, after the others changed. `kept`: the first moments.
   virtual void settle(float* /*values*/, const float* /*kept*/, Team& /*team*/) const {}
 };

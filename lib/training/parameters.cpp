@@ -101,7 +101,12 @@ static void require_words(const HeadPlan& head) {
 }
 
 Layout bert_layout(const Config& config, std::span<const HeadPlan> heads) {
-  require_trainable(config);
+  // A family whose models give vectors alone has no classes for heads.
+  const bool of_vectors = config.family->vector_is_first &&
+                          std::all_of(heads.begin(), heads.end(), [](const HeadPlan& head) {
+                            return head.objective == Objective::vectors;
+                          });
+  if (!of_vectors) require_trainable(config);
   std::vector<TensorSpec> specs = trunk_tensors(config);
   for (const HeadPlan& head : heads) {
     require_words(head);

@@ -33,6 +33,10 @@ namespace fs = std::filesystem;
 HeadConfig head_config(const Config& config, Objective objective) {
   HeadConfig head;
   head.architectures = {class_name(objective, *config.family)};
+  if (objective == Objective::vectors && config.family->vector_is_first) {
+    // What transformers takes by the model_type, and the names of the tensors are of.
+    head.architectures = {std::string(config.family->class_prefix) + "QuestionEncoder"};
+  }
   head.labels_named = objective == Objective::classify || objective == Objective::tokens;
   if (head.labels_named) head.labels = config.labels;
   if (objective == Objective::tokens) head.bilstm = config.bilstm;
@@ -230,10 +234,18 @@ namespace {
 
 void save_tensors(std::span<const FileTensor> tensors, Learner& learner, const ModelFiles& files,
                   const std::string& directory) {
-  WeightsWriter writer;
   std::list<std::vector<float>> kept;
-  add_tensors(tensors, learner.values(), writer, kept);
-  write_model(files.files, writer, directory);
+  std::list<WeightsWriter> writers;
+  NamedWeights all;
+  const auto add = [&](std::string name, std::span<const FileTensor> own) {
+    add_tensors(own, learner.values(), writers.emplace_back(), kept);
+    all.emplace_back(std::move(name), &writers.back());
+  };
+  add(std::string(file_names::kSafetensors), tensors);
+  for (const Network::OtherFile& file : learner.network().other_files(learner.layout())) {
+    add(file.name, file.tensors);
+  }
+  write_model(files.files, all, directory);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ void copy_part(const PackedBatch& from, size_t first, size_t last, PackedBatch& 
   for (size_t s = first; s < last; ++s) {
     to.append(std::span(from.input_ids).subspan(from.begin(s), from.length(s)),
               std::span(from.token_type_ids).subspan(from.begin(s), from.length(s)));
+    if (!from.attended.empty()) to.attended.push_back(from.attended[s]);
   }
 }
 
@@ -35,6 +36,7 @@ void TrainingBatch::clear() {
   teacher.clear();
   starts.clear();
   ends.clear();
+  texts.clear();
 }
 
 void slice(const TrainingBatch& from, size_t first, size_t last, TrainingBatch& to) {

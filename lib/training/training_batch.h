@@ -12,13 +12,17 @@ struct TrainingBatch {
   PackedBatch batch;
   PackedBatch
       target;  ///< [S] of a decoder: the tokens it is to write, the end token last; else empty
-  std::vector<int32_t> token_labels;     ///< [T]: true ids of masked tokens, or token classes
+  std::vector<int32_t> token_labels;     ///< [T]: true ids of masked tokens, or token classes; of
+                                         ///< vectors of tokens, 1 for those that have a part
   std::vector<int32_t> sequence_labels;  ///< [S]: classes, or 0 IsNext, 1 NotNext
   std::vector<float> values;             ///< [S, labels] regression or multi-label; [S, H] vectors
   std::vector<float> teacher;  ///< a teacher's logits: [S, labels], [T, labels] or [T, 2]; or none
   bool teacher_of_tokens = false;
   std::vector<int32_t> starts, ends;  ///< [S]: first and last token of the answer in its sequence
-  size_t head = 0;                    ///< index of the learner's head that learns it
+  /// [texts] Of vectors that learn from each other: the sequence of each text of a record, where
+  /// one stands for several; empty: each text has its own.
+  std::vector<int32_t> texts;
+  size_t head = 0;  ///< index of the learner's head that learns it
 
   void clear();
   size_t tokens() const { return batch.tokens(); }

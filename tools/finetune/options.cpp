@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "common/as_text.h"
 #include "common/model_options.h"
+#include "finetune/losses.h"
 
 namespace bert::tools {
 namespace {
@@ -120,10 +121,7 @@ void add_teacher(Command& app, FinetuneArguments& o) {
       .of("seeds");
 }
 
-/// What vectors learn.
-void add_vectors(Command& app, FinetuneArguments& o) {
-  VectorOptions& v = o.finetune.vectors;
-  app.heading("Vectors and rankings, with --task embed or rank");
+void add_losses(Command& app, FinetuneArguments& o) {
   app.add<std::string>({"--loss", "what is learned (default: mnrl, with a teacher mse; rank: bce)"},
                        o.loss,
                        {{"mnrl", "mnrl"},
@@ -135,9 +133,23 @@ void add_vectors(Command& app, FinetuneArguments& o) {
                         {"listnet", "listnet"},
                         {"lambda", "lambda"},
                         {"margin-mse", "margin-mse"}});
+}
+
+/// What vectors learn.
+void add_vectors(Command& app, FinetuneArguments& o) {
+  VectorOptions& v = o.finetune.vectors;
+  app.heading("Vectors and rankings, with --task embed or rank");
+  add_losses(app, o);
   app.add(
       {"--scale", "factor of cosines in mnrl and cosent, 1 / temperature (default: 20)", real()},
       v.loss.scale);
+  app.add({"--maxsim",
+           "a text has the vectors of its tokens (ColBERT), as rank --maxsim reads them"},
+          v.of_tokens)
+      .of("of_tokens");
+  app.add({"--dense", "add a Dense module that makes vectors of N numbers", whole(1, 1 << 16)},
+          v.dense)
+      .of("dense");
   app.add({"--symmetric", "mnrl: second texts find their first ones, too"}, v.loss.symmetric);
   app.add({"--margin", "triplet: how much nearer the second text is to be (default: 5)",
            non_negative()},
@@ -153,6 +165,9 @@ void add_vectors(Command& app, FinetuneArguments& o) {
            text("NAME[,NAME]")},
           o.prompts)
       .of("prompts");
+  app.add({"--negatives", "rank with mnrl: texts of other queries that a query draws (default: 4)",
+           whole(0, 1 << 16)},
+          o.finetune.negatives);
   app.heading(Command::kOwnOptions);
 }
 
@@ -201,8 +216,11 @@ const Only kOnly[] = {
      {"--label-smoothing"},
      "is for --task classify or ner, whose texts or words have labels"},
     {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa},
-     {"--dump", "--teacher"},
+     {"--dump"},
      "is for --task classify, ner or qa"},
+    {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa, FinetuneJob::embed},
+     {"--teacher"},
+     "not with --task rank"},
     {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::embed, FinetuneJob::rank},
      {"--labels"},
      "not with --task qa"},
@@ -211,10 +229,11 @@ const Only kOnly[] = {
      "is for --task ner or qa, which read windows"},
     {{FinetuneJob::embed, FinetuneJob::rank}, {"--loss"}, "is for --task embed or rank"},
     {{FinetuneJob::embed},
-     {"--scale", "--symmetric", "--margin", "--matryoshka", "--teacher-vectors", "--prompts"},
+     {"--scale", "--symmetric", "--margin", "--matryoshka", "--teacher-vectors", "--prompts",
+      "--maxsim", "--dense"},
      "is for --task embed"},
     {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa, FinetuneJob::rank},
-     {"--head", "--labels", "--class-weights", "--pool", "--net", "--jsonl"},
+     {"--head", "--labels", "--class-weights", "--pool", "--net"},
      "not with --task embed"},
     {{FinetuneJob::classify, FinetuneJob::ner, FinetuneJob::qa, FinetuneJob::embed},
      {"--head", "--labels", "--class-weights", "--pool", "--net"},
@@ -234,21 +253,21 @@ void refuse_vectors(const Command& app, const FinetuneArguments& o) {
   if (v.loss.loss != nn::VectorLoss::cosent && v.loss.loss != nn::VectorLoss::cosine)
     refuse_given(app, {"--label"}, "is for --loss cosent or cosine");
   if (!teaches && app.get_option("--loss")->count() > 0)
-    refuse_given(app, {"--teacher-vectors"}, "is for --loss mse");
-  if (teaches && v.teacher_vectors.empty())
-    throw Error(Error::Kind::usage, "", "--loss mse wants --teacher-vectors");
+    refuse_given(app, {"--teacher-vectors", "--teacher"}, "is for --loss mse");
+  if (teaches && v.teacher_vectors.empty() && o.finetune.teacher.empty())
+    throw Error(Error::Kind::usage, "", "--loss mse wants --teacher-vectors or --teacher");
+  if (!v.teacher_vectors.empty()) refuse_given(app, {"--teacher"}, "not with --teacher-vectors");
+  refuse_given(app, {"--temperature", "--teacher-share"}, "not with --task embed");
 }
 
 /// Refuses what --few-shot does not read.
 void refuse_few_shot(const Command& app, const FinetuneArguments& o) {
   if (!o.few_shot) return;
   if (o.job != FinetuneJob::classify) refuse_given(app, {"--few-shot"}, "is for --task classify");
-  refuse_given(
-      app,
-      {"--pair", "--multi-label", "--regression", "--head", "--pool", "--class-weights", "--net",
-       "--patience", "--freeze-layers", "--freeze-embeddings", "--layer-decay", "--accumulate",
-       "--label-smoothing", "--ema", "--metric", "--eval-steps", "--dump", "--lora", "--teacher"},
-      "not with --few-shot");
+  refuse_given(app,
+               {"--pair", "--multi-label", "--regression", "--head", "--pool", "--class-weights",
+                "--net", "--label-smoothing", "--lora", "--teacher"},
+               "not with --few-shot");
 }
 
 /// Refuses options that the task, or another option, does not read.
@@ -258,6 +277,8 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
       refuse_given(app, only.options, only.why);
   }
   if (o.job == FinetuneJob::embed) refuse_vectors(app, o);
+  if (o.job != FinetuneJob::rank || o.finetune.rank_loss != nn::RankLoss::ranking)
+    refuse_given(app, {"--negatives"}, "is for --task rank --loss mnrl");
   refuse_few_shot(app, o);
   if (o.regression) refuse_given(app, {"--labels", "--multi-label"}, "not with --regression");
   if (o.regression || o.several)
@@ -266,11 +287,9 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
     refuse_given(app, {"--temperature", "--teacher-share"}, "wants --teacher");
   else
     refuse_given(app, {"--class-weights"}, "not with --teacher");
-  if (!o.seeds.empty() && !o.few_shot)
-    refuse_given(app, {"--keep-checkpoints", "--dump"}, "not with --seeds");
+  if (!o.seeds.empty()) refuse_given(app, {"--keep-checkpoints", "--dump"}, "not with --seeds");
   if (o.finetune.dev.empty()) {
-    refuse_given(app, {"--patience", "--metric", "--dump"}, "wants --dev");
-    if (!o.few_shot) refuse_given(app, {"--seeds"}, "wants --dev");
+    refuse_given(app, {"--patience", "--metric", "--dump", "--seeds"}, "wants --dev");
   }
   if (o.finetune.lora.rank == 0)
     refuse_given(app, {"--lora-alpha", "--lora-targets", "--merge"}, "wants --lora");
@@ -282,42 +301,6 @@ void refuse_unread(const Command& app, const FinetuneArguments& o) {
                  "not with --net bilstm, under which the model is frozen");
   else
     refuse_given(app, {"--layers", "--lstm-size", "--lstm-layers"}, "wants --net bilstm");
-}
-
-/// The loss of this name among those of a task, its own first one if no name is given. Throws Error
-/// if the task has none of this name.
-template <typename Loss>
-Loss loss_of(const std::string& name, std::initializer_list<std::pair<const char*, Loss>> losses,
-             const char* task) {
-  if (name.empty()) return losses.begin()->second;
-  std::string known;
-  for (const auto& [own, loss] : losses) {
-    if (name == own) return loss;
-    known += std::string(known.empty() ? "" : ", ") + own;
-  }
-  throw Error(Error::Kind::usage, "--loss",
-              "found " + name + ", wants one of --task " + task + ": " + known);
-}
-
-void set_loss(FinetuneArguments& o) {
-  using nn::RankLoss, nn::VectorLoss;
-  if (o.job == FinetuneJob::rank)
-    o.finetune.rank_loss = loss_of<RankLoss>(o.loss,
-                                             {{"bce", RankLoss::binary},
-                                              {"mse", RankLoss::squared},
-                                              {"listnet", RankLoss::listnet},
-                                              {"lambda", RankLoss::lambda},
-                                              {"margin-mse", RankLoss::margin},
-                                              {"mnrl", RankLoss::ranking}},
-                                             "rank");
-  if (o.job == FinetuneJob::embed)
-    o.finetune.vectors.loss.loss = loss_of<VectorLoss>(o.loss,
-                                                       {{"mnrl", VectorLoss::ranking},
-                                                        {"cosent", VectorLoss::cosent},
-                                                        {"cosine", VectorLoss::cosine},
-                                                        {"triplet", VectorLoss::triplet},
-                                                        {"mse", VectorLoss::teacher}},
-                                                       "embed");
 }
 
 HeadKind head_of(FinetuneJob job) {
@@ -350,8 +333,6 @@ void settle_seeds(FinetuneArguments& o) {
       throw Error::of_field("seeds", "found '" + printable(number) + "', wants different numbers");
     o.seed_list.push_back(*seed);
   }
-  if (o.seed_list.size() > 1 && o.few_shot)
-    throw Error::of_field("seeds", "found '" + o.seeds + "', wants a number with --few-shot");
   if (o.seed_list.size() != 1) return;
   if (o.seed_list[0] < 1 || o.seed_list[0] > 1000)
     throw Error::of_field("seeds", "found '" + o.seeds + "', wants 1 to 1000, or the seeds");
@@ -379,7 +360,9 @@ void settle(const Command& app, FinetuneArguments& o) {
     f.train.wanted = Wanted::text_or_objects;
   if (o.bilstm) f.bilstm = o.net;
   VectorOptions& v = f.vectors;
-  if (!v.teacher_vectors.empty()) v.loss.loss = nn::VectorLoss::teacher;
+  const bool taught = o.job == FinetuneJob::embed && !f.teacher.empty();
+  if (!v.teacher_vectors.empty() || taught) v.loss.loss = nn::VectorLoss::teacher;
+  v.scale_given = app.get_option("--scale")->count() > 0;
   v.prompts = list_with_commas(o.prompts);
   if (v.prompts.size() > 2) throw Error::of_field("prompts", "wants one name or two");
   for (const std::string& number : list_with_commas(o.dims)) {
