@@ -1,6 +1,7 @@
 #include "common/training_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
