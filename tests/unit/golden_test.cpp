@@ -55,9 +55,9 @@ std::vector<float> copy(ConstMatrix m) {
 /// states that small logits are summed from (1.2e-7 of 1), is always allowed.
 ///
 /// The mean of fewer than ten numbers depends on the order of sums, which each set of instructions
-/// has of its own. The six logits `nsp` of one model have 0.6 (AVX-512), 1.3 (plain), 1.6 (AVX2) and
-/// 2.1 times (NEON) PyTorch's error. So such a mean is bounded by 2.25 on NEON; the hidden states
-/// that it comes from are bounded by 1.5 there too.
+/// has of its own. The six logits `nsp` of one model have 0.6 (AVX-512), 1.3 (plain), 1.6 (AVX2)
+/// and 2.1 times (NEON) PyTorch's error. So such a mean is bounded by 2.25 on NEON; the hidden
+/// states that it comes from are bounded by 1.5 there too.
 void check_close(const Golden& golden, const std::string& name, std::span<const float> ours,
                  double tolerance) {
   CAPTURE(name);
