@@ -1,25 +1,14 @@
 #include "base/cpu.h"
 
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__aarch64__) && defined(__APPLE__)
-#include <sys/sysctl.h>
-#elif defined(__aarch64__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
 #endif
 
-#include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <string>
 
 #include "base/error.h"
+#include "base/platform.h"
 
 namespace bert {
 namespace {
@@ -30,9 +19,7 @@ bool may_use_tiles() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kAmx = 1u << 22 | 1u << 24 | 1u << 25;  // bf16, tiles, int8
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  if ((d & kAmx) != kAmx) return false;
-  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // <asm/prctl.h> of Linux 5.16
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return (d & kAmx) == kAmx && platform::may_use_tiles();
 }
 #endif
 
@@ -49,21 +36,6 @@ bool has_avx_vnni() {
 }
 
 namespace {
-
-#if defined(__aarch64__) && defined(__APPLE__)
-bool has_feature(const char* name) {
-  int value = 0;
-  size_t size = sizeof value;
-  return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
-}
-bool has_dotprod() { return has_feature("hw.optional.arm.FEAT_DotProd"); }
-bool has_i8mm() { return has_feature("hw.optional.arm.FEAT_I8MM"); }
-bool has_bf16() { return has_feature("hw.optional.arm.FEAT_BF16"); }
-#elif defined(__aarch64__)
-bool has_dotprod() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
-bool has_i8mm() { return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
-bool has_bf16() { return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
-#endif
 
 /// The features of this CPU that its operating system lets us use.
 CpuFeatures detect_features() {
@@ -84,9 +56,10 @@ CpuFeatures detect_features() {
   cpu.amd = __builtin_cpu_is("amd");
 #elif defined(__aarch64__)
   cpu.neon = true;
-  cpu.neon_dotprod = has_dotprod();
-  cpu.neon_i8mm = cpu.neon_dotprod && has_i8mm();
-  cpu.neon_bf16 = cpu.neon_i8mm && has_bf16();
+  const platform::ArmFeatures arm = platform::arm_features();
+  cpu.neon_dotprod = arm.dotprod;
+  cpu.neon_i8mm = cpu.neon_dotprod && arm.i8mm;
+  cpu.neon_bf16 = cpu.neon_i8mm && arm.bf16;
 #endif
   return cpu;
 }
@@ -108,32 +81,6 @@ Isa choose_isa() {
     if (isa_name(isa) == wanted && can_run(isa, cpu)) return isa;
   }
   refuse_isa(wanted, cpu);
-}
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-/// The CPU quota of the cgroup (version 2, else 1), rounded up, at most `limit`; `limit` without a
-/// quota.
-int cgroup_cpus(int limit) {
-  double quota = 0;
-  double period = 0;
-  char text[64] = "";
-  if (std::unique_ptr<std::FILE, CloseFile> file{std::fopen("/sys/fs/cgroup/cpu.max", "re")}) {
-    if (std::fscanf(file.get(), "%63s %lf", text, &period) == 2) quota = std::strtod(text, nullptr);
-  } else {
-    const char* kQuota = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us";
-    const char* kPeriod = "/sys/fs/cgroup/cpu/cpu.cfs_period_us";
-    std::unique_ptr<std::FILE, CloseFile> quota_file{std::fopen(kQuota, "re")};
-    std::unique_ptr<std::FILE, CloseFile> period_file{std::fopen(kPeriod, "re")};
-    if (!quota_file || !period_file || std::fscanf(quota_file.get(), "%lf", &quota) != 1 ||
-        std::fscanf(period_file.get(), "%lf", &period) != 1) {
-      return limit;
-    }
-  }
-  if (quota <= 0 || period <= 0) return limit;  // "max" or -1 means no quota
-  return static_cast<int>(std::min<double>(limit, (quota + period - 1) / period));
 }
 
 }  // namespace
@@ -207,18 +154,6 @@ std::string_view isa_name(Isa isa) {
   }
 }
 
-int allowed_cpus() {
-  // The call fails while the mask is too small: a machine may have more than 1024 CPUs.
-  for (int size = 1024; size <= (1 << 20); size *= 2) {
-    cpu_set_t* set = CPU_ALLOC(size);
-    if (!set) break;
-    const size_t bytes = CPU_ALLOC_SIZE(size);
-    const bool ok = sched_getaffinity(0, bytes, set) == 0;
-    const int count = ok ? CPU_COUNT_S(bytes, set) : 0;
-    CPU_FREE(set);
-    if (ok) return std::max(1, cgroup_cpus(std::max(1, count)));
-  }
-  return 1;
-}
+int allowed_cpus() { return platform::allowed_cpus(); }
 
 }  // namespace bert

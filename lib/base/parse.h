@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/export.h"
+
 namespace bert {
 
 enum class EmptyParts { keep, skip };
@@ -30,12 +32,21 @@ inline std::vector<std::string> list_with_commas(std::string_view text) {
   return {parts.begin(), parts.end()};
 }
 
+template <typename T>
+std::from_chars_result read_number(const char* begin, const char* end, T& value) {
+  return std::from_chars(begin, end, value);
+}
+#if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000
+/// libc++ before LLVM 20 has std::from_chars for whole numbers only.
+BERT_API std::from_chars_result read_number(const char* begin, const char* end, double& value);
+#endif
+
 /// The number at the start of `text`, which loses it; nullopt, and `text` stays, if there is none
 /// or T cannot hold it. As std::from_chars: no blanks before it, no plus sign.
 template <typename T>
 std::optional<T> take_number(std::string_view& text) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = read_number(text.data(), text.data() + text.size(), value);
   if (error != std::errc()) return std::nullopt;
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   return value;

@@ -1,11 +1,9 @@
 #include "base/team.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <chrono>
-#include <span>
 #include <system_error>
+
+#include "base/platform.h"
 
 namespace bert {
 namespace {
@@ -39,24 +37,6 @@ bool changes_soon(const std::atomic<T>& value, T old) {
   return changed();
 }
 
-/// Moves threads that this thread has just started or woken to other CPUs, and then allows them all
-/// CPUs again. Otherwise the kernel may queue them behind this thread, which is about to compute,
-/// and separate them only after milliseconds, above all on virtual CPUs: the first forward pass of
-/// a process took twice as long. With more threads than CPUs it does nothing.
-void part_from_here(std::span<std::thread> threads) {
-  const int here = sched_getcpu();
-  cpu_set_t allowed;
-  if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  cpu_set_t others = allowed;
-  CPU_CLR(static_cast<size_t>(here), &others);
-  if (static_cast<size_t>(CPU_COUNT(&others)) < threads.size()) return;
-  for (std::thread& thread : threads) {
-    const pthread_t handle = thread.native_handle();
-    if (pthread_setaffinity_np(handle, sizeof others, &others) == 0)
-      pthread_setaffinity_np(handle, sizeof allowed, &allowed);
-  }
-}
-
 }  // namespace
 
 Team::Team(int threads) {
@@ -67,7 +47,7 @@ Team::Team(int threads) {
     for (int part = 1; part < threads; ++part) members_.emplace_back([this, part] { serve(part); });
   } catch (const std::system_error&) {
   }
-  part_from_here(members_);
+  platform::part_from_here(members_);
   parts_ = size();
 }
 
@@ -91,7 +71,7 @@ void Team::run_all(Call call, void* function) {
   busy_.store(parts_ - 1, std::memory_order_relaxed);
   const unsigned round = round_.fetch_add(1, std::memory_order_release) + 1;
   round_.notify_all();
-  if (asleep_.load(std::memory_order_relaxed) != 0) part_from_here(members_);
+  if (asleep_.load(std::memory_order_relaxed) != 0) platform::part_from_here(members_);
   call(function, 0, parts_);
   for (int part = 1; part < parts_ && busy_.load(std::memory_order_acquire) != 0; ++part) {
     if (!begin(part, round)) continue;

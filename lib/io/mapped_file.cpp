@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/platform.h"
 
 namespace bert {
 namespace {
@@ -47,7 +48,7 @@ MappedFile MappedFile::open(const std::string& path, uint64_t max_bytes) {
   if (memory == MAP_FAILED) throw Error::from_errno(path, "cannot map", errno);
   // The kernel may then cache the file in pages of 2 MB, which later processes map whole. The first
   // row of a large model comes in a third of the time.
-  if (size >= kHugePage) ::madvise(memory, size, MADV_HUGEPAGE);
+  if (size >= kHugePage) platform::prefer_huge_pages(memory, size);
   result.data_ = static_cast<const std::byte*>(memory);
   result.size_ = size;
   return result;
@@ -77,8 +78,7 @@ void MappedFile::hold() {
       ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (copy == MAP_FAILED) fail();
   std::memcpy(copy, mapping, size_);
-  ::mprotect(copy, size_, PROT_READ);
-  if (::mremap(copy, size_, size_, MREMAP_MAYMOVE | MREMAP_FIXED, mapping) == MAP_FAILED) {
+  if (!platform::move_mapping(copy, mapping, size_)) {
     const int error_number = errno;
     ::munmap(copy, size_);
     errno = error_number;

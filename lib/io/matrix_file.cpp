@@ -11,6 +11,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/parse.h"
+#include "base/platform.h"
 #include "io/npy.h"
 #include "ops/kernels.h"
 
@@ -229,7 +231,8 @@ ConstMatrix MatrixFile::read(size_t first, size_t count, Buffer& scratch) const 
 }
 
 bool begins_as_npy(const std::string& path) {
-  const bool inherited = path == "-" || path.starts_with("/dev/fd/");
+  constexpr std::string_view kInherited = "/dev/fd/";
+  const bool inherited = path == "-" || path.starts_with(kInherited);
   // A named pipe may be opened once only: its writer would notice.
   if (!inherited && !is_regular(path)) return false;
   const Descriptor from(path);
@@ -240,17 +243,9 @@ bool begins_as_npy(const std::string& path) {
     return place >= 0 && pread(from.fd, start, sizeof start, place) == sizeof start &&
            is_npy({start, sizeof start});
   }
-  // tee() copies what a pipe holds and leaves it there; one byte tells, since no number begins so.
-  int copy[2];
-  if (pipe2(copy, O_CLOEXEC) != 0) return false;
-  ssize_t n = -1;
-  do {
-    n = tee(from.fd, copy[1], sizeof start, 0);
-  } while (n < 0 && errno == EINTR);
-  if (n > 0) n = ::read(copy[0], start, sizeof start);
-  ::close(copy[0]);
-  ::close(copy[1]);
-  return n > 0 && start[0] == '\x93';
+  const auto pipe = path == "-" ? STDIN_FILENO : to_number<int>(path.substr(kInherited.size()));
+  // One byte tells, since no number begins so.
+  return pipe && platform::peek_pipe(*pipe, start, sizeof start) > 0 && start[0] == '\x93';
 }
 
 }  // namespace bert

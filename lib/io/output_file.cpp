@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/platform.h"
 #include "io/mapped_file.h"
 
 namespace bert {
@@ -46,17 +47,6 @@ std::string temporary_name(const std::string& path) {
   return fmt::format("{}.tmp.{}.{}", path, getpid(), count++);
 }
 
-std::string place_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
-
-/// Opens a file without a name in `directory`: it disappears when the process ends, also if it is
-/// killed. -1 if the system has no such files or cannot name them later.
-int open_unnamed(const std::string& directory) {
-  const int fd = open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  if (fd < 0 || access(place_of(fd).c_str(), F_OK) == 0) return fd;
-  close(fd);
-  return -1;
-}
-
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path) : path_(resolve_link(path)) {
@@ -65,7 +55,7 @@ OutputFile::OutputFile(const std::string& path) : path_(resolve_link(path)) {
     throw Error(Error::Kind::cannot_create, path, "cannot create: is there, but no regular file");
   }
   temporary_ = temporary_name(path_);
-  fd_ = open_unnamed(parent_of(path_));
+  fd_ = platform::open_unnamed(parent_of(path_));
   unnamed_ = fd_ >= 0;
   if (!unnamed_) fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ < 0) fail(path, "cannot create", Error::Kind::cannot_create);
@@ -114,7 +104,7 @@ void OutputFile::finish() {
 void OutputFile::commit() {
   if (!finished_) finish();
   if (unnamed_) {
-    if (linkat(AT_FDCWD, place_of(fd_).c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW)) {
+    if (!platform::give_name(fd_, temporary_)) {
       fail(path_, "cannot create", Error::Kind::cannot_create);
     }
     unnamed_ = false;
@@ -157,8 +147,7 @@ void sync_directory(const std::string& path) {
 void commit_directory(const std::string& temporary, const std::string& path) {
   sync_directory(temporary);
   // Where the system can, exchanges the two names in one step.
-  const bool exchanged =
-      renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0;
+  const bool exchanged = platform::exchange_names(temporary, path);
   if (!exchanged) {
     if (errno != ENOENT) remove_directory(path);
     if (rename(temporary.c_str(), path.c_str()) != 0) {

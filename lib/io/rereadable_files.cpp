@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/platform.h"
 
 namespace bert {
 namespace {
@@ -69,7 +70,8 @@ RereadableFiles::RereadableFiles(std::vector<std::string>& files) {
                !S_ISDIR(status.st_mode)) {
       const int from = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
       if (from < 0) continue;  // the reader says so
-      file = fmt::format("/proc/self/fd/{}", copy(from, file));
+      copies_.push_back(copy(from, file));
+      file = platform::path_of(copies_.back());
       close(from);
     }
   }
@@ -77,6 +79,7 @@ RereadableFiles::RereadableFiles(std::vector<std::string>& files) {
 
 void RereadableFiles::rewind() const {
   if (input_begin_ >= 0) lseek(STDIN_FILENO, input_begin_, SEEK_SET);
+  for (const int fd : copies_) lseek(fd, 0, SEEK_SET);
 }
 
 }  // namespace bert

@@ -1,6 +1,5 @@
 #include "memo/co_process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
@@ -14,6 +13,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/platform.h"
 
 extern char** environ;
 
@@ -27,17 +27,17 @@ int spawn(pid_t& pid, const std::string& name, const posix_spawn_file_actions_t&
           char* const* arguments) {
   const int code = posix_spawnp(&pid, name.c_str(), &actions, nullptr, arguments, environ);
   if (code != ENOENT || name.find('/') != std::string::npos) return code;
-  std::error_code error;
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe", error).replace_filename(name);
-  return error ? code : posix_spawn(&pid, beside.c_str(), &actions, nullptr, arguments, environ);
+  std::filesystem::path beside = platform::program_path();
+  if (beside.empty()) return code;
+  beside.replace_filename(name);
+  return posix_spawn(&pid, beside.c_str(), &actions, nullptr, arguments, environ);
 }
 
 }  // namespace
 
 CoProcess::CoProcess(const std::vector<std::string>& command) : name_(command.at(0)) {
   int requests[2], replies[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, requests) != 0 ||
-      pipe2(replies, O_CLOEXEC) != 0) {
+  if (!platform::open_socket_pair(requests) || !platform::open_pipe(replies)) {
     throw Error::from_errno(name_, "cannot start", errno);
   }
   to_ = requests[0];
@@ -108,7 +108,7 @@ std::optional<Greeting> CoProcess::greeting() {
 
 bool CoProcess::send(std::string_view requests) {
   while (!requests.empty()) {
-    const ssize_t n = ::send(to_, requests.data(), requests.size(), MSG_NOSIGNAL);
+    const ssize_t n = platform::send_quietly(to_, requests);
     if (n < 0 && errno != EINTR) return false;
     if (n > 0) requests.remove_prefix(static_cast<size_t>(n));
   }

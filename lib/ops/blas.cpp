@@ -1,6 +1,5 @@
 #include "ops/blas.h"
 
-#include <cblas.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -15,9 +14,17 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/platform.h"
 
 namespace bert {
 namespace {
+
+/// As <cblas.h> has them, which no system needs to have: the library is loaded at the first need.
+enum CblasOrder : int { kRowMajor = 101 };
+enum Transpose : int { kNoTrans = 111, kTrans = 112 };
+using Sgemm = void (*)(CblasOrder, Transpose, Transpose, int m, int n, int k, float alpha,
+                       const float* a, int lda, const float* b, int ldb, float beta, float* c,
+                       int ldc);
 
 /// The least of OpenBLAS's cores that uses all vector instructions of this CPU; "" lets OpenBLAS
 /// choose.
@@ -56,7 +63,7 @@ class WithEnvironment {
 
 struct Blas {
   BlasState state = BlasState::missing;
-  decltype(&cblas_sgemm) sgemm = nullptr;
+  Sgemm sgemm = nullptr;
   std::string core;
   std::string version;
   bool limited = false;  ///< the address space is limited
@@ -79,12 +86,12 @@ void check_address_space() {
   munmap(room, kAddressSpace);
 }
 
-void run_first(decltype(&cblas_sgemm) sgemm) {
+void run_first(Sgemm sgemm) {
   constexpr int kSize = 128;  // for smaller products it maps no memory
   const std::vector<float> a(kSize * kSize);
   std::vector<float> c(a);
-  sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kSize, kSize, kSize, 1.f, a.data(), kSize,
-        a.data(), kSize, 0.f, c.data(), kSize);
+  sgemm(kRowMajor, kNoTrans, kNoTrans, kSize, kSize, kSize, 1.f, a.data(), kSize, a.data(), kSize,
+        0.f, c.data(), kSize);
 }
 
 Blas load() {
@@ -95,11 +102,11 @@ Blas load() {
   blas.limited = is_address_space_limited();
   if (blas.limited) check_address_space();
   void* library = nullptr;
-  for (const char* name : {"libopenblas.so.0", "libopenblas.so"}) {
-    if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  for (const char* const* name = platform::kBlasLibraries; *name && !library; ++name) {
+    library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
   }
   if (!library) return blas;
-  blas.sgemm = reinterpret_cast<decltype(blas.sgemm)>(dlsym(library, "cblas_sgemm"));
+  blas.sgemm = reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm"));
   if (!blas.sgemm) return blas;
   if (blas.limited) run_first(blas.sgemm);
   if (void* name = dlsym(library, "openblas_get_corename")) {
@@ -120,17 +127,17 @@ const Blas& blas() {
   return loaded;
 }
 
-void gemm(CBLAS_TRANSPOSE transpose_a, CBLAS_TRANSPOSE transpose_b, const float* a, size_t lda,
-          const float* b, size_t ldb, float* c, size_t ldc, size_t m, size_t n, size_t k,
-          float beta) {
+void gemm(Transpose transpose_a, Transpose transpose_b, const float* a, size_t lda, const float* b,
+          size_t ldb, float* c, size_t ldc, size_t m, size_t n, size_t k, float beta) {
   if (!blas().sgemm) {
-    throw Error(Error::Kind::no_input, "libopenblas.so.0",
-                "OpenBLAS cannot be loaded, and these products need it (package libopenblas0)");
+    throw Error(Error::Kind::no_input, platform::kBlasLibraries[0],
+                std::string("OpenBLAS cannot be loaded, and these products need it (") +
+                    platform::kBlasPackage + ")");
   }
   static std::mutex one_at_a_time;
   std::unique_lock lock(one_at_a_time, std::defer_lock);
   if (blas().limited) lock.lock();
-  blas().sgemm(CblasRowMajor, transpose_a, transpose_b, static_cast<int>(m), static_cast<int>(n),
+  blas().sgemm(kRowMajor, transpose_a, transpose_b, static_cast<int>(m), static_cast<int>(n),
                static_cast<int>(k), 1.f, a, static_cast<int>(lda), b, static_cast<int>(ldb), beta,
                c, static_cast<int>(ldc));
 }
@@ -163,17 +170,17 @@ bool uses_blas() {
 
 void blas_gemm_nt(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                   size_t m, size_t n, size_t k, float beta) {
-  gemm(CblasNoTrans, CblasTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
+  gemm(kNoTrans, kTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
 }
 
 void blas_gemm_nn(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                   size_t m, size_t n, size_t k, float beta) {
-  gemm(CblasNoTrans, CblasNoTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
+  gemm(kNoTrans, kNoTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
 }
 
 void blas_gemm_tn(const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                   size_t m, size_t n, size_t k, float beta) {
-  gemm(CblasTrans, CblasNoTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
+  gemm(kTrans, kNoTrans, a, lda, b, ldb, c, ldc, m, n, k, beta);
 }
 
 }  // namespace bert

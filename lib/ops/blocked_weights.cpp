@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/platform.h"
 #include "ops/dtype.h"
 #include "ops/kernels/kernel_table.h"
 
@@ -148,7 +149,7 @@ bool BlockedWeights::keep() const {
     refused_.store(true, std::memory_order_relaxed);
     return false;
   }
-  madvise(made, bytes, MADV_HUGEPAGE);
+  platform::prefer_huge_pages(made, bytes);
   std::byte* expected = nullptr;
   if (!blocks_.compare_exchange_strong(expected, static_cast<std::byte*>(made),
                                        std::memory_order_acq_rel)) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/platform.h"
 #include "base/random.h"
 #include "search/vector_search.h"
 
@@ -68,8 +69,8 @@ uint64_t time_of(const MatrixFile& vectors) {
   if (::stat(vectors.path().c_str(), &status) != 0) {
     throw Error::from_errno(vectors.path(), "cannot stat", errno);
   }
-  return static_cast<uint64_t>(status.st_mtim.tv_sec) * 1000000000u +
-         static_cast<uint64_t>(status.st_mtim.tv_nsec);
+  const timespec time = platform::modification_time(status);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
 }
 uint64_t sample_of(const MatrixFile& vectors) {
   constexpr size_t kPieces = 1024, kPiece = size_t{1} << 16;

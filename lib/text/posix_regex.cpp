@@ -1,13 +1,13 @@
 #include "text/posix_regex.h"
 
 #include <fmt/format.h>
-#include <locale.h>
 #include <wctype.h>
 
 #include <algorithm>
 #include <string>
 
 #include "base/error.h"
+#include "base/platform.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -22,7 +22,7 @@ constexpr char32_t kNone = 0xFFFFFFFF;  // before or after the text, or invalid 
 
 /// Letters are those of C.UTF-8, whatever the user's locale.
 locale_t letters() {
-  static const locale_t made = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  static const locale_t made = platform::utf8_letters();
   return made;
 }
 

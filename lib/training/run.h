@@ -102,7 +102,6 @@ class Run {
   uint64_t dev_step_ = 0;  ///< step of the last dev point in the curve
   std::chrono::steady_clock::time_point begin_;
   uint64_t begin_step_ = 0;
-  uint64_t tokens_ = 0;
   double recent_seconds_ = 0, recent_tokens_ = 0;
 };
 

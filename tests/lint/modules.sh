@@ -74,7 +74,7 @@ home 'simdjson' 'lib/io/json*'
 home 'hnswlib' 'lib/search/index_graph.h'
 home 'sqlite3' 'lib/memo/store.cpp'
 home 'curl/' 'lib/hub/http.cpp' 'lib/hub/url.cpp'
-home 'openssl/' 'lib/hub/digest.cpp'
+home 'openssl/|CommonCrypto/' 'lib/hub/digest.cpp'
 home 'unzip|zip\.h|minizip|mz' 'lib/checkpoint/*'
 home 'fmt/' 'lib/*.cpp' 'tools/*' 'tests/*'
 

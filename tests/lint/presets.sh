@@ -1,6 +1,6 @@
 #!/bin/bash
 # presets.sh CMAKE: each preset of CMakePresets.json configures, and so does the thread sanitizer; `fuzz` where a clang is, `aarch64`
-# where its libraries are (.packaging/arm64-root).
+# and `macos` where their libraries are (.packaging/arm64-root, .packaging/macos-root).
 set -u
 cmake=$1
 cd "$(dirname "$0")/../.." || exit 1
@@ -21,6 +21,7 @@ for preset in $presets; do
   case $preset in
     fuzz) [ -z "$clang" ] || CXX=$clang configures --preset "$preset" ;;
     aarch64) [ ! -d "${BERT_ARM64_ROOT-}" ] || configures --preset "$preset" ;;
+    macos) [ ! -d "${BERT_MACOS_ROOT-}" ] || configures --preset "$preset" ;;
     *) configures --preset "$preset" ;;
   esac
 done

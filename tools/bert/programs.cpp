@@ -1,6 +1,5 @@
 #include "bert/programs.h"
 
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/platform.h"
 
 namespace bert::driver {
 namespace {
@@ -87,11 +87,8 @@ std::string without_prefix(std::string name) {
 
 std::string own_folder() {
   std::error_code error;
-  fs::path file = fs::canonical("/proc/self/exe", error);
-  if (error) {  // no /proc here
-    file = fs::canonical(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), error);
-    if (error) throw Error::from_errno("bert", "cannot find its own folder", error.value());
-  }
+  const fs::path file = fs::canonical(platform::program_path(), error);
+  if (error) throw Error::from_errno("bert", "cannot find its own folder", error.value());
   return file.parent_path();
 }
 

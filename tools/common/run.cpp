@@ -16,6 +16,7 @@
 
 #include "base/cpu.h"
 #include "base/nearest.h"
+#include "base/platform.h"
 #include "common/completion.h"
 #include "common/progress.h"
 #include "pipeline/stream.h"
@@ -24,7 +25,7 @@ namespace bert::tools {
 namespace {
 
 /// The name of the program, safe to show. `exec -a` may give it any bytes.
-std::string tool_name = printable(program_invocation_short_name);
+std::string tool_name = printable(platform::program_name());
 bool quiet_notices = false;
 bool run_by_memo = false;
 const Command* command = nullptr;  // whose options messages name

@@ -1,11 +1,10 @@
 // The side of a tool that memo runs: RowOptions with --memo.
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <utility>
 
+#include "base/platform.h"
 #include "common/npy_output.h"
 #include "common/row_options.h"
 #include "common/run.h"
@@ -50,7 +49,7 @@ void RowOptions::decide_by(const std::string& file) {
 
 /// Begins to talk to memo: greets it, and makes the stream take requests and write replies.
 void RowOptions::serve() {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a memo that was killed wants no more rows
+  platform::end_with_parent();  // a memo that was killed wants no more rows
   refuse_within_memo();
   Greeting greeting;
   greeting.terminator = stream_.terminator;

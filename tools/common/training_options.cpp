@@ -1,14 +1,13 @@
 #include "common/training_options.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 
 #include "base/cpu.h"
+#include "base/platform.h"
 #include "common/run.h"
 #include "ops/arithmetic.h"
 
@@ -18,13 +17,6 @@ namespace {
 std::atomic<int> signal_number{0};
 
 extern "C" void on_signal(int number) { signal_number = number; }
-
-size_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  size_t all = 0, resident = 0;
-  statm >> all >> resident;
-  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
 
 }  // namespace
 
@@ -111,7 +103,7 @@ void TrainingOptions::fill(TrainingJob& job) {
   job.on_notice = notice;
   job.on_report = print_report;
   job.on_memory = [](size_t more) {
-    notice(fmt::format("wants about {} MB of memory", (resident_bytes() + more) >> 20));
+    notice(fmt::format("wants about {} MB of memory", (platform::resident_bytes() + more) >> 20));
   };
   job.on_row = [](const std::string& row) { print(row + "\n"); };
 }
@@ -171,10 +163,8 @@ void TrainingOptions::report_end() {
   if (tokens_ == 0) return;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  struct rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
   notice(fmt::format("{} tokens in {:.1f} s, {:.0f} tokens/s, peak memory {} MB", tokens_, seconds,
-                     static_cast<double>(tokens_) / seconds, usage.ru_maxrss / 1024));
+                     static_cast<double>(tokens_) / seconds, platform::peak_bytes() >> 20));
 }
 
 }  // namespace bert::tools

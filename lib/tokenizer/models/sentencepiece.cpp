@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "text/unicode.h"
@@ -44,8 +44,9 @@ SentencePiece::SentencePiece(SentencePieceFile file, const std::string& where)
   if (!file_.charsmap.empty()) {
     charsmap_ = std::make_unique<Charsmap>(file_.charsmap, where, Charsmap::Rule::longest);
   }
-  least_score_ = FLT_MAX;
-  most_score_ = FLT_MIN;  // the least above 0: so it is in sentencepiece
+  least_score_ = std::numeric_limits<float>::max();
+  // The least above 0: so it is in sentencepiece.
+  most_score_ = std::numeric_limits<float>::min();
   for (const SentencePieceFile::Piece& piece : file_.pieces) {
     has_user_defined_ |= piece.type == Type::user_defined;
     if (piece.type != Type::normal) continue;
