@@ -190,7 +190,7 @@ def kinds():
     """Each kind of model that the tools read."""
     cache = Cache()
     for folder in ("st-mean", "sharded", "static-embedding", "static-model2vec", "marian", "colbert-stanford",
-                   "modules-router", "bge-m3"):
+                   "modules-cnn", "modules-router", "bge-m3"):
         name = "org/" + folder
         hub.add_folder(name, os.path.join(GOLDEN, folder), **{"README.md": b"card", ".gitattributes": b"x",
                        "onnx/model.onnx": b"x", "onnx/config.json": b"{}", "tf_model.h5": b"x"})
