@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <mutex>
+#include <utility>
 
 #include "base/error.h"
 #include "checkpoint/lora.h"
@@ -173,7 +175,13 @@ double AdapterConfig::scale(std::string_view module, size_t rank) const {
 
 bool Adapter::stands_in(const std::string& folder) { return exists(folder, file_names::kAdapter); }
 
-Adapter::Adapter(std::string folder) : folder_(std::move(folder)) {
+struct Adapter::Opened {
+  std::mutex mutex;
+  std::optional<LoraTensors> tensors;
+};
+
+Adapter::Adapter(std::string folder)
+    : folder_(std::move(folder)), opened_(std::make_shared<Opened>()) {
   const auto path = fmt::format("{}/{}", folder_, file_names::kAdapter);
   config_ = AdapterConfig::read(JsonDocument::open(path).root());
   // A tokenizer is more than its settings.
@@ -203,6 +211,18 @@ std::string Adapter::weights() const {
               fmt::format("an adapter without weights: wants {}", kWeights));
 }
 
+LoraTensors Adapter::take() const {
+  const std::lock_guard lock(opened_->mutex);
+  if (auto kept = std::exchange(opened_->tensors, std::nullopt)) return *std::move(kept);
+  const std::string path = weights();
+  return LoraTensors::open(path, path.ends_with(kPickle));
+}
+
+void Adapter::keep(LoraTensors tensors) const {
+  const std::lock_guard lock(opened_->mutex);
+  opened_->tensors = std::move(tensors);
+}
+
 JsonDocument Adapter::change(const JsonDocument& document) const {
   const Json root = document.root();
   if (seq2seq_kind(root)) {
@@ -210,7 +230,7 @@ JsonDocument Adapter::change(const JsonDocument& document) const {
                 "an adapter of a model that translates, wants one of an encoder");
   }
   const Config base = Config::read(root, root.where());
-  const LoraTensors tensors = LoraTensors::open(weights(), weights().ends_with(kPickle));
+  LoraTensors tensors = take();
   ConfigMembers members;
   NameRules rules = NameRules::of(base);
   if (config_.head) rules.class_name = class_name(*config_.head, *base.family);
@@ -230,6 +250,7 @@ JsonDocument Adapter::change(const JsonDocument& document) const {
         members.end(),
         {{"id2label", ""}, {"label2id", ""}, {"num_labels", fmt::format("{}", tensor->shape[0])}});
   }
+  keep(std::move(tensors));
   if (own_head && config_.head) {
     if (auto head = named_head(folder_, labels)) {
       head->architectures = {rules.class_name};
@@ -242,17 +263,18 @@ JsonDocument Adapter::change(const JsonDocument& document) const {
 
 void Adapter::merge(const Config& config, TensorFiles& base) const {
   merge_lora(
-      LoraTensors::open(weights(), weights().ends_with(kPickle)),
-      [&](std::string_view module, size_t rank) { return config_.scale(module, rank); }, config,
-      base);
+      take(), [&](std::string_view module, size_t rank) { return config_.scale(module, rank); },
+      config, base);
 }
 
 std::string Adapter::summary() const {
-  const LoraTensors tensors = LoraTensors::open(weights(), weights().ends_with(kPickle));
-  return fmt::format(
-      "LoRA of {}, with which {} matrices are changed and {} tensors are its own",
-      config_.base.empty() ? "a model that it does not name" : printable(config_.base),
-      tensors.changes.size(), tensors.saved.size());
+  LoraTensors tensors = take();
+  std::string text =
+      fmt::format("LoRA of {}, with which {} matrices are changed and {} tensors are its own",
+                  config_.base.empty() ? "a model that it does not name" : printable(config_.base),
+                  tensors.changes.size(), tensors.saved.size());
+  keep(std::move(tensors));
+  return text;
 }
 
 }  // namespace bert

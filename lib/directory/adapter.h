@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 #include "text/posix_regex.h"
 
 namespace bert {
+
+struct LoraTensors;
 
 /// What adapter_config.json says of a LoRA adapter of PEFT: some matrices that change those of a
 /// whole model, its base, and perhaps a classifier of its own.
@@ -57,10 +60,15 @@ class BERT_API Adapter {
 
  private:
   std::string weights() const;
+  /// The tensors that were kept, else those of the file; and keeps them for the next who takes.
+  LoraTensors take() const;
+  void keep(LoraTensors tensors) const;
 
+  struct Opened;
   std::string folder_;
   AdapterConfig config_;
   bool tokenizer_ = false, modules_ = false;
+  std::shared_ptr<Opened> opened_;
 };
 
 }  // namespace bert

@@ -92,8 +92,7 @@ Checkpoint Checkpoint::open(const ModelDirectory& directory, const HeadChoice& c
 void require_head(const Config& config, const Weights& weights, HeadKind kind) {
   if (has_plain_head(config, weights, kind)) return;
   throw Error(Error::Kind::data, weights.path(),
-              fmt::format("{} in this model; {}", head_spec(kind).absent,
-                          heads_that_work(config, weights)));
+              fmt::format("{} in this model", head_spec(kind).absent));
 }
 
 std::string heads_that_work(const Config& config, const Weights& weights) {
@@ -102,12 +101,7 @@ std::string heads_that_work(const Config& config, const Weights& weights) {
     if (head.tools.empty() || !has_plain_head(config, weights, head.kind)) continue;
     tools += fmt::format("{}, ", head.tools);
   }
-  std::string text = fmt::format("{}embed, attend and tokenize work with it", tools);
-  for (const NamedHead& head : config.heads) {
-    const HeadSpec* spec = head_of_task(head.task);
-    if (spec) text += fmt::format(", {} with its head {}", spec->tools, head.name);
-  }
-  return text;
+  return tools;
 }
 
 }  // namespace bert

@@ -35,10 +35,10 @@ struct BERT_API Checkpoint {
 /// Whether the directory holds a head of this kind without a name.
 bool has_plain_head(const Config& config, const Weights& weights, HeadKind kind);
 
-/// Throws Error(data) that names the head if the model lacks it, and the tools that work with it.
+/// Throws Error(data) that names the head if the model lacks it; see readers.h for the tools then.
 BERT_API void require_head(const Config& config, const Weights& weights, HeadKind kind);
 
-/// What works with a model that lacks a head, for messages: the tools for the heads that it has.
+/// "mlm-fill, mlm-score, ": the tools for the heads that a model has, for messages; "": none.
 BERT_API std::string heads_that_work(const Config& config, const Weights& weights);
 
 }  // namespace bert

@@ -13,6 +13,7 @@ inline constexpr std::string_view kGliner = "gliner_config.json";
 inline constexpr std::string_view kGeneration = "generation_config.json";
 inline constexpr std::string_view kModules = "modules.json";
 inline constexpr std::string_view kRouter = "router_config.json";
+inline constexpr std::string_view kCnn = "cnn_config.json";  ///< in a module's folder
 inline constexpr std::string_view kSentenceTransformers = "config_sentence_transformers.json";
 inline constexpr std::string_view kColbert = "artifact.metadata";
 inline constexpr std::string_view kVocabTxt = "vocab.txt";
@@ -87,6 +88,7 @@ inline constexpr ModelFile kModelFiles[] = {
     {file_names::kGeneration, FileRole::generation},
     {file_names::kModules, FileRole::modules},
     {file_names::kRouter, FileRole::modules},
+    {file_names::kCnn, FileRole::modules},
     {"sentence_bert_config.json", FileRole::transformer},
     {"sentence_roberta_config.json", FileRole::transformer},
     {"sentence_distilbert_config.json", FileRole::transformer},

@@ -201,11 +201,10 @@ std::string find_model(const std::string& name) {
 }
 
 /// The directory of the model that an adapter changes.
-std::string base_of(const std::string& adapter) {
-  const Adapter opened(adapter);
-  const std::string& name = opened.config().base;
+std::string base_of(const Adapter& adapter) {
+  const std::string& name = adapter.config().base;
   if (name.empty()) {
-    throw Error(Error::Kind::no_input, adapter,
+    throw Error(Error::Kind::no_input, adapter.folder(),
                 "an adapter of a model that it does not name; `adapter` gives it to a model");
   }
   std::string directory;
@@ -213,7 +212,7 @@ std::string base_of(const std::string& adapter) {
     directory = find_model(name);
     refuse_no_model(directory);
   } catch (const Error& error) {
-    throw Error(error.kind(), adapter,
+    throw Error(error.kind(), adapter.folder(),
                 fmt::format("an adapter of {}; `adapter` gives it to another", error.what()));
   }
   if (Adapter::stands_in(directory)) refuse_second(directory);
@@ -230,21 +229,22 @@ std::string resolve_model(const std::string& name) {
 }
 
 ResolvedModel resolve_model(const std::string& name, const std::string& adapter) {
-  ResolvedModel model{resolve_model(name), ""};
+  ResolvedModel model{resolve_model(name)};
   const bool changed = Adapter::stands_in(model.directory);
   if (!adapter.empty()) {
-    model.adapter = find_model(adapter);
-    if (!Adapter::stands_in(model.adapter)) {
-      throw Error(Error::Kind::no_input, model.adapter,
+    const std::string folder = find_model(adapter);
+    if (!Adapter::stands_in(folder)) {
+      throw Error(Error::Kind::no_input, folder,
                   fmt::format("no adapter: wants a directory with {}", file_names::kAdapter));
     }
     if (changed) refuse_second(model.directory);
+    model.adapter = std::make_shared<const Adapter>(folder);
   } else if (changed) {
-    model.adapter = model.directory;
+    model.adapter = std::make_shared<const Adapter>(model.directory);
     // A whole model with an adapter beside it is its base, as transformers takes it.
     const std::string config = fmt::format("{}/{}", model.directory, file_names::kConfig);
     const bool whole = entry_exists(config) && weights_present(model.directory);
-    if (!whole) model.directory = base_of(model.adapter);
+    if (!whole) model.directory = base_of(*model.adapter);
   }
   return model;
 }

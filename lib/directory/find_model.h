@@ -1,11 +1,14 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/export.h"
 
 namespace bert {
+
+class Adapter;
 
 /// Where the model directory is that the user means. `name` is -m's argument or empty.
 ///   1. an existing directory   2. NAME among installed models ($BERT_MODEL_PATH,
@@ -17,7 +20,7 @@ BERT_API std::string resolve_model(const std::string& name);
 
 struct ResolvedModel {
   std::string directory;
-  std::string adapter;  ///< the folder of an adapter that changes the model; empty: none
+  std::shared_ptr<const Adapter> adapter = nullptr;  ///< that changes the model; nullptr: none
 };
 /// The same, of an adapter's directory without a model of its own the one that the adapter names.
 /// `adapter`, a directory or a name too, is another that changes the model; empty: none. Throws

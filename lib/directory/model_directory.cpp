@@ -34,16 +34,15 @@ struct ReadFile {
 
 /// A file as the route and the adapter have it.
 JsonDocument open_document(const ModelDirectory& directory, std::string_view name,
-                           const std::string& route) {
+                           const std::string& route, const ModelDirectory* base) {
   if (directory.router() && name == file_names::kModules) {
     return JsonDocument::parse(directory.router()->modules_json(route), directory.file(name));
   }
   if (directory.gliner() && name == file_names::kConfig) {
     return directory.gliner()->encoder_config();
   }
-  JsonDocument document = JsonDocument::open(directory.file(name));
-  if (!directory.adapter() || name != file_names::kConfig) return document;
-  return directory.adapter()->change(document);
+  if (base && name == file_names::kConfig) return directory.adapter()->change(base->document(name));
+  return JsonDocument::open(directory.file(name));
 }
 
 /// The number of tokens that the encoder has vectors of.
@@ -60,7 +59,8 @@ using LargeFiles = std::map<std::string, std::shared_ptr<const JsonDocument>, st
 
 struct ModelDirectory::State {
   std::string path;
-  std::optional<Adapter> adapter;
+  std::shared_ptr<const Adapter> adapter;
+  std::optional<ModelDirectory> base;  ///< the model as it is without the adapter
   std::string root;  ///< where modules.json stands if not here, since that has routes
   std::optional<Router> router;
   std::string route;
@@ -80,7 +80,7 @@ ModelDirectory::ModelDirectory(std::string path) : state_(std::make_shared<State
 ModelDirectory ModelDirectory::open(const std::string& name, const std::string& adapter) {
   const ResolvedModel resolved = resolve_model(name, adapter);
   ModelDirectory directory(resolved.directory);
-  if (!resolved.adapter.empty()) {
+  if (resolved.adapter) {
     const ModelDirectory base(resolved.directory);  // whose files the adapter's stand for
     const bool routes = Router::find(base).has_value();
     if (routes || base.static_files()) {
@@ -88,7 +88,8 @@ ModelDirectory ModelDirectory::open(const std::string& name, const std::string& 
                   routes ? "a model of several routes (Router); an adapter wants one"
                          : "static vectors, which no adapter changes");
     }
-    directory.state_->adapter.emplace(resolved.adapter);
+    directory.state_->adapter = resolved.adapter;
+    directory.state_->base = base;
     return directory;
   }
   directory.state_->router = Router::find(directory);
@@ -131,9 +132,7 @@ std::string ModelDirectory::place(std::string_view name) const {
 
 const std::string& ModelDirectory::path() const { return state_->path; }
 
-const Adapter* ModelDirectory::adapter() const {
-  return state_->adapter ? &*state_->adapter : nullptr;
-}
+const Adapter* ModelDirectory::adapter() const { return state_->adapter.get(); }
 
 std::string ModelDirectory::file(std::string_view name) const {
   if (name.empty()) return path();
@@ -146,11 +145,14 @@ std::string ModelDirectory::file(std::string_view name) const {
 bool ModelDirectory::has(std::string_view name) const { return file_exists(file(name)); }
 
 const JsonDocument& ModelDirectory::document(std::string_view name) const {
+  const bool changed = state_->base && (adapter()->brings(name) || name == file_names::kConfig);
+  if (state_->base && !changed) return state_->base->document(name);
   const std::lock_guard lock(state_->mutex);
   ReadFile& read = state_->files[std::string(name)];
   if (!read.document && !read.fault) {
     try {
-      read.document = open_document(*this, name, state_->route);
+      read.document =
+          open_document(*this, name, state_->route, state_->base ? &*state_->base : nullptr);
     } catch (const Error& error) {
       if (error.kind() != Error::Kind::data) throw;  // the next try may find it
       read.fault = error;

@@ -123,7 +123,7 @@ NamedFiles model_files(const ModelDirectory& directory) {
     const std::string folder(module.at("path").as_string());
     if (folder.empty() || folder == ".") return;
     for (const std::string_view name :
-         {file_names::kConfig, file_names::kSafetensors, file_names::kPickle}) {
+         {file_names::kConfig, file_names::kCnn, file_names::kSafetensors, file_names::kPickle}) {
       add_file(directory, fmt::format("{}/{}", folder, name), files);
     }
   });

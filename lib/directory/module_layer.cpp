@@ -46,11 +46,21 @@ void take_weights(ModuleLayer& layer, const Shapes& tensors) {
     if (std::find(names.begin(), names.end(), tensor->name) != names.end()) continue;
     throw Error(Error::Kind::data, layer.weights->path(),
                 fmt::format("has a tensor {}, wants {}: so says {}", printable(tensor->name), list,
-                            layer.directory.file(file_names::kConfig)));
+                            layer.config_file()));
   }
 }
 
 }  // namespace
+
+std::string ModuleLayer::config_file() const {
+  return directory.file(kind == Kind::convolution ? file_names::kCnn : file_names::kConfig);
+}
+
+std::string_view ModuleLayer::width_key() const {
+  return kind == Kind::norm          ? "dimension"
+         : kind == Kind::convolution ? "in_embedding_dimension"
+                                     : "in_features";
+}
 
 Linear ModuleLayer::load() const {
   std::vector<float> offsets(out_features, 0.0f);
@@ -65,6 +75,29 @@ Linear ModuleLayer::load_residual() const {
 
 std::vector<float> ModuleLayer::load_norm(const char* part) const {
   return weights->floats(prefix + part, {out_features});
+}
+
+/// Tensor `part` of convolution i.
+static std::string kernel_name(size_t i, const char* part) {
+  return fmt::format("convs.{}.{}", i, part);
+}
+
+std::vector<float> ModuleLayer::load_kernel(size_t i) const {
+  const size_t out = out_features / kernels.size(), k = kernels[i];
+  const auto file = weights->floats(kernel_name(i, "weight"), {out, in_features, k});
+  std::vector<float> matrix(file.size());
+  for (size_t o = 0; o < out; ++o) {
+    for (size_t in = 0; in < in_features; ++in) {
+      for (size_t t = 0; t < k; ++t) {
+        matrix[(o * k + t) * in_features + in] = file[(o * in_features + in) * k + t];
+      }
+    }
+  }
+  return matrix;
+}
+
+std::vector<float> ModuleLayer::load_kernel_bias(size_t i) const {
+  return weights->floats(kernel_name(i, "bias"), {out_features / kernels.size()});
 }
 
 ModuleLayer ModuleLayer::open_dense(const std::string& folder, const Json& root) {
@@ -93,6 +126,37 @@ ModuleLayer ModuleLayer::open_norm(const std::string& folder, const Json& root) 
   layer.in_features = layer.out_features = size_at(root, "dimension");
   take_weights(layer, {{layer.prefix + "weight", {layer.out_features}},
                        {layer.prefix + "bias", {layer.out_features}}});
+  return layer;
+}
+
+ModuleLayer ModuleLayer::open_convolution(const std::string& folder, const Json& root) {
+  ModuleLayer layer;
+  layer.directory = folder;
+  layer.kind = Kind::convolution;
+  const auto width = root.find("in_embedding_dimension");
+  layer.in_features =
+      size_at(root, width ? "in_embedding_dimension" : "in_word_embedding_dimension");
+  const size_t channels = size_at(root, "out_channels");
+  const Json sizes = root.at("kernel_sizes");
+  sizes.for_each_element([&](Json size) {
+    layer.kernels.push_back(config_keys::size_of(size, 1, 1023));
+    if (layer.kernels.back() % 2 == 0) config_keys::refuse(size, "an odd number of tokens");
+  });
+  if (layer.kernels.empty() || layer.kernels.size() > 16) {
+    config_keys::refuse(sizes, "from 1 to 16 sizes");
+  }
+  if (const auto strides = root.find("stride_sizes"); strides && !strides->is_null()) {
+    strides->for_each_element([&](Json stride) {
+      if (config_keys::size_of(stride, 1, 1023) != 1) config_keys::refuse(stride, "1");
+    });
+  }
+  layer.out_features = channels * layer.kernels.size();
+  Shapes tensors;
+  for (size_t i = 0; i < layer.kernels.size(); ++i) {
+    tensors.push_back({kernel_name(i, "weight"), {channels, layer.in_features, layer.kernels[i]}});
+    tensors.push_back({kernel_name(i, "bias"), {channels}});
+  }
+  take_weights(layer, tensors);
   return layer;
 }
 

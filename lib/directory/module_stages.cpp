@@ -21,6 +21,7 @@ constexpr Name kNames[] = {
     {"Transformer", "transformer", Stage::transformer},
     {"StaticEmbedding", "static_embedding", Stage::static_embedding},
     {"WeightedLayerPooling", "weighted_layer_pooling", Stage::layers},
+    {"CNN", "cnn", Stage::cnn},
     {"Pooling", "pooling", Stage::pooling},
     {"Dense", "dense", Stage::dense},
     {"LayerNorm", "layer_norm", Stage::norm},

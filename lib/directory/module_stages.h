@@ -15,6 +15,7 @@ enum class Stage {
   start,
   transformer,
   layers,
+  cnn,
   pooling,
   dense,
   norm,  ///< a layer norm, among the dense ones

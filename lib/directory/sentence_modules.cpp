@@ -19,10 +19,10 @@ namespace {
 
 using config_keys::refuse;
 
-/// The config.json of a module.
-std::string config_of(const std::string& folder) {
-  return folder.empty() ? std::string(file_names::kConfig)
-                        : fmt::format("{}/{}", folder, file_names::kConfig);
+/// The config.json of a module, which has another name in a CNN.
+std::string config_of(const std::string& folder, Stage stage = Stage::start) {
+  const std::string_view name = stage == Stage::cnn ? file_names::kCnn : file_names::kConfig;
+  return folder.empty() ? std::string(name) : fmt::format("{}/{}", folder, name);
 }
 
 /// A file of the modules, whose path joins their files.
@@ -85,6 +85,7 @@ void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
   if (next == Stage::splade && stage != Stage::transformer && stage != Stage::masked_lm) {
     refuse(type, "a Transformer or MLMTransformer before it, and nothing between");
   }
+  if (of_tokens && stage == Stage::cnn) refuse(type, "a Pooling behind the CNN");
   if (of_tokens && !modules.pooling_modes.empty()) {
     refuse(type, "no Pooling before it: it works on the vectors of tokens");
   }
@@ -92,12 +93,12 @@ void check_order(const Json& type, Stage stage, Stage next, bool of_tokens,
     refuse(type, "modules that work on the vectors of tokens, as the one before it");
   }
   if (!of_tokens && next != Stage::logit_score &&
-      (stage == Stage::transformer || stage == Stage::layers) && next > Stage::pooling &&
-      next < Stage::masked_lm) {
+      (stage == Stage::transformer || stage == Stage::layers || stage == Stage::cnn) &&
+      next > Stage::pooling && next < Stage::masked_lm) {
     refuse(type, "a Pooling before it");
   }
-  if (next < stage || (next == stage && next != Stage::dense)) {
-    refuse(type, "the order Transformer, WeightedLayerPooling, Pooling, Dense, Normalize");
+  if (next < stage || (next == stage && next != Stage::dense && next != Stage::cnn)) {
+    refuse(type, "the order Transformer, WeightedLayerPooling, CNN, Pooling, Dense, Normalize");
   }
 }
 
@@ -179,7 +180,7 @@ void read_module(const ModelDirectory& directory, const Json& module, Stage stag
                  SentenceModules& modules) {
   const bool norm = stage_of(module.at("type").as_string()) == Stage::norm;
   const std::string folder = module_folder(module.at("path"));
-  const auto config = [&] { return open_named(directory, config_of(folder), modules); };
+  const auto config = [&] { return open_named(directory, config_of(folder, stage), modules); };
   if ((stage == Stage::transformer || stage == Stage::masked_lm) &&
       directory.file(folder) != directory.path()) {
     refuse(module.at("path"), "\"\": a model whose files lie beside modules.json");
@@ -189,6 +190,9 @@ void read_module(const ModelDirectory& directory, const Json& module, Stage stag
   if (stage == Stage::splade) read_splade(config(), modules);
   if (stage == Stage::logit_score) read_logit_score(config(), modules);
   if (stage == Stage::layers) read_layer_mean(directory, folder, config(), modules);
+  if (stage == Stage::cnn) {
+    modules.token_layers.push_back(ModuleLayer::open_convolution(directory.file(folder), config()));
+  }
   if (stage == Stage::dense) {
     const Json root = config();
     if (norm) {
@@ -341,10 +345,9 @@ void SentenceModules::check_widths(size_t hidden_size) const {
   size_t width = hidden_size;
   const auto check = [&](const Dense& layer) {
     if (layer.in_features != width) {
-      throw Error(Error::Kind::data, layer.directory.file(file_names::kConfig),
+      throw Error(Error::Kind::data, layer.config_file(),
                   fmt::format("{} is {}, but the vectors before it have {} numbers",
-                              layer.kind == Dense::Kind::norm ? "dimension" : "in_features",
-                              layer.in_features, width));
+                              layer.width_key(), layer.in_features, width));
     }
     width = layer.out_features;
   };

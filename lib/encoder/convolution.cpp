@@ -5,8 +5,6 @@
 namespace bert {
 namespace {
 
-constexpr size_t kRowsAtOnce = 128;  // bounds the windows, [B, K * H]
-
 /// The weights [H, H / groups, K] as a matrix [H, K * H]; a group sees its own channels only.
 std::vector<float> spread(const std::vector<float>& weights, size_t width, size_t groups,
                           size_t kernel) {
@@ -25,6 +23,23 @@ std::vector<float> spread(const std::vector<float>& weights, size_t width, size_
 
 }  // namespace
 
+Matrix windows_of(ConstMatrix tokens, size_t first, size_t rows, size_t kernel, Buffer& windows) {
+  const size_t width = tokens.cols, reach = kernel / 2;
+  const Matrix x = windows.matrix(rows, kernel * width);  // [B, K * H]
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t k = 0; k < kernel; ++k) {
+      const size_t token = first + r + k;  // `reach` too many
+      float* to = x.row(r) + k * width;
+      if (token < reach || token - reach >= tokens.rows) {
+        std::fill_n(to, width, 0.0f);
+      } else {
+        std::copy_n(tokens.row(token - reach), width, to);
+      }
+    }
+  }
+  return x;
+}
+
 Convolution Convolution::load(const Config& config, const Weights& weights) {
   Convolution c;
   const size_t width = config.hidden_size;
@@ -42,23 +57,11 @@ Convolution Convolution::load(const Config& config, const Weights& weights) {
 
 void Convolution::operator()(const PackedBatch& batch, ConstMatrix input, Matrix hidden,
                              Buffer& windows, LinearScratch& scratch) const {
-  const size_t width = input.cols, reach = kernel_ / 2;
   for (size_t s = 0; s < batch.sequences(); ++s) {
     const size_t begin = batch.begin(s), n = batch.length(s);
-    for (size_t first = 0; first < n; first += kRowsAtOnce) {
-      const size_t rows = std::min(kRowsAtOnce, n - first);
-      const Matrix x = windows.matrix(rows, kernel_ * width);  // [B, K * H]
-      for (size_t r = 0; r < rows; ++r) {
-        for (size_t k = 0; k < kernel_; ++k) {
-          const size_t token = first + r + k;  // `reach` too many
-          float* to = x.row(r) + k * width;
-          if (token < reach || token - reach >= n) {
-            std::fill_n(to, width, 0.0f);
-          } else {
-            std::copy_n(input.row(begin + token - reach), width, to);
-          }
-        }
-      }
+    for (size_t first = 0; first < n; first += kWindowsAtOnce) {
+      const size_t rows = std::min(kWindowsAtOnce, n - first);
+      const Matrix x = windows_of(input.slice(begin, n), first, rows, kernel_, windows);
       const Matrix out = hidden.slice(begin + first, rows);
       dense_(x, out, act_, scratch, out);
       norm_(out, out);

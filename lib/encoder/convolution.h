@@ -8,6 +8,12 @@
 
 namespace bert {
 
+constexpr size_t kWindowsAtOnce = 128;  ///< bounds the memory of windows
+
+/// The windows of K tokens around `rows` tokens of a sequence [T, H] from `first` on, as rows
+/// [B, K * H]; zeros continue the sequence on both sides. Valid until the next call.
+Matrix windows_of(ConstMatrix tokens, size_t first, size_t rows, size_t kernel, Buffer& windows);
+
 /// DeBERTa's convolution behind the first layer: LN(hidden + act(conv(input))), where `input` is
 /// what the first layer read, and each sequence is continued by zeros on both sides.
 ///

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "directory/readers.h"
 #include "heads/pooling.h"
 #include "model/names.h"
 #include "ops/kernels.h"
@@ -46,7 +47,7 @@ bool has_attentive_tensors(const Weights& weights) {
 Classifier Classifier::open(const Model& model) {
   const Config& config = model.config();
   const Weights& weights = model.weights();
-  require_head(config, weights, HeadKind::classify);
+  require_head(model.directory(), config, weights, HeadKind::classify);
   if (config.text_input == TextInput::last_end && !model.has_reader()) {
     throw Error(Error::Kind::unsupported, config.path,
                 "a classifier whose decoder reads the text: classify alone runs it");
@@ -83,7 +84,7 @@ Classifier Classifier::open(const Model& model) {
 
 Classifier Classifier::open_next_sentence(const Model& model) {
   const Weights& weights = model.weights();
-  require_head(model.config(), weights, HeadKind::next_sentence);
+  require_head(model.directory(), model.config(), weights, HeadKind::next_sentence);
   Classifier c;
   c.model_ = &model;
   c.labels_ = {"IsNext", "NotNext"};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "directory/readers.h"
 #include "model/recurrent_config.h"
 #include "ops/kernels.h"
 #include "ops/transposed.h"
@@ -73,7 +74,7 @@ Linear EntityHead::keep(std::vector<float> weight, size_t out, size_t in, std::v
 EntityHead EntityHead::open(const Model& model) {
   const Config& config = model.config();
   const Weights& weights = model.weights();
-  require_head(config, weights, HeadKind::open_entities);
+  require_head(model.directory(), config, weights, HeadKind::open_entities);
   EntityHead head;
   head.config_ = config.open_entities;
   const size_t g = head.config_.width;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "directory/readers.h"
 #include "ops/transposed.h"
 
 namespace bert {
@@ -16,7 +17,7 @@ TensorSpec decoder_spec(const Config& config, const Weights& weights) {
 MaskedLM MaskedLM::open(const Model& model) {
   const Config& config = model.config();
   const Weights& weights = model.weights();
-  require_head(config, weights, HeadKind::masked_lm);
+  require_head(model.directory(), config, weights, HeadKind::masked_lm);
   MaskedLM mlm;
   mlm.transform_ = HeadTransform::load_mlm(config, weights, model.precision());
   const TensorSpec decoder = decoder_spec(config, weights);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "directory/readers.h"
+
 namespace bert {
 
 QuestionAnswering QuestionAnswering::open(const Model& model) {
   const Weights& weights = model.weights();
-  require_head(model.config(), weights, HeadKind::spans);
+  require_head(model.directory(), model.config(), weights, HeadKind::spans);
   QuestionAnswering qa;
   qa.transform_ = HeadTransform::load(model.config(), weights);
   qa.output_ = weights.linear(model.config(), Role::qa_outputs, Precision::f32);

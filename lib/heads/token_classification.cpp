@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "directory/readers.h"
 #include "model/head_tensors.h"
 
 namespace bert {
@@ -10,7 +11,7 @@ namespace bert {
 TokenClassifier TokenClassifier::open(const Model& model) {
   const Weights& weights = model.weights();
   const Config& config = model.config();
-  require_head(config, weights, HeadKind::tokens);
+  require_head(model.directory(), config, weights, HeadKind::tokens);
   TokenClassifier c;
   c.labels_ = config.labels;
   if (!config.bilstm) {

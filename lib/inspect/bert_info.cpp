@@ -150,9 +150,11 @@ void write_modules(const ModelDirectory& directory, Rows& rows) {
   std::vector<std::string> words;
   const auto add_layers = [&](const std::vector<SentenceModules::Dense>& layers) {
     for (const auto& layer : layers) {
-      words.push_back(layer.kind == SentenceModules::Dense::Kind::norm
+      using Kind = SentenceModules::Dense::Kind;
+      words.push_back(layer.kind == Kind::norm
                           ? fmt::format("norm[{}]", layer.out_features)
-                          : fmt::format("dense[{},{}]", layer.out_features, layer.in_features));
+                          : fmt::format("{}[{},{}]", layer.kind == Kind::dense ? "dense" : "cnn",
+                                        layer.out_features, layer.in_features));
     }
   };
   if (modules.layer_mean) words.emplace_back("layers");

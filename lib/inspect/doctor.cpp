@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,9 +16,11 @@
 #include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/pair_template.h"
+#include "directory/readers.h"
 #include "directory/router.h"
 #include "directory/sentence_modules.h"
 #include "directory/weight_files.h"
+#include "encoder/stored_turns.h"
 #include "heads/classification.h"
 #include "heads/entity_head.h"
 #include "heads/masked_lm.h"
@@ -31,10 +32,12 @@
 #include "inspect/seq2seq_doctor.h"
 #include "inspect/static_info.h"
 #include "inspect/token_layers.h"
+#include "inspect/unread.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "model/names.h"
 #include "model/schema.h"
+#include "seq2seq/reading_decoder.h"
 #include "tokenizer/tokenizer.h"
 
 namespace bert {
@@ -93,18 +96,16 @@ class Doctor : Findings {
 void Doctor::look_at_config() {
   config_ = directory_.config();
   say("ok", "config",
-      fmt::format("{} of {} layers, {} wide", config_->family->model_type,
-                  config_->num_hidden_layers, config_->hidden_size));
+      fmt::format("{} of {} layers, {} wide{}", config_->family->model_type,
+                  config_->num_hidden_layers, config_->hidden_size,
+                  directory_.gliner() ? ", in a GLiNER model" : ""));
   if (directory_.adapter()) say("ok", "adapter", directory_.adapter()->summary());
   look_at_architectures();
   look_at_labels();
 }
 
 void Doctor::look_at_architectures() {
-  for (const std::string& name : config_->architectures) {
-    if (is_known_class(name)) continue;
-    if (name == "HF_ColBERT" && SentenceModules::open(directory_).of_tokens) continue;
-    if (name.ends_with("ForCausalLM") && SentenceModules::open(directory_).logit_score) continue;
+  for (const std::string& name : unknown_classes(directory_, *config_)) {
     say("warning", "config",
         fmt::format("{} is an architecture that no tool knows: what it has beside the encoder is "
                     "not computed",
@@ -112,25 +113,16 @@ void Doctor::look_at_architectures() {
   }
 }
 
-/// Tensors that belong to nothing that is computed: another kind of model, or layers left over.
 void Doctor::look_at_unread() {
-  std::set<std::string, std::less<>> read;
-  for (const TensorSpec& tensor : encoder_tensors(*config_)) read.insert(tensor.name);
-  const auto prefixes = head_tensor_prefixes();
+  const std::vector<std::string> unread = unread_tensors(directory_, *config_, *weights_);
+  if (unread.empty()) return;
   std::string examples;
-  size_t count = 0;
-  for (const TensorView* tensor : weights_->tensors()) {
-    std::string name(without_head(weights_->canonical(*tensor)));
-    if (const auto parts = joined_parts(name); !parts.empty()) name = parts[0];
-    const bool known = read.contains(name) || is_buffer(name) || role_of(name) == Role::pooler ||
-                       std::any_of(prefixes.begin(), prefixes.end(),
-                                   [&](std::string_view head) { return name.starts_with(head); });
-    if (known) continue;
-    if (++count <= 3) examples += (count > 1 ? ", " : "") + printable(tensor->name);
+  for (size_t i = 0; i < std::min<size_t>(unread.size(), 3); ++i) {
+    examples += (i > 0 ? ", " : "") + printable(unread[i]);
   }
-  if (count == 0) return;
   say("warning", "weights",
-      fmt::format("{} tensors that no tool reads: {}{}", count, examples, count > 3 ? " .." : ""));
+      fmt::format("{} tensors that no tool reads: {}{}", unread.size(), examples,
+                  unread.size() > 3 ? " .." : ""));
 }
 
 void Doctor::look_at_labels() {
@@ -177,6 +169,9 @@ void Doctor::look_at_weights() {
     say("ok", "weights",
         fmt::format("{} tensors in {}", weights_->tensors().size(), weights_->path()));
   }
+  if (const auto note = rounded_turns(*config_, *weights_); !note.empty()) {
+    say("warning", "weights", note);
+  }
   look_at_unread();
   look_at_heads();
 }
@@ -184,7 +179,7 @@ void Doctor::look_at_weights() {
 void Doctor::look_at_heads() {
   const auto heads = heads_of(*weights_, *config_);
   say("ok", "heads",
-      heads.empty() ? "none: " + heads_that_work(*config_, *weights_)
+      heads.empty() ? "none: " + tools_that_read(directory_, *config_, *weights_)
                     : fmt::format("{}", fmt::join(heads, " ")));
   for (const std::string& architecture : config_->architectures) {
     const Family* family = family_of_class(architecture);
@@ -216,7 +211,10 @@ void Doctor::look_at_heads() {
 /// it.
 bool Doctor::opens(const std::string& head, std::optional<HeadKind> kind) {
   try {
-    const Model model = Model::open(directory_, {}, {head, head.empty() ? std::nullopt : kind});
+    Model model = Model::open(directory_, {}, {head, head.empty() ? std::nullopt : kind});
+    if (kind == HeadKind::classify && model.config().text_input == TextInput::last_end) {
+      model.read_with(open_reading_decoder(directory_, {}));
+    }
     if (kind == HeadKind::masked_lm) MaskedLM::open(model);
     if (kind == HeadKind::next_sentence) Classifier::open_next_sentence(model);
     if (kind == HeadKind::classify) Classifier::open(model);

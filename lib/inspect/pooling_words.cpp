@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "directory/readers.h"
+
 namespace bert {
 
 PoolingWords pooling_words(const SentenceModules& modules, const std::optional<Config>& config) {
-  if (modules.splade) return {"ok", "a sparse vector"};
-  if (modules.of_tokens) return {"ok", "a vector for each token, for rank"};
+  const TextUse& use = use_of(modules);
+  if (!use.what.empty()) return {use.tools.empty() ? "warning" : "ok", std::string(use.what)};
   if (!modules.present) {
     const bool tokens =
         config && std::any_of(config->architectures.begin(), config->architectures.end(),
@@ -23,8 +25,6 @@ PoolingWords pooling_words(const SentenceModules& modules, const std::optional<C
     return {"ok", fmt::format("{}, {} layers, the score of a pair, for rank", modes,
                               modules.dense.size())};
   }
-  if (modules.logit_score) return {"ok", "the score of a pair by a chat template, for rank"};
-  if (modes.empty()) return {"warning", "modules.json names no Pooling: embed refuses the model"};
   return {"ok", fmt::format("{}{}{}", modes, modules.dense.empty() ? "" : ", dense",
                             modules.normalize ? ", normalize" : "")};
 }

@@ -4,8 +4,11 @@
 
 #include <memory>
 
+#include "base/error.h"
 #include "checkpoint/weights.h"
+#include "directory/file_names.h"
 #include "inspect/findings.h"
+#include "io/json.h"
 #include "seq2seq/decoder.h"
 #include "tokenizer/translation_tokenizers.h"
 
@@ -17,10 +20,13 @@ size_t check_seq2seq_model(const ModelDirectory& directory, Rows& rows, std::str
   findings.look("model", [&] {
     model = Seq2Seq::open(directory);
     const size_t layers = model->attention_layers();
+    const Json root = directory.document(file_names::kConfig).root();
+    const std::string type = printable(root.at("model_type").as_string());
     findings.say("ok", "model",
-                 layers == 0 ? "translates without attention to the source"
-                             : fmt::format("translates; {} layers of {} heads look at the source",
-                                           layers, model->attention_heads()));
+                 layers == 0
+                     ? fmt::format("{} translates without attention to the source", type)
+                     : fmt::format("{} translates; {} layers of {} heads look at the source", type,
+                                   layers, model->attention_heads()));
     for (const NonFinite& tensor : model->non_finite()) {
       findings.say("warning", "weights", tensor.text());
     }

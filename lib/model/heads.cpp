@@ -55,12 +55,15 @@ std::string class_name(HeadKind kind, const Family& family) {
 }
 
 bool is_known_class(std::string_view name) {
-  // The half of a model that translates, alone.
-  const auto is_half = [&](const Seq2SeqFamily& row) {
-    return name == std::string(row.encoder->class_prefix) + "EncoderModel";
+  // Of models that translate: the half that reads, alone, or both under a classifier.
+  const auto is_reader = [&](const Seq2SeqFamily& row) {
+    const std::string prefix(row.encoder->class_prefix);
+    return name == prefix + "EncoderModel" ||
+           (!row.encoder->text_inputs.empty() && name != row.encoder->refused_class &&
+            name == prefix + std::string(head_spec(HeadKind::classify).class_suffix));
   };
   const auto translating = seq2seq_families();
-  if (std::any_of(translating.begin(), translating.end(), is_half)) return true;
+  if (std::any_of(translating.begin(), translating.end(), is_reader)) return true;
   const Family* family = family_of_class(name);
   if (family && family->vector_is_first) return true;  // DPR's encoders, which have no heads
   return family && std::any_of(std::begin(kHeads), std::end(kHeads), [&](const HeadSpec& head) {

@@ -5,8 +5,13 @@ namespace bert {
 DenseModules::DenseModules(const std::vector<SentenceModules::Dense>& modules) {
   for (const SentenceModules::Dense& module : modules) {
     Layer& layer = layers_.emplace_back();
+    layer.width = module.out_features;
     if (module.kind == SentenceModules::Dense::Kind::norm) {
       layer.norm = {module.load_norm("weight"), module.load_norm("bias"), ModuleLayer::kEpsilon};
+      continue;
+    }
+    if (module.kind == SentenceModules::Dense::Kind::convolution) {
+      layer.convolution = TokenConvolution(module);
       continue;
     }
     layer.linear = module.load();
@@ -29,12 +34,16 @@ void DenseModules::run(const Layer& layer, Matrix x, Matrix y, LinearScratch& sc
   layer.linear(x, y, layer.activation, scratch, added);
 }
 
-Matrix DenseModules::apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch) const {
+Matrix DenseModules::apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch,
+                           const PackedBatch* batch) const {
   bool flip = false;
   for (const Layer& layer : layers_) {
-    const size_t width = layer.norm ? x.cols : layer.linear.out_features();
-    const Matrix y = (flip ? second : first).matrix(x.rows, width);
-    run(layer, x, y, scratch);
+    const Matrix y = (flip ? second : first).matrix(x.rows, layer.width);
+    if (layer.convolution) {
+      layer.convolution(*batch, x, y, scratch);
+    } else {
+      run(layer, x, y, scratch);
+    }
     x = y;
     flip = !flip;
   }

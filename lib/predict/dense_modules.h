@@ -8,6 +8,7 @@
 #include "encoder/norm.h"
 #include "ops/linear.h"
 #include "ops/matrix.h"
+#include "predict/token_convolution.h"
 
 namespace bert {
 
@@ -17,8 +18,10 @@ class BERT_API DenseModules {
   /// Throws Error naming file and tensor.
   explicit DenseModules(const std::vector<SentenceModules::Dense>& modules);
   bool empty() const { return layers_.empty(); }
-  /// x [S, in] -> [S, out], in scratch until the next call.
-  Matrix apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch) const;
+  /// x [S, in] -> [S, out], in scratch until the next call. A convolution wants the batch whose
+  /// tokens the rows are.
+  Matrix apply(Matrix x, Buffer& first, Buffer& second, LinearScratch& scratch,
+               const PackedBatch* batch = nullptr) const;
 
  private:
   struct Layer {
@@ -27,6 +30,8 @@ class BERT_API DenseModules {
     Activation activation = Activation::none;
     bool residual = false;
     std::optional<Linear> projection;  ///< the residual's
+    TokenConvolution convolution;      ///< instead of the rest, if it has weights
+    size_t width = 0;                  ///< width of what it writes
   };
   static void run(const Layer& layer, Matrix x, Matrix y, LinearScratch& scratch);
 

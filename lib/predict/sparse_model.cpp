@@ -1,11 +1,11 @@
 #include "predict/sparse_model.h"
 
-#include "directory/file_names.h"
+#include "directory/token_layer.h"
 
 namespace bert {
 
 std::optional<HeadKind> SparseModel::head_of(const ModelDirectory& directory) {
-  if (directory.has(file_names::kSparseLayer)) return std::nullopt;
+  if (has_token_layers(directory)) return std::nullopt;
   return HeadKind::masked_lm;
 }
 

@@ -18,8 +18,8 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
   if (modules.of_tokens) {
     throw Error(Error::Kind::unsupported, modules.present ? modules_json : model.config().path,
                 "the model gives a vector for each token (ColBERT), none for a text; `pool` none "
-                "writes them, rank compares them, and another pooling that is asked for "
-                "is of its bare encoder");
+                "writes them, `maxsim` of rank compares them, and another pooling that is asked "
+                "for is of its bare encoder");
   }
   if (modules.splade) {
     throw Error(Error::Kind::unsupported, modules_json,

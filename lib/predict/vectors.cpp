@@ -61,7 +61,7 @@ void VectorPredictor::for_each_batch(const Sequences& sequences, VectorScratch& 
         if (plan_.layers.is_static()) fill_static(batch, states);
         if (!tokens_.empty()) {
           states = tokens_.apply(states, scratch.tokens_, scratch.more_tokens_,
-                                 scratch.batcher_.workspace().linear);
+                                 scratch.batcher_.workspace().linear, &batch);
         }
         use(first, batch, hidden, states);
       },

@@ -15,7 +15,7 @@ import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer, SparseEncoder
 from sentence_transformers.base.modules import Dense, Normalize, Router, Transformer
 from sentence_transformers.cross_encoder.modules import LogitScore
-from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling, WeightedLayerPooling
+from sentence_transformers.sentence_transformer.modules import CNN, LayerNorm, Pooling, WeightedLayerPooling
 from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast, Qwen3Config, Qwen3ForCausalLM
@@ -139,6 +139,13 @@ def layers():
         Pooling(10, "mean"), random(Dense(10, 8, use_residual=True), 7)], device="cpu"))
 
 
+def convolutions():
+    """Convolutions over tokens, one behind the other."""
+    vectors("modules-cnn", SentenceTransformer(modules=[
+        Transformer(source(26)), random(CNN(16, 5, [1, 3, 7]), 8), random(CNN(15, 6, [5]), 9),
+        Pooling(6, ("mean", "max")), Normalize()], device="cpu"))
+
+
 def router():
     """Queries and documents by encoders of their own."""
     name = "modules-router"
@@ -176,6 +183,7 @@ def main():
     layers()
     router()
     sparse()
+    convolutions()
     for folder in HERE.glob("modules-*.tmp"):
         shutil.rmtree(folder)
     (HERE / "expected" / "modules.tsv").write_text("\n".join(ROWS) + "\n")

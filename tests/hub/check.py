@@ -189,7 +189,8 @@ def plain():
 def kinds():
     """Each kind of model that the tools read."""
     cache = Cache()
-    for folder in ("st-mean", "sharded", "static-embedding", "static-model2vec", "marian", "colbert-stanford"):
+    for folder in ("st-mean", "sharded", "static-embedding", "static-model2vec", "marian", "colbert-stanford",
+                   "modules-cnn", "modules-router", "bge-m3"):
         name = "org/" + folder
         hub.add_folder(name, os.path.join(GOLDEN, folder), **{"README.md": b"card", ".gitattributes": b"x",
                        "onnx/model.onnx": b"x", "onnx/config.json": b"{}", "tf_model.h5": b"x"})
@@ -197,6 +198,10 @@ def kinds():
         info = [subprocess.run([BIN + "/bert-info", "-m", m], env=cache.environment, capture_output=True).stdout
                 for m in (name, os.path.join(GOLDEN, folder))]
         expect(f"{folder}: bert-info", len(info[0].splitlines()), len(info[1].splitlines()))
+    for tool, text in ((["rank", "--maxsim"], b"a cat\tthe cat\n"), (["embed", "--sparse"], b"the cat\n"), (["embed"], b"cat\n")):
+        rows = [subprocess.run([f"{BIN}/{tool[0]}", *tool[1:], "-m", m], input=text, env=cache.environment,
+                               capture_output=True).stdout for m in ("org/bge-m3", os.path.join(GOLDEN, "bge-m3"))]
+        expect(f"bge-m3: {tool}", (rows[0] == rows[1], len(rows[0]) > 0), (True, True))
     hub.add("org/pickle", {"config.json": b"{}", "vocab.txt": b"a\n", "pytorch_model.bin": b"x", "2_Dense/model.safetensors": b""})
     done = cache.pull("org/pickle")
     expect("pickle: told", (done[0], done[2]), (0, "bert-pull: org/pickle: pytorch_model.bin is downloaded, since there is "

@@ -925,6 +925,9 @@ def tokenizer_cases():
             files=model_files(tokenizer_json=with_vocab(ids | {"d": value}), vocab_txt=None))
     bad("L30-model", ["tokenizer.json", "WordLevel"], 78, files=model_files(
         tokenizer_json=tokenizer(model={"type": "WordLevel", "vocab": {}, "unk_token": "[UNK]"}), vocab_txt=None))
+    # A BPE model of sentencepiece, as Llama 2 has: a piece "a" and TrainerSpec.model_type.
+    bad("L30-pieces-bpe", ["tokenizer.model", "BPE", "tokenizer.json"], 78,
+        files=model_files(vocab_txt=None) | {"tokenizer.model": b"\x0a\x03\x0a\x01a\x12\x02\x18\x02"})
     bad("L30-normalizer", ["tokenizer.json", "Nmt"], 78,
         files=model_files(tokenizer_json=tokenizer(normalizer={"type": "Nmt"}), vocab_txt=None))
     bad("L30-template", ["tokenizer.json"], files=model_files(tokenizer_json=tokenizer(post_processor={

@@ -41,4 +41,21 @@ once marian "$config|vocab\.json" translate -m "$models/marian" --max-new-tokens
 once marian "$config|vocab\.json" bert-info --check "$models/marian"
 once tiny-heads "$config" bert-info --check "$models/tiny-heads"
 
+# changed ADAPTER BASE TOOL [OPTION]...: no JSON file of the two directories is opened twice, nor the adapter's weights
+changed() {
+  local adapter=$models/$1 base=$models/$2 name=$3
+  shift 3
+  rm -f "$work/opened"
+  input 3 | BERT_MODEL_PATH=$models SHIM_OPENS=$work/opened LD_PRELOAD=$shim "$name" "$@" >"$work/out" 2>"$work/err"
+  expect "$name $*" $? 0
+  grep -E "^($adapter/|$base/.*\.json$)" "$work/opened" | sort >"$work/found"
+  expect "$name $*: opened twice" "$(uniq -d "$work/found")" ''
+  expect "$name $*: the adapter's two files" "$(grep -cE "^$adapter/adapter_" "$work/found")" 2
+}
+changed lora-vectors tiny-bert embed -m "$models/lora-vectors"
+changed lora-vectors tiny-bert embed -m "$models/tiny-bert" --adapter "$models/lora-vectors"
+changed lora-classifier tiny-bert classify -m "$models/lora-classifier"
+changed lora-st st-dense embed -m "$models/lora-st"
+changed lora-classifier tiny-bert bert-info "$models/lora-classifier"
+
 finish

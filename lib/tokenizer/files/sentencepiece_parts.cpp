@@ -201,13 +201,18 @@ std::vector<AddedToken> added_tokens(const SentencePieceFile& file, const Specia
 
 }  // namespace
 
+void refuse_model(const SentencePieceFile& file, const std::string& where) {
+  constexpr std::string_view kKinds[] = {"Unigram", "BPE", "words", "characters"};
+  throw Error(Error::Kind::unsupported, where,
+              fmt::format("a model of sentencepiece of the kind {}, which is read from "
+                          "tokenizer.json alone; save_pretrained of transformers writes one",
+                          kKinds[static_cast<size_t>(file.model) - 1]));
+}
+
 SentencePieceTokenizer make_tokenizer(const SentencePieceFile& file, const TokenizerClass& row,
                                       const SpecialNames& names, const TokenizerFlags& flags,
                                       const std::string& where) {
-  if (file.model != SentencePieceFile::Model::unigram) {
-    throw Error(Error::Kind::unsupported, where,
-                "a model of sentencepiece that is not of type unigram is not supported");
-  }
+  if (file.model != SentencePieceFile::Model::unigram) refuse_model(file, where);
   const Rules& rules = *row.sentencepiece;
   SentencePieceTokenizer made;
   Pieces pieces = make_pieces(file, row, names, flags);

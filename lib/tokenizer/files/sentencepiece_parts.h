@@ -27,4 +27,7 @@ SentencePieceTokenizer make_tokenizer(const SentencePieceFile& file, const Token
                                       const SpecialNames& names, const TokenizerFlags& flags,
                                       const std::string& where);
 
+/// Throws Error(unsupported) that names the kind of the model, of which no tokenizer is made.
+[[noreturn]] void refuse_model(const SentencePieceFile& file, const std::string& where);
+
 }  // namespace bert

@@ -207,11 +207,14 @@ TokenizerDraft draft_of_sentencepiece(const TokenizerFacts& facts) {
     return draft_of_named_pieces(facts, *row, draft.source, file_names::kVocabJson);
   }
   if (!row || !row->sentencepiece) {
+    const SentencePieceFile file = read_sentencepiece_file(draft.source);
+    if (file.model != SentencePieceFile::Model::unigram) refuse_model(file, draft.source);
+    const bool named = facts.named && facts.named != &any_class();  // which stands for several
     unsupported(draft.source,
                 fmt::format("is read for {}, {}", readers_of_sentencepiece(),
-                            facts.named ? fmt::format("not for {}", facts.named->name)
-                                        : "and tokenizer_config.json and config.json name none "
-                                          "of them"));
+                            named ? fmt::format("not for {}", facts.named->name)
+                                  : "and tokenizer_config.json and config.json name none "
+                                    "of them"));
   }
   TokenizerFiles& files = draft.files;
   files.names = facts.names(row->names);
