@@ -49,14 +49,14 @@ std::string FillSummary::report() const {
                      number_text(m.reciprocal_rank), number_text(m.perplexity));
 }
 
-Doubt FillSummary::doubt(uint64_t seed) const {
+Doubt FillSummary::doubt(const Resampling& how) const {
   std::vector<uint64_t> counts;
   std::vector<double> reciprocals;
   for (const auto& [rank, count] : ranks) {
     counts.push_back(count);
     reciprocals.push_back(1 / static_cast<double>(rank));
   }
-  const std::vector<Interval> found = bootstrap(counts, 1, seed, [&](auto times, auto values) {
+  const std::vector<Interval> found = bootstrap(counts, 1, how, [&](auto times, auto values) {
     values[0] = 0;
     for (size_t k = 0; k < reciprocals.size(); ++k) values[0] += times[k] * reciprocals[k];
     values[0] /= static_cast<double>(masks);
@@ -76,10 +76,10 @@ std::string FillSummary::json(const Doubt& doubt) const {
   return text;
 }
 
-std::string FillSummary::doubt_text(uint64_t seed) const {
-  const std::vector<DoubtedMeasure> measures = doubt(seed).intervals;
+std::string FillSummary::text_of(const Doubt& doubt) {
   const auto text = [&](size_t m) {
-    return fmt::format("{:.4f} to {:.4f}", measures[m].interval.low, measures[m].interval.high);
+    const Interval& interval = doubt.intervals[m].interval;
+    return fmt::format("{:.4f} to {:.4f}", interval.low, interval.high);
   };
   return fmt::format("95 %: top-1 {}, top-5 {}, MRR {}", text(0), text(1), text(2));
 }

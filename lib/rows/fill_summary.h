@@ -31,9 +31,9 @@ struct BERT_API FillSummary {
   std::string report() const;
   std::string json(const Doubt& doubt = {}) const;
   /// The intervals of top1, top5 and mrr.
-  Doubt doubt(uint64_t seed) const;
+  Doubt doubt(const Resampling& how) const;
   /// "95 %: top-1 0.35 to 0.47, top-5 0.57 to 0.69, MRR 0.45 to 0.57"
-  std::string doubt_text(uint64_t seed) const;
+  static std::string text_of(const Doubt& doubt);
   /// What it says of truths that the model cannot choose; "" if there are none.
   std::string unknown_text() const;
 
