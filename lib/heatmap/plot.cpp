@@ -236,6 +236,7 @@ class PointPlot : public Plot {
       };
       out += tick(share, value(x), value(y));
     }
+    std::vector<std::pair<double, double>> placed;
     for (const Point& p : points_) {
       const double at = kLeft + (0.05 + 0.9 * x.share(p.x)) * kSide;
       const double high = kTop + (0.95 - 0.9 * y.share(p.y)) * kSide;
@@ -246,10 +247,21 @@ class PointPlot : public Plot {
           at, high, kBlue, markup(text));
       if (points_.size() > kMostLabels || text.empty()) continue;
       const bool left = at > kLeft + kSide / 2;
-      out += svg_text(left ? at - 6 : at + 6, high + 3.5, left ? "end" : "start", cut_to(text, 30),
-                      " font-size=\"9\"");
+      const double y_of_text = free_place(placed, at, high);
+      out += svg_text(left ? at - 6 : at + 6, y_of_text + 3.5, left ? "end" : "start",
+                      cut_to(text, 30), " font-size=\"9\"");
     }
     return framed_svg(form_, "Points", kLeft + kSide + kRight, kTop + kSide + kBottom, out);
+  }
+
+  /// The first height from `y` down where no other text is near.
+  static double free_place(std::vector<std::pair<double, double>>& placed, double x, double y) {
+    const auto is_near = [&](const std::pair<double, double>& other) {
+      return std::abs(other.first - x) < 150 && std::abs(other.second - y) < 10;
+    };
+    while (std::any_of(placed.begin(), placed.end(), is_near)) y += 2;
+    placed.push_back({x, y});
+    return y;
   }
 
   const PlotForm form_;
