@@ -101,9 +101,10 @@ std::unique_ptr<HeatDrawing> drawing_of(const Options& o) {
   return draw_terminal(style, o.largest);
 }
 
-/// Calls use(line) for each line. Returns the status of files that cannot be opened.
-template <typename Use>
-int read_lines(const Options& o, Use use) {
+/// Calls use(line) for each line, and end() while the names of the files are still there. Returns
+/// the status of files that cannot be opened.
+template <typename Use, typename End>
+int read_lines(const Options& o, Use use, End end) {
   int status = 0;
   RecordReader reader(o.files, o.nul ? '\0' : '\n', [&](const Error& error) {
     tools::complain(error.what());
@@ -121,6 +122,7 @@ int read_lines(const Options& o, Use use) {
       use(line);
     }
   }
+  end();
   return status;
 }
 
@@ -134,8 +136,8 @@ int draw_heat(const Options& o) {
     write_all(STDOUT_FILENO, out);  // has colours, and its texts are safe
     out.clear();
   };
-  const int status = read_lines(o, [&](const Record& line) { take(rows.add(line)); });
-  take(rows.finish());
+  const int status = read_lines(
+      o, [&](const Record& line) { take(rows.add(line)); }, [&] { take(rows.finish()); });
   drawing->finish(out);
   write_all(STDOUT_FILENO, out);
   return status;
@@ -146,7 +148,8 @@ int draw_plot(const Options& o) {
   const size_t width = o.width ? *o.width : tools::terminal_width();
   const std::unique_ptr<Plot> plot =
       o.rows == Shape::bins ? plot_bins(form, width) : plot_points(form, width);
-  const int status = read_lines(o, [&](const Record& line) { plot->add(line); });
+  const int status = read_lines(
+      o, [&](const Record& line) { plot->add(line); }, [] {});
   write_all(STDOUT_FILENO, plot->draw());
   return status;
 }
