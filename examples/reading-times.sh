@@ -21,8 +21,9 @@ awk -F '\t' -v OFS='\t' '
   file == 1 { if (FNR > 1) { word[$1, $2] = $3; time[$1, $2] = $4; ++words }; next }
   !(($1, $2) in word) || word[$1, $2] != $3 {
     print "word " $2 " of record " $1 " is " $3 " in the text, not in the times" >"/dev/stderr"; exit bad = 65 }
-  { bits = -$6; before = $2 > 0 ? last : "nan"; last = bits; ms = time[$1, $2]; --words
+  { bits = $6 == "nan" ? $6 : -$6; before = $2 > 0 ? last : "nan"; last = bits; ms = time[$1, $2]; --words
     print $1, $2, $3, $4, $5, bits, before, ms
+    if (bits == "nan") next # a word behind the cut of a long text
     ++n; x += bits; y += ms; xx += bits * bits; yy += ms * ms; xy += bits * ms }
   END { if (bad) exit bad
     if (words) { print words " words of the times are not in the text" >"/dev/stderr"; exit 65 }

@@ -70,16 +70,17 @@ void add(tools::Command& app, Options& o) {
 
 /// What the report says of labels or values; with the other prediction, if there is one.
 template <typename Metrics, typename ToJson>
-tools::Report report_of(const Metrics& metrics, const Options& o, ToJson to_json) {
-  const uint64_t seed = o.report.seed();
-  const Doubt doubt = o.against.empty() ? metrics.doubt(seed) : metrics.against(seed);
+tools::Report report_of(const Metrics& metrics, const Options& o, const Resampling& how,
+                        ToJson to_json) {
+  const Doubt doubt = o.against.empty() ? metrics.doubt(how) : metrics.against(how);
   return {metrics.report(), "", doubt.rows(), to_json(doubt)};
 }
 
-tools::Report report_of(const GoldLabels& gold, const LabelPlan& plan, const Options& o) {
+tools::Report report_of(const GoldLabels& gold, const LabelPlan& plan, const Options& o,
+                        const Resampling& how) {
   if (gold.of_values())
-    return report_of(gold.values(), o, [&](const Doubt& d) { return gold.values().json(d); });
-  tools::Report report = report_of(gold.labels(), o, [&](const Doubt& d) {
+    return report_of(gold.values(), o, how, [&](const Doubt& d) { return gold.values().json(d); });
+  tools::Report report = report_of(gold.labels(), o, how, [&](const Doubt& d) {
     return gold.labels().json(!plan.independent, d, o.calibration ? &gold.calibration() : nullptr);
   });
   if (!plan.independent) report.more = gold.labels().confusions();
@@ -89,8 +90,8 @@ tools::Report report_of(const GoldLabels& gold, const LabelPlan& plan, const Opt
 
 /// Reads the true labels, which `sink` compares with those that are found. Returns what reports on
 /// that; empty without --gold.
-std::function<tools::Report()> want_gold(const LabelPlan& plan, Options& o, tools::RowOptions& rows,
-                                         GoldLabels& gold, LabelSink& sink) {
+tools::MakeReport want_gold(const LabelPlan& plan, Options& o, tools::RowOptions& rows,
+                            GoldLabels& gold, LabelSink& sink) {
   if (o.gold.empty()) return {};
   if (plan.values && plan.labels.size() > 1)
     throw Error(Error::Kind::usage, "--gold", "wants a model with labels or with one value");
@@ -103,7 +104,7 @@ std::function<tools::Report()> want_gold(const LabelPlan& plan, Options& o, tool
   gold.set_against(!o.against.empty());
   o.classify.rule.several = !gold.of_values();
   sink = [&gold](const auto&... found) { gold.add(found...); };
-  return [&] { return report_of(gold, plan, o); };
+  return [&](const Resampling& how) { return report_of(gold, plan, o, how); };
 }
 
 }  // namespace

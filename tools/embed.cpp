@@ -60,10 +60,10 @@ int write(Embedder& embedder, const VectorPlan& plan, const tools::EmbedOptions&
   }
   ValueMetrics metrics;
   SimilaritySink sink;
-  std::function<tools::Report()> report;
+  tools::MakeReport report;
   if (!o.gold.empty()) {
     sink = tools::gold_sink(metrics, 0);
-    report = tools::report_of(metrics, o.report);
+    report = tools::report_of(metrics);
     rows.stream().want_truth("gold", o.gold);
   }
   const int status = o.report.run(

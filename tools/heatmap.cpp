@@ -8,8 +8,10 @@
 #include "common/run.h"
 #include "common/terminal.h"
 #include "heatmap/html.h"
+#include "heatmap/plot.h"
 #include "heatmap/svg.h"
 #include "heatmap/terminal.h"
+#include "heatmap/word_drawings.h"
 #include "io/record_reader.h"
 #include "pipeline/stream.h"
 
@@ -17,11 +19,14 @@ using namespace bert;
 
 namespace {
 
+/// What a row holds: what is drawn as a heat map, or as a plot.
+enum class Shape { pairs, queries, heads, words, bins, points };
+
 struct Options {
   std::vector<std::string> files;
   bool header = false, nul = false, svg = false, html = false;
   std::optional<TerminalColors> colors;
-  HeatRows rows = HeatRows::pairs;
+  Shape rows = Shape::pairs;
   TerminalStyle::View view = TerminalStyle::View::fitting;
   std::optional<size_t> width;
   std::optional<bool> dark;
@@ -32,9 +37,13 @@ void add(tools::Command& app, Options& o) {
   app.add({"FILE", "rows of attend or the like; '-' or none: standard input", tools::text("")},
           o.files)
       .may_be_empty();
-  app.add<HeatRows>(
-      {"--rows", "what a row holds (default: one pair)"}, o.rows,
-      {{"pairs", HeatRows::pairs}, {"queries", HeatRows::queries}, {"heads", HeatRows::heads}});
+  app.add<Shape>({"--rows", "what a row holds (default: one pair)"}, o.rows,
+                 {{"pairs", Shape::pairs},
+                  {"queries", Shape::queries},
+                  {"heads", Shape::heads},
+                  {"words", Shape::words},
+                  {"bins", Shape::bins},
+                  {"points", Shape::points}});
   app.add({"--header", "the first line of each file names the columns"}, o.header);
   app.add({"-0,--null", "rows end with NUL"}, o.nul);
   auto svg = app.add({"--svg", "write one SVG drawing"}, o.svg);
@@ -65,9 +74,25 @@ void add(tools::Command& app, Options& o) {
   app.add({"-q,--quiet", "write only errors to stderr"}, [] { tools::set_quiet(true); });
 }
 
+bool is_plot(const Options& o) { return o.rows == Shape::bins || o.rows == Shape::points; }
+
+void check(const tools::Command& app, const Options& o) {
+  if (is_plot(o))
+    tools::refuse_given(app, {"--header", "--max", "--color", "--view", "--ground"},
+                        "not with --rows bins or points");
+  if (o.rows == Shape::words) tools::refuse_given(app, {"--view"}, "not with --rows words");
+}
+
+HeatRows heat_rows(Shape rows) {
+  if (rows == Shape::words) return HeatRows::words;
+  if (rows == Shape::heads) return HeatRows::heads;
+  return rows == Shape::queries ? HeatRows::queries : HeatRows::pairs;
+}
+
 std::unique_ptr<HeatDrawing> drawing_of(const Options& o) {
-  if (o.svg) return draw_svg(o.largest);
-  if (o.html) return draw_html(o.largest);
+  const bool words = o.rows == Shape::words;
+  if (o.svg) return words ? draw_words_svg(o.largest) : draw_svg(o.largest);
+  if (o.html) return words ? draw_words_html(o.largest) : draw_html(o.largest);
   TerminalStyle style{o.colors ? *o.colors : tools::terminal_colors(), o.view,
                       o.width ? *o.width : tools::terminal_width()};
   if (style.colors != TerminalColors::ascii) {
@@ -76,21 +101,15 @@ std::unique_ptr<HeatDrawing> drawing_of(const Options& o) {
   return draw_terminal(style, o.largest);
 }
 
-/// Reads all rows. Returns the status of files that cannot be opened.
-int draw(const Options& o, HeatDrawing& drawing) {
+/// Calls use(line) for each line, and end() while the names of the files are still there. Returns
+/// the status of files that cannot be opened.
+template <typename Use, typename End>
+int read_lines(const Options& o, Use use, End end) {
   int status = 0;
   RecordReader reader(o.files, o.nul ? '\0' : '\n', [&](const Error& error) {
     tools::complain(error.what());
     status = static_cast<int>(error.kind());
   });
-  AttentionRows rows(o.rows, o.header);
-  std::string out;
-  const auto take = [&](const std::optional<HeatRecord>& record) {
-    if (!record) return;
-    drawing.add(*record, out);
-    write_all(STDOUT_FILENO, out);  // has colours, and its texts are safe
-    out.clear();
-  };
   Chunk chunk;
   while (reader.next(chunk, 1 << 16, 1 << 20, [] { return Busy::none; })) {
     for (size_t i = 0; i < chunk.lines.size(); ++i) {
@@ -100,12 +119,38 @@ int draw(const Options& o, HeatDrawing& drawing) {
       line.number_in_file = chunk.first_in_file + i;
       line.file = chunk.file;
       line.crlf = !o.nul;
-      take(rows.add(line));
+      use(line);
     }
   }
-  take(rows.finish());
-  drawing.finish(out);
+  end();
+  return status;
+}
+
+int draw_heat(const Options& o) {
+  const std::unique_ptr<HeatDrawing> drawing = drawing_of(o);
+  AttentionRows rows(heat_rows(o.rows), o.header);
+  std::string out;
+  const auto take = [&](const std::optional<HeatRecord>& record) {
+    if (!record) return;
+    drawing->add(*record, out);
+    write_all(STDOUT_FILENO, out);  // has colours, and its texts are safe
+    out.clear();
+  };
+  const int status = read_lines(
+      o, [&](const Record& line) { take(rows.add(line)); }, [&] { take(rows.finish()); });
+  drawing->finish(out);
   write_all(STDOUT_FILENO, out);
+  return status;
+}
+
+int draw_plot(const Options& o) {
+  const PlotForm form = o.svg ? PlotForm::svg : o.html ? PlotForm::html : PlotForm::text;
+  const size_t width = o.width ? *o.width : tools::terminal_width();
+  const std::unique_ptr<Plot> plot =
+      o.rows == Shape::bins ? plot_bins(form, width) : plot_points(form, width);
+  const int status = read_lines(
+      o, [&](const Record& line) { plot->add(line); }, [] {});
+  write_all(STDOUT_FILENO, plot->draw());
   return status;
 }
 
@@ -116,5 +161,8 @@ int main(int argc, char** argv) {
   app.footer("echo 'the cat sat on the mat' | attend --heads 1 | heatmap");
   Options options;
   add(app, options);
-  return tools::run(app, argc, argv, [&] { return draw(options, *drawing_of(options)); });
+  return tools::run(app, argc, argv, [&] {
+    check(app, options);
+    return is_plot(options) ? draw_plot(options) : draw_heat(options);
+  });
 }

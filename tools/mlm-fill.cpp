@@ -133,15 +133,15 @@ int main(int argc, char** argv) {
       return std::make_unique<MlmFillWorker>(opened.tokenizer(), opened.model(), head, plan, own,
                                              task);
     };
-    const int status = options.report.run(rows, make_worker, [&] {
+    std::string sure;
+    const int status = options.report.run(rows, make_worker, [&](const Resampling& how) {
       for (const FillSummary& part : summaries) sum += part;
-      const Doubt doubt = sum.doubt(options.report.seed());
+      const Doubt doubt = sum.doubt(how);
+      if (measured && sum.masks > 0 && !options.report.given()) sure = FillSummary::text_of(doubt);
       return tools::Report{"", sum.report() + doubt.rows(), "", sum.json(doubt)};
     });
     const std::string text = options.report.given() ? "" : sum.text(measured, rows.counts());
-    const bool sure = measured && !options.report.given() && sum.masks > 0;
-    const std::string doubt = sure ? sum.doubt_text(options.report.seed()) : "";
-    for (const std::string& told : {text, doubt, sum.unknown_text()})
+    for (const std::string& told : {text, sure, sum.unknown_text()})
       if (!told.empty() && !tools::within_memo()) tools::notice(told);
     return status;
   });

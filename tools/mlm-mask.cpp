@@ -39,7 +39,11 @@ void add(tools::Command& app, Options& o) {
          o.mask.pattern)
       .of("pattern");
   app.add({"--spans", "hide the byte spans in a field, as in 3-8 12-15", tools::column()}, o.spans);
-  app.add({"--tokens", "read and write tokens, as tokenize writes them"}, o.mask.tokens);
+  auto tokens =
+      app.add({"--tokens", "read and write tokens, as tokenize writes them"}, o.mask.tokens);
+  app.add({"--words", "a word is what stands between blanks, for --each and --whole-word"},
+          o.mask.words)
+      ->excludes(tokens);
   auto labels = app.add({"--labels", "write the hidden tokens as a second column, index:token ..."},
                         o.mask.labels);
   app.add({"--show", "write a row for each chosen token instead of the text"}, o.mask.show)
@@ -56,6 +60,8 @@ void finish(tools::Command& app, Options& o) {
   if (match) o.mask.choice = MaskChoice::match;
   if (!o.spans.empty()) o.mask.choice = MaskChoice::spans;
   o.mask.keyed = !o.key.empty();
+  if (!o.each && !o.masking.whole_word)
+    tools::refuse_given(app, {"--words"}, "wants --each or --whole-word");
   if (app.count("--max-seq-length") > 0)
     tools::refuse_given(app, {"--stride"}, "a text has no windows here");
   if (o.mask.choice != MaskChoice::random) {

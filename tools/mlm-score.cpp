@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
       return std::make_unique<MlmScoreWorker>(opened.tokenizer(), opened.model(), head,
                                               options.score, summaries.emplace_back(), task);
     };
-    const int status = options.report.run(rows, make_worker, [&] {
+    const int status = options.report.run(rows, make_worker, [&](const Resampling&) {
       for (const ScoreSummary& part : summaries) sum += part;
       const bool groups = options.score.group;
       return tools::Report{"", sum.report(options.pair, groups), "",

@@ -153,12 +153,12 @@ int run(Options& o, tools::RowOptions& rows, TaskOptions task, const Predictor& 
   task.chars = o.chars;
   EntityMetrics metrics(tags);
   TagSink sink;
-  std::function<tools::Report()> report;
+  tools::MakeReport report;
   if (o.ner.gold) {
     sink = [&](auto gold, auto predicted) { metrics.add(gold, predicted); };
-    report = [&] {
+    report = [&](const Resampling& how) {
       if (!metrics.unknown().empty()) tools::notice(metrics.unknown());
-      return tools::report_of(metrics, o.report)();
+      return tools::report_of(metrics)(how);
     };
   }
   return o.report.run(

@@ -59,8 +59,8 @@ int main(int argc, char** argv) {
     const auto make_worker = [&] {
       return std::make_unique<NspScoreWorker>(opened.tokenizer(), predictor, nsp, task, sink);
     };
-    std::function<tools::Report()> report;
-    if (sink) report = tools::report_of(metrics, true, options.report);
+    tools::MakeReport report;
+    if (sink) report = tools::report_of(metrics, true);
     return options.report.run(rows, make_worker, report);
   });
 }

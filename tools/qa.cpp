@@ -75,13 +75,13 @@ int answer_records(const AnswerPredictor& predictor, const Options& o, const Tas
                    tools::RowOptions& rows) {
   AnswerMetrics metrics;
   AnswerSinks sinks;
-  std::function<tools::Report()> report;
+  tools::MakeReport report;
   if (!o.gold.empty()) {
     sinks.answered = [&](const Record& record, std::string_view best) {
       metrics.add(gold_answers(record.extra[0]), best);
     };
     rows.stream().want_truth("gold", o.gold);
-    report = tools::report_of(metrics, o.report);
+    report = tools::report_of(metrics);
   }
   rows.stream().output_names = names_of<AnswerRow>();
   return o.report.run(

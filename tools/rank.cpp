@@ -76,12 +76,12 @@ int run(Options& o, tools::RowOptions& rows,
   RankMetrics metrics(o.report.cutoffs());
   RankSinks sinks;
   sinks.scored = want_gold(o, rows, metrics);
-  std::function<tools::Report()> report;
-  if (sinks.scored) report = tools::report_of(metrics, o.report);
+  tools::MakeReport report;
+  if (sinks.scored) report = tools::report_of(metrics);
   if (sinks.scored && gold_is_file(o, rows)) {
-    report = [&metrics, by_field = report, qrels = Qrels::read(o.gold)] {
+    report = [&metrics, by_field = report, qrels = Qrels::read(o.gold)](const Resampling& how) {
       metrics.judge(qrels);
-      return by_field();
+      return by_field(how);
     };
   }
   if (o.query->count() == 0)

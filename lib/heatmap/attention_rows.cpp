@@ -29,6 +29,14 @@ float weight(const Record& line, std::string_view field) {
             fmt::format("weight: found '{}', wants a number from 0 up", printable(field)));
 }
 
+/// Minus a logarithm, or what is no logarithm as it is; nothing for NaN.
+std::optional<float> surprisal(const Record& line, std::string_view field) {
+  const auto value = static_cast<float>(to_number<double>(field).value_or(HUGE_VAL));
+  if (std::isnan(value)) return std::nullopt;
+  if (std::isfinite(value)) return std::abs(value);
+  line.fail(Error::Kind::data, fmt::format("found '{}', wants a logarithm", printable(field)));
+}
+
 std::vector<HeatToken> sorted(std::unordered_map<uint64_t, std::string>& tokens) {
   std::vector<HeatToken> list;
   list.reserve(tokens.size());
@@ -82,6 +90,7 @@ void AttentionRows::find_weights() {
 /// Without a header the number of fields says what they are.
 void AttentionRows::place_columns(const Record& line, size_t fields) {
   std::fill(std::begin(places_), std::end(places_), kNone);
+  if (rows_ == HeatRows::words) return place_words(line, fields);
   if (rows_ != HeatRows::pairs) {
     const size_t before = rows_ == HeatRows::heads ? 2 : 0;
     if (fields <= before) {
@@ -107,6 +116,17 @@ void AttentionRows::place_columns(const Record& line, size_t fields) {
   least_fields_ = numbered ? kColumns : kColumns - 1;
 }
 
+void AttentionRows::place_words(const Record& line, size_t fields) {
+  if (fields < 4) {
+    line.fail(Error::Kind::data,
+              fmt::format("found {} field{}, wants record, index, word and, last, its logarithm",
+                          fields, fields == 1 ? "" : "s"));
+  }
+  places_[kRecord] = 0, places_[kTo] = 1, places_[kToToken] = 2;
+  places_[kWeight] = fields - 1;
+  least_fields_ = fields;
+}
+
 std::optional<HeatRecord> AttentionRows::add(const Record& line) {
   std::optional<HeatRecord> complete;
   if (line.number_in_file <= 1) {
@@ -117,7 +137,11 @@ std::optional<HeatRecord> AttentionRows::add(const Record& line) {
   if (least_fields_ == 0) {
     if (line.number_in_file <= 1 && line.line.starts_with("# ")) return complete;
     if (header_) {
-      read_header(line);
+      if (rows_ == HeatRows::words) {
+        place_columns(line, split(line.body(), '\t').size());
+      } else {
+        read_header(line);
+      }
       return complete;
     }
   }
@@ -164,7 +188,9 @@ std::optional<HeatRecord> AttentionRows::add_pair(const Record& line) {
   };
   const uint64_t record = read(kRecord), layer = read(kLayer), head = read(kHead);
   const uint64_t from = read(kFrom), to = read(kTo);
-  const Pair pair{from, to, weight(line, fields_[places_[kWeight]]), line.number_in_file};
+  const std::string_view field = fields_[places_[kWeight]];
+  const std::optional<float> value =
+      rows_ == HeatRows::words ? surprisal(line, field) : weight(line, field);
   if (record != number_ && !heads_.empty()) complete = finish();
   number_ = record;
   file_ = line.file;
@@ -173,7 +199,8 @@ std::optional<HeatRecord> AttentionRows::add_pair(const Record& line) {
   };
   add_token(line, from_, from, text(kFromToken, from));
   add_token(line, to_, to, text(kToToken, to));
-  heads_[{layer, head}].push_back(pair);
+  std::vector<Pair>& pairs = heads_[{layer, head}];
+  if (value) pairs.push_back({from, to, *value, line.number_in_file});
   return complete;
 }
 
@@ -187,7 +214,7 @@ void AttentionRows::add_token(const Record& line, Tokens& tokens, uint64_t index
 
 std::optional<HeatRecord> AttentionRows::finish() {
   if (heads_.empty()) return std::nullopt;
-  HeatRecord record{number_, sorted(from_), sorted(to_), {}};
+  HeatRecord record{number_, sorted(from_), sorted(to_), {}, rows_ == HeatRows::words};
   for (auto& [place, pairs] : heads_) {
     record.heads.push_back(head_of(place.first, place.second, pairs, record.from, record.to));
   }

@@ -36,6 +36,8 @@ struct HeatRecord {
   std::vector<HeatToken> from, to;  ///< by index
   std::vector<HeatHead> heads;      ///< by layer, then head
 
+  bool words = false;  ///< HeatRows::words: one head, one token it is from
+
   /// Whether the tokens look at each other, so that there is one text and not two.
   bool is_self_attention() const { return from == to; }
 };
@@ -45,7 +47,9 @@ struct HeatRecord {
 ///            writes, or the same without record
 ///   queries  all weights of a query, w1 .. wm, as attention-pool(1) writes
 ///   heads    the same of one head: query, head, w1 .. wm
-enum class HeatRows { pairs, queries, heads };
+///   words    a word and its logarithm: record, index, word, .., logarithm, as mlm-score(1) writes;
+///            its weight is the surprisal, minus that. A table that has minus already is taken too.
+enum class HeatRows { pairs, queries, heads, words };
 
 /// Puts rows of attention weights together. Where a header names the columns, they may stand in any
 /// order; of pairs only from, to and weight are wanted then, of queries those from w1 on. Rows of
@@ -83,6 +87,7 @@ class AttentionRows {
   void read_header(const Record& line);
   void find_weights();
   void place_columns(const Record& line, size_t fields);
+  void place_words(const Record& line, size_t fields);
   bool are_queries() const { return places_[kFirstWeight] != SIZE_MAX; }
   std::optional<HeatRecord> add_pair(const Record& line);
   void add_query(const Record& line);

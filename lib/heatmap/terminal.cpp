@@ -71,8 +71,9 @@ class TerminalDrawing : public HeatDrawing {
  private:
   void title(const HeatRecord& record, const HeatHead& head, const std::string& more,
              std::string& out) const {
-    const std::string text =
-        fmt::format("record {}  layer {}  head {}  {}", record.number, head.layer, head.head, more);
+    const std::string place =
+        record.words ? "surprisal" : fmt::format("layer {}  head {}", head.layer, head.head);
+    const std::string text = fmt::format("record {}  {}  {}", record.number, place, more);
     out += style_.colors == TerminalColors::ascii ? text : "\x1b[1m" + text + "\x1b[0m";
     out += '\n';
   }
@@ -208,7 +209,7 @@ void TerminalDrawing::draw_text(const HeatRecord& record, const HeatHead& head,
   const std::string who = record.from.size() == 1
                               ? "from " + cut_to(shown_text(record.from[0].text), 4 * kLongestLabel)
                               : fmt::format("mean of {} tokens", record.from.size());
-  title(record, head, fmt::format("{}, largest {:.3g}", who, most), out);
+  title(record, head, fmt::format("{}largest {:.3g}", record.words ? "" : who + ", ", most), out);
 
   const std::vector<std::string> texts = labels(record.to, std::max(style_.width, size_t{8}) - 2);
   for (size_t begin = 0; begin < texts.size();) {

@@ -130,7 +130,7 @@ std::string AnswerMetrics::json(const Doubt& doubt) const {
   return text;
 }
 
-Doubt AnswerMetrics::doubt(uint64_t seed) const {
+Doubt AnswerMetrics::doubt(const Resampling& how) const {
   const std::lock_guard lock(mutex_);
   std::vector<double> f1s;
   std::vector<uint64_t> records;
@@ -139,7 +139,7 @@ Doubt AnswerMetrics::doubt(uint64_t seed) const {
     records.push_back(count);
   }
   const Interval exact = wilson(exact_, records_);
-  const std::vector<Interval> found = bootstrap(records, 1, seed, [&](auto times, auto values) {
+  const std::vector<Interval> found = bootstrap(records, 1, how, [&](auto times, auto values) {
     double sum = 0;
     for (size_t k = 0; k < f1s.size(); ++k) sum += times[k] * f1s[k];
     values[0] = 100.0 * sum / static_cast<double>(records_);

@@ -33,7 +33,7 @@ class BERT_API AnswerMetrics {
   /// Lines `records N`, `exact_match P`, `f1 P`, in percent.
   std::string report() const;
   std::string json(const Doubt& doubt = {}) const;  ///< the same as a JSON object
-  Doubt doubt(uint64_t seed) const;                 ///< the intervals of both
+  Doubt doubt(const Resampling& how) const;         ///< the intervals of both
 
  private:
   mutable std::mutex mutex_;

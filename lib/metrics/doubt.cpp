@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "base/random.h"
+#include "base/team.h"
 
 namespace bert {
 namespace {
@@ -33,6 +35,14 @@ class Draws {
   }
   /// A whole number below `n`. The bias of at most n / 2^32 is far below that of the replicates.
   size_t below(size_t n) { return static_cast<size_t>(uint64_t{word()} * n >> 32); }
+  /// Throws a coin for each: 1 for heads.
+  void coins(std::span<uint32_t> out) {
+    for (size_t i = 0; i < out.size();) {
+      uint32_t bits = word();
+      for (const size_t end = std::min(out.size(), i + 32); i < end; ++i, bits >>= 1)
+        out[i] = bits & 1;
+    }
+  }
   /// How often heads fall in `n` throws of a coin.
   uint32_t heads(uint64_t n) {
     uint32_t sum = 0;
@@ -65,12 +75,17 @@ class Draws {
   size_t next_ = words_.size();
 };
 
+/// Whether each record is a kind of its own.
+bool are_single(std::span<const uint64_t> counts) {
+  return std::all_of(counts.begin(), counts.end(), [](uint64_t count) { return count == 1; });
+}
+
 /// Samples with replacement of records of kinds.
 class Sampler {
  public:
   explicit Sampler(std::span<const uint64_t> counts) {
     for (const uint64_t count : counts) below_.push_back(below_.back() + count);
-    if (splits()) return;
+    if (splits() || are_single(counts)) return;
     for (size_t k = 0; k < counts.size(); ++k)
       kind_of_.insert(kind_of_.end(), counts[k], static_cast<uint32_t>(k));
   }
@@ -79,7 +94,12 @@ class Sampler {
   void sample(Draws& draws, std::span<uint32_t> times) const {
     std::fill(times.begin(), times.end(), 0);
     if (splits()) return split(draws, 0, times.size(), records(), times);
-    for (size_t i = 0; i < kind_of_.size(); ++i) ++times[kind_of_[draws.below(kind_of_.size())]];
+    const size_t n = records();
+    if (kind_of_.empty()) {
+      for (size_t i = 0; i < n; ++i) ++times[draws.below(n)];
+    } else {
+      for (size_t i = 0; i < n; ++i) ++times[kind_of_[draws.below(n)]];
+    }
   }
 
  private:
@@ -101,8 +121,38 @@ class Sampler {
   }
 
   std::vector<uint64_t> below_ = {0};  ///< [kinds + 1] records of the kinds before
-  std::vector<uint32_t> kind_of_;      ///< [records], unless counts are split
+  std::vector<uint32_t> kind_of_;      ///< [records], unless counts are split, or all 1
 };
+
+/// [size][kReplicates] values of the measures: draw(r, numbers) makes the numbers [kinds] of
+/// replicate r. Threads take replicates as they come, which changes no value.
+template <typename Measures, typename Draw>
+std::vector<std::vector<double>> replicates(size_t kinds, size_t size, int threads,
+                                            const Measures& measures, const Draw& draw) {
+  constexpr size_t kBlock = 16;
+  struct Thread {
+    Measures measures;
+    std::vector<uint32_t> numbers;
+    std::vector<double> values;
+  };
+  std::vector<std::vector<double>> found(size, std::vector<double>(kReplicates));
+  Team team(threads);
+  const auto parts = static_cast<size_t>(team.size());
+  std::vector<Thread> own(parts,
+                          {measures, std::vector<uint32_t>(kinds), std::vector<double>(size)});
+  std::atomic<size_t> next{0};
+  team.run([&](int part, int) {
+    Thread& t = own[static_cast<size_t>(part)];
+    for (size_t begin; (begin = next.fetch_add(kBlock)) < kReplicates;) {
+      for (size_t r = begin; r < std::min(begin + kBlock, kReplicates); ++r) {
+        draw(r, t.numbers);
+        t.measures(t.numbers, t.values);
+        for (size_t m = 0; m < size; ++m) found[m][r] = t.values[m];
+      }
+    }
+  });
+  return found;
+}
 
 /// The quantile of sorted values, linear between two of them, as numpy's percentile.
 double quantile(std::span<const double> sorted, double share) {
@@ -122,7 +172,7 @@ Interval percentiles(std::vector<double> values) {
 /// The two-sided p-value of `own` among values under the hypothesis, as scipy's permutation_test.
 double two_sided(std::span<const double> drawn, double own) {
   if (std::isnan(own)) return kNan;
-  const double slack = std::abs(own) * 1e-14;
+  const double slack = std::abs(own) * 1e-10;  // equal but for rounding
   size_t above = 1, below = 1, all = 1;
   for (const double value : drawn) {
     if (std::isnan(value)) continue;
@@ -150,22 +200,17 @@ Interval wilson(uint64_t hits, uint64_t n) {
   return {hits == 0 ? 0 : middle - half, hits == n ? 1 : middle + half};
 }
 
-std::vector<Interval> bootstrap(std::span<const uint64_t> counts, size_t size, uint64_t seed,
-                                const SampleMeasures& measures) {
+std::vector<Interval> bootstrap(std::span<const uint64_t> counts, size_t size,
+                                const Resampling& how, const SampleMeasures& measures) {
   const Sampler sampler(counts);
   if (sampler.records() == 0) return std::vector<Interval>(size, {kNan, kNan});
-  std::vector<std::vector<double>> found(size);
-  std::vector<uint32_t> times(counts.size());
-  std::vector<double> values(size);
-  for (size_t r = 0; r < kReplicates; ++r) {
-    Draws draws(seed, r);
-    sampler.sample(draws, times);
-    measures(times, values);
-    for (size_t m = 0; m < size; ++m) found[m].push_back(values[m]);
-  }
   std::vector<Interval> intervals;
-  for (std::vector<double>& values_of : found)
-    intervals.push_back(percentiles(std::move(values_of)));
+  for (std::vector<double>&values : replicates(counts.size(), size, how.threads, measures,
+                                               [&](size_t r, std::span<uint32_t> times) {
+                                                 Draws draws(how.seed, r);
+                                                 sampler.sample(draws, times);
+                                               }))
+    intervals.push_back(percentiles(std::move(values)));
   return intervals;
 }
 
@@ -180,18 +225,19 @@ double mcnemar(uint64_t first_only, uint64_t second_only) {
   return std::min(1.0, 2 * sum);
 }
 
-std::vector<double> permutation_test(std::span<const uint64_t> counts, size_t size, uint64_t seed,
-                                     const SwappedMeasures& differences) {
-  std::vector<uint32_t> swapped(counts.size(), 0);
-  std::vector<double> own(size), values(size);
-  differences(swapped, own);
-  std::vector<std::vector<double>> found(size);
-  for (size_t r = 0; r < kReplicates; ++r) {
-    Draws draws(~seed, r);
-    for (size_t k = 0; k < counts.size(); ++k) swapped[k] = draws.heads(counts[k]);
-    differences(swapped, values);
-    for (size_t m = 0; m < size; ++m) found[m].push_back(values[m]);
-  }
+std::vector<double> permutation_test(std::span<const uint64_t> counts, size_t size,
+                                     const Resampling& how, const SwappedMeasures& differences) {
+  std::vector<double> own(size);
+  SwappedMeasures measure = differences;
+  measure(std::vector<uint32_t>(counts.size(), 0), own);
+  const bool single = are_single(counts);
+  const auto found = replicates(counts.size(), size, how.threads, differences,
+                                [&](size_t r, std::span<uint32_t> swapped) {
+                                  Draws draws(~how.seed, r);
+                                  if (single) return draws.coins(swapped);
+                                  for (size_t k = 0; k < counts.size(); ++k)
+                                    swapped[k] = draws.heads(counts[k]);
+                                });
   std::vector<double> p;
   for (size_t m = 0; m < size; ++m) p.push_back(two_sided(found[m], own[m]));
   return p;

@@ -31,31 +31,40 @@ struct Interval {
 /// Samples and permutations that are drawn.
 inline constexpr size_t kReplicates = 10000;
 
+/// How they are drawn. What a seed draws does not depend on the threads.
+struct Resampling {
+  uint64_t seed = 1;
+  int threads = 1;
+};
+
 /// The 95 % interval of Wilson (1927) for a share of `n` records; NaN of none.
 BERT_API Interval wilson(uint64_t hits, uint64_t n);
 
 /// Computes `values` for a sample with times[k] records of kind k. NaN: undefined for that sample.
+/// Each thread calls a copy of the function: the memory that it changes is captured by value. It
+/// must not throw.
 using SampleMeasures =
     std::function<void(std::span<const uint32_t> times, std::span<double> values)>;
 
 /// The 95 % percentile bootstrap intervals (Efron 1979) of `size` measures: of kReplicates samples
 /// with replacement, without those where a measure is undefined.
 BERT_API std::vector<Interval> bootstrap(std::span<const uint64_t> counts, size_t size,
-                                         uint64_t seed, const SampleMeasures& measures);
+                                         const Resampling& how, const SampleMeasures& measures);
 
 /// The exact test of McNemar (1947), two-sided: of the records that only one of two predictions has
 /// right, whether each has half of them.
 BERT_API double mcnemar(uint64_t first_only, uint64_t second_only);
 
 /// Computes `values`, each the difference of a measure between two predictions, where `swapped[k]`
-/// of the records of kind k have the two exchanged.
+/// of the records of kind k have the two exchanged. It is copied as SampleMeasures is.
 using SwappedMeasures =
     std::function<void(std::span<const uint32_t> swapped, std::span<double> values)>;
 
 /// The two-sided p-values of paired permutation tests of `size` differences: kReplicates times,
 /// each record has its two predictions exchanged or not, by chance.
 BERT_API std::vector<double> permutation_test(std::span<const uint64_t> counts, size_t size,
-                                              uint64_t seed, const SwappedMeasures& differences);
+                                              const Resampling& how,
+                                              const SwappedMeasures& differences);
 
 /// A measure of a report with its interval.
 struct DoubtedMeasure {

@@ -142,7 +142,7 @@ std::string EntityMetrics::json(const Doubt& doubt) const {
   return text;
 }
 
-Doubt EntityMetrics::doubt(uint64_t seed) const {
+Doubt EntityMetrics::doubt(const Resampling& how) const {
   const std::lock_guard lock(mutex_);
   const std::vector<std::string> types = columns().types;
   std::vector<uint64_t> records;
@@ -157,8 +157,8 @@ Doubt EntityMetrics::doubt(uint64_t seed) const {
       counts_of.back().push_back({static_cast<size_t>(at), {n[0], n[1], n[2]}});
     }
   }
-  std::vector<LabelCounts> sums(types.size());
-  const std::vector<Interval> found = bootstrap(records, 3, seed, [&](auto times, auto values) {
+  const auto measure = [&, sums = std::vector<LabelCounts>(types.size())](auto times,
+                                                                          auto values) mutable {
     std::fill(sums.begin(), sums.end(), LabelCounts{});
     uint64_t right = 0, words = 0;
     for (size_t k = 0; k < kinds.size(); ++k) {
@@ -171,7 +171,8 @@ Doubt EntityMetrics::doubt(uint64_t seed) const {
     values[0] = words == 0 ? 0 : static_cast<double>(right) / static_cast<double>(words);
     values[1] = means.macro_f1;
     values[2] = means.micro_f1;
-  });
+  };
+  const std::vector<Interval> found = bootstrap(records, 3, how, measure);
   return {{{"accuracy", found[0]}, {"macro_f1", found[1]}, {"micro_f1", found[2]}}};
 }
 

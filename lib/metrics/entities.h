@@ -68,7 +68,7 @@ class BERT_API EntityMetrics {
   std::string report() const;
   std::string json(const Doubt& doubt = {}) const;  ///< a JSON object, with a list `types`
   /// The intervals of accuracy, macro_f1 and micro_f1, by bootstrap over the sentences.
-  Doubt doubt(uint64_t seed) const;
+  Doubt doubt(const Resampling& how) const;
 
  private:
   /// What a sentence adds: its words, the right ones, and for each type true positives, predicted

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::array<const char*, 3> kNames = {"accuracy", "macro_f1", "micro_f1"};
 
+using Counts = std::vector<LabelCounts>;  ///< [labels], memory of a sample
+
 double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
 
 /// The three measures, from the counts of a sample.
@@ -55,16 +57,15 @@ class Added {
 
 }  // namespace
 
-/// The outcomes side by side, and memory for a sample's counts.
+/// The outcomes side by side.
 struct LabelOutcomes::Table {
   std::vector<uint64_t> records;  ///< [outcomes]
   std::vector<Added> own, other;  ///< [outcomes] of the prediction, and of the other
-  std::vector<LabelCounts> counts, others;
 
   /// Measures of records of which times(k) are of outcome k, and of which others(k) take the other
   /// prediction.
   template <typename Times, typename Others>
-  void measure(const Times& times, const Others& others_of, std::vector<LabelCounts>& sums,
+  void measure(const Times& times, const Others& others_of, Counts& sums,
                std::span<double> values) const {
     std::fill(sums.begin(), sums.end(), LabelCounts{});
     uint64_t exact = 0, sum = 0;
@@ -79,11 +80,12 @@ struct LabelOutcomes::Table {
 
   /// Measures of the prediction less those of the other.
   template <typename Times, typename Others>
-  void difference(const Times& times, const Others& others_of, std::span<double> values) {
+  void difference(const Times& times, const Others& others_of, Counts& sums,
+                  std::span<double> values) const {
     std::array<double, 3> theirs{};
-    measure(times, others_of, counts, values);
+    measure(times, others_of, sums, values);
     measure(
-        times, [&](size_t k) { return times(k) - others_of(k); }, others, theirs);
+        times, [&](size_t k) { return times(k) - others_of(k); }, sums, theirs);
     for (size_t m = 0; m < theirs.size(); ++m) values[m] -= theirs[m];
   }
 };
@@ -98,10 +100,8 @@ void LabelOutcomes::add(std::span<const size_t> gold, std::span<const size_t> pr
   ++outcomes_[{sorted(gold), sorted(predicted), sorted(other)}];
 }
 
-LabelOutcomes::Table LabelOutcomes::table(size_t labels) const {
+LabelOutcomes::Table LabelOutcomes::table() const {
   Table table;
-  table.counts.resize(labels);
-  table.others.resize(labels);
   for (const auto& [outcome, records] : outcomes_) {
     table.records.push_back(records);
     table.own.emplace_back(outcome.gold, outcome.predicted);
@@ -110,36 +110,40 @@ LabelOutcomes::Table LabelOutcomes::table(size_t labels) const {
   return table;
 }
 
-std::vector<DoubtedMeasure> LabelOutcomes::intervals(size_t labels, uint64_t seed) const {
-  Table table = this->table(labels);
+std::vector<DoubtedMeasure> LabelOutcomes::intervals(size_t labels, const Resampling& how) const {
+  const Table table = this->table();
   const auto none = [](size_t) { return uint64_t{0}; };
   const std::vector<Interval> found =
-      bootstrap(table.records, kNames.size(), seed, [&](auto times, auto values) {
-        table.measure([&](size_t k) { return uint64_t{times[k]}; }, none, table.counts, values);
-      });
+      bootstrap(table.records, kNames.size(), how,
+                [&, counts = Counts(labels)](auto times, auto values) mutable {
+                  table.measure([&](size_t k) { return uint64_t{times[k]}; }, none, counts, values);
+                });
+  Counts counts(labels);
   uint64_t exact = 0, records = 0;
   for (size_t k = 0; k < table.records.size(); ++k) {
     records += table.records[k];
-    exact += table.own[k].add_to(table.counts, table.records[k]);
+    exact += table.own[k].add_to(counts, table.records[k]);
   }
   return {{kNames[0], wilson(exact, records)}, {kNames[1], found[1]}, {kNames[2], found[2]}};
 }
 
-std::vector<MeasureDifference> LabelOutcomes::differences(size_t labels, uint64_t seed) const {
-  Table table = this->table(labels);
+std::vector<MeasureDifference> LabelOutcomes::differences(size_t labels,
+                                                          const Resampling& how) const {
+  const Table table = this->table();
   const auto all = [&](size_t k) { return table.records[k]; };
   const auto none = [](size_t) { return uint64_t{0}; };
   std::array<double, 3> own{}, other{};
-  table.measure(all, none, table.counts, own);
-  table.measure(all, all, table.counts, other);
+  Counts counts(labels);
+  table.measure(all, none, counts, own);
+  table.measure(all, all, counts, other);
   const std::vector<Interval> found =
-      bootstrap(table.records, kNames.size(), seed, [&](auto times, auto values) {
-        table.difference([&](size_t k) { return uint64_t{times[k]}; }, none, values);
+      bootstrap(table.records, kNames.size(), how, [&, counts](auto times, auto values) mutable {
+        table.difference([&](size_t k) { return uint64_t{times[k]}; }, none, counts, values);
       });
-  const std::vector<double> p =
-      permutation_test(table.records, kNames.size(), seed, [&](auto swapped, auto values) {
+  const std::vector<double> p = permutation_test(
+      table.records, kNames.size(), how, [&, counts](auto swapped, auto values) mutable {
         table.difference(
-            all, [&](size_t k) { return uint64_t{swapped[k]}; }, values);
+            all, [&](size_t k) { return uint64_t{swapped[k]}; }, counts, values);
       });
   std::vector<MeasureDifference> differences;
   for (size_t m = 0; m < kNames.size(); ++m)

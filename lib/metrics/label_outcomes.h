@@ -17,9 +17,9 @@ class LabelOutcomes {
            std::span<const size_t> other);
 
   /// Intervals of accuracy, macro_f1 and micro_f1, of `labels` labels.
-  std::vector<DoubtedMeasure> intervals(size_t labels, uint64_t seed) const;
+  std::vector<DoubtedMeasure> intervals(size_t labels, const Resampling& how) const;
   /// How the prediction differs from the other in the same measures.
-  std::vector<MeasureDifference> differences(size_t labels, uint64_t seed) const;
+  std::vector<MeasureDifference> differences(size_t labels, const Resampling& how) const;
   /// Records that only the prediction, and that only the other has right.
   std::pair<uint64_t, uint64_t> discordant() const;
 
@@ -30,7 +30,7 @@ class LabelOutcomes {
     auto operator<=>(const Outcome&) const = default;
   };
   struct Table;
-  Table table(size_t labels) const;
+  Table table() const;
 
   std::map<Outcome, uint64_t> outcomes_;
 };

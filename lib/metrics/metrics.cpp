@@ -197,14 +197,14 @@ std::string LabelMetrics::json(bool confusions, const Doubt& doubt,
   return text;
 }
 
-Doubt LabelMetrics::doubt(uint64_t seed) const {
+Doubt LabelMetrics::doubt(const Resampling& how) const {
   const std::lock_guard lock(mutex_);
-  return {outcomes_.intervals(labels_.size(), seed), {}, {}};
+  return {outcomes_.intervals(labels_.size(), how), {}, {}};
 }
 
-Doubt LabelMetrics::against(uint64_t seed) const {
+Doubt LabelMetrics::against(const Resampling& how) const {
   const std::lock_guard lock(mutex_);
-  return {outcomes_.intervals(labels_.size(), seed), outcomes_.differences(labels_.size(), seed),
+  return {outcomes_.intervals(labels_.size(), how), outcomes_.differences(labels_.size(), how),
           outcomes_.discordant()};
 }
 
@@ -262,15 +262,14 @@ std::string ValueMetrics::json(const Doubt& doubt) const {
   return text;
 }
 
-Doubt ValueMetrics::doubt(uint64_t seed) const {
+Doubt ValueMetrics::doubt(const Resampling& how) const {
   const auto [gold, predicted, other] = columns();
-  return {value_intervals(gold, predicted, seed), {}, {}};
+  return value_doubt(gold, predicted, how);
 }
 
-Doubt ValueMetrics::against(uint64_t seed) const {
+Doubt ValueMetrics::against(const Resampling& how) const {
   const auto [gold, predicted, other] = columns();
-  return {
-      value_intervals(gold, predicted, seed), value_differences(gold, predicted, other, seed), {}};
+  return value_doubt(gold, predicted, other, how);
 }
 
 double pearson(std::span<const double> x, std::span<const double> y) {

@@ -69,9 +69,9 @@ class BERT_API LabelMetrics {
   std::string json(bool confusions, const Doubt& doubt = {},
                    const Calibration* calibration = nullptr) const;
   /// The intervals of accuracy, macro_f1 and micro_f1.
-  Doubt doubt(uint64_t seed) const;
+  Doubt doubt(const Resampling& how) const;
   /// The same, with the differences from the other prediction and the test of McNemar.
-  Doubt against(uint64_t seed) const;
+  Doubt against(const Resampling& how) const;
 
  private:
   mutable std::mutex mutex_;
@@ -96,8 +96,8 @@ class BERT_API ValueMetrics {
   std::string report() const;
   std::string json(const Doubt& doubt = {}) const;  ///< the same as a JSON object, nan as null
   /// The intervals of the measures; `against`: with the differences from the other values.
-  Doubt doubt(uint64_t seed) const;
-  Doubt against(uint64_t seed) const;
+  Doubt doubt(const Resampling& how) const;
+  Doubt against(const Resampling& how) const;
 
  private:
   struct Pair {

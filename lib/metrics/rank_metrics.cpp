@@ -206,13 +206,13 @@ std::string RankMetrics::json(const Doubt& doubt) const {
   return text;
 }
 
-Doubt RankMetrics::doubt(uint64_t seed) const {
+Doubt RankMetrics::doubt(const Resampling& how) const {
   const std::lock_guard lock(mutex_);
   const std::vector<std::string> names = this->names();
   const std::vector<std::vector<double>> values = all();
   const std::vector<uint64_t> queries(values.size(), 1);
   const std::vector<Interval> found =
-      bootstrap(queries, names.size(), seed, [&](auto times, auto out) {
+      bootstrap(queries, names.size(), how, [&](auto times, auto out) {
         means(
             values, [&](size_t q) { return times[q]; }, out);
       });

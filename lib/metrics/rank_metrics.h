@@ -53,7 +53,7 @@ class BERT_API RankMetrics {
   std::string report() const;
   std::string json(const Doubt& doubt = {}) const;
   /// Intervals of the measures, by bootstrap over the queries.
-  Doubt doubt(uint64_t seed) const;
+  Doubt doubt(const Resampling& how) const;
 
  private:
   struct Found {

@@ -1,19 +1,17 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "metrics/doubt.h"
 
 namespace bert {
 
-/// Intervals of pearson, spearman and mse of predicted against gold values.
-std::vector<DoubtedMeasure> value_intervals(std::span<const double> gold,
-                                            std::span<const double> predicted, uint64_t seed);
-/// How predicted values differ from other ones in the same measures.
-std::vector<MeasureDifference> value_differences(std::span<const double> gold,
-                                                 std::span<const double> predicted,
-                                                 std::span<const double> other, uint64_t seed);
+/// How sure pearson, spearman and mse of predicted against gold values are. Neither the order of
+/// the records nor the number of threads changes a bit of it.
+Doubt value_doubt(std::span<const double> gold, std::span<const double> predicted,
+                  const Resampling& how);
+/// The same, and how the measures differ from those of other predicted values.
+Doubt value_doubt(std::span<const double> gold, std::span<const double> predicted,
+                  std::span<const double> other, const Resampling& how);
 
 }  // namespace bert

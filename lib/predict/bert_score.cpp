@@ -94,6 +94,39 @@ BertScore bert_score(const ScoredText& candidate, const ScoredText& reference) {
   return score;
 }
 
+namespace {
+
+std::string_view key_of(std::span<const int32_t> ids) {
+  return {reinterpret_cast<const char*>(ids.data()), ids.size_bytes()};
+}
+
+size_t bytes_of(const ScoredText& text) {
+  return text.vectors.size() * sizeof(float) + text.weights.size() * sizeof(double);
+}
+
+}  // namespace
+
+SharedText ScoredTextCache::find(std::span<const int32_t> ids) {
+  const std::lock_guard lock(mutex_);
+  const auto found = places_.find(key_of(ids));
+  if (found == places_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return found->second->text;
+}
+
+void ScoredTextCache::keep(std::span<const int32_t> ids, SharedText text) {
+  const std::lock_guard lock(mutex_);
+  if (places_.contains(key_of(ids))) return;
+  bytes_ += bytes_of(*text);
+  entries_.push_front({std::string(key_of(ids)), std::move(text)});
+  places_.emplace(entries_.front().key, entries_.begin());
+  while (bytes_ > most_) {
+    bytes_ -= bytes_of(*entries_.back().text);
+    places_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+}
+
 double ScoredTexts::weight(int32_t id) const {
   if (idf_) return idf_->weight(id);
   const Frame& frame = predictor_.tokenizer().frame();
@@ -104,22 +137,50 @@ double ScoredTexts::weight(int32_t id) const {
   return has(frame.before) || has(frame.after) ? 0 : 1;
 }
 
-std::span<const ScoredText> ScoredTexts::make(const Sequences& sequences, size_t count) {
-  texts_.assign(count, {});
+SharedText ScoredTexts::text_of(const Encoding& encoding, ConstMatrix states) const {
+  auto text = std::make_shared<ScoredText>();
+  text->empty = encoding.range(0).size() == 0;
+  text->vectors.assign(states.data, states.data + states.rows * states.cols);
+  for (size_t t = 0; t < encoding.size(); ++t) {
+    normalize_l2({&text->vectors[t * states.cols], states.cols});
+    text->weights.push_back(weight(encoding.input_ids[t]));
+  }
+  return text;
+}
+
+void ScoredTexts::read_new() {
+  new_texts_.assign(new_.size(), nullptr);
   predictor_.for_each_batch(
-      sequences, scratch_, [&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
+      new_, scratch_, [&](size_t first, const PackedBatch& batch, Matrix, Matrix states) {
         for (size_t s = 0; s < batch.sequences(); ++s) {
-          const Encoding& encoding = sequences[first + s];
-          ScoredText& text = texts_[sequences.texts()[first + s]];
-          text.empty = encoding.range(0).size() == 0;
-          for (size_t t = 0; t < encoding.size(); ++t) {
-            const float* state = states.row(batch.begin(s) + t);
-            text.vectors.insert(text.vectors.end(), state, state + states.cols);
-            normalize_l2({&text.vectors[t * states.cols], states.cols});
-            text.weights.push_back(weight(encoding.input_ids[t]));
-          }
+          const Encoding& encoding = new_[first + s];
+          SharedText text = text_of(encoding, states.slice(batch.begin(s), batch.length(s)));
+          cache_.keep(encoding.input_ids, text);
+          new_texts_[first + s] = std::move(text);
         }
       });
+}
+
+std::span<const SharedText> ScoredTexts::make(const Sequences& sequences, size_t count) {
+  static const SharedText none = std::make_shared<ScoredText>();
+  texts_.assign(count, none);
+  wait_.assign(count, SIZE_MAX);
+  new_.clear();
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    const size_t text = sequences.texts()[s];
+    if (SharedText known = cache_.find(sequences[s].input_ids)) {
+      texts_[text] = std::move(known);
+      continue;
+    }
+    size_t same = 0;
+    while (same < new_.size() && new_[same].input_ids != sequences[s].input_ids) ++same;
+    if (same == new_.size()) new_.add(same) = sequences[s];
+    wait_[text] = same;
+  }
+  read_new();
+  for (size_t t = 0; t < count; ++t) {
+    if (wait_[t] != SIZE_MAX) texts_[t] = new_texts_[wait_[t]];
+  }
   return texts_;
 }
 

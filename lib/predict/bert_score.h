@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -54,22 +57,54 @@ struct ScoredText {
 /// the reference; recall: the same over the reference's. All 0 if a text is empty.
 BERT_API BertScore bert_score(const ScoredText& candidate, const ScoredText& reference);
 
+using SharedText = std::shared_ptr<const ScoredText>;
+
+/// The texts used last, by their ids: corpora score several candidates beside one reference.
+///
+/// Thread rule: all may be called from many threads.
+class BERT_API ScoredTextCache {
+ public:
+  /// `bytes`: the most that the vectors take.
+  explicit ScoredTextCache(size_t bytes) : most_(bytes) {}
+  /// nullptr: not there.
+  SharedText find(std::span<const int32_t> ids);
+  void keep(std::span<const int32_t> ids, SharedText text);
+
+ private:
+  struct Entry {
+    std::string key;
+    SharedText text;
+  };
+
+  std::mutex mutex_;
+  const size_t most_;
+  size_t bytes_ = 0;
+  std::list<Entry> entries_;  ///< the one used last first
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> places_;
+};
+
 /// Makes texts of BERTScore from sequences; one per thread.
 class BERT_API ScoredTexts {
  public:
   /// Borrows all. `idf`: the weights; nullptr: 1, and 0 for the special tokens around a text.
-  ScoredTexts(const VectorPredictor& predictor, VectorScratch& scratch, const TokenIdf* idf)
-      : predictor_(predictor), scratch_(scratch), idf_(idf) {}
-  /// Texts 0 .. count - 1, one sequence each.
-  std::span<const ScoredText> make(const Sequences& sequences, size_t count);
+  ScoredTexts(const VectorPredictor& predictor, VectorScratch& scratch, const TokenIdf* idf,
+              ScoredTextCache& cache)
+      : predictor_(predictor), scratch_(scratch), idf_(idf), cache_(cache) {}
+  /// Texts 0 .. count - 1, one sequence each. The model reads those that the cache lacks.
+  std::span<const SharedText> make(const Sequences& sequences, size_t count);
 
  private:
   double weight(int32_t id) const;
+  SharedText text_of(const Encoding& encoding, ConstMatrix states) const;
+  void read_new();
 
   const VectorPredictor& predictor_;
   VectorScratch& scratch_;
   const TokenIdf* idf_;
-  std::vector<ScoredText> texts_;
+  ScoredTextCache& cache_;
+  Sequences new_;  ///< sequences whose texts are not known yet
+  std::vector<SharedText> texts_, new_texts_;
+  std::vector<size_t> wait_;  ///< [texts] which of the new ones each is; SIZE_MAX: none
 };
 
 }  // namespace bert

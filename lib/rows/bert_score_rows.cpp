@@ -2,9 +2,17 @@
 
 #include <cmath>
 
+#include "tokenizer/classes.h"
+#include "tokenizer/files/tokenizer_facts.h"
 #include "tokenizer/words.h"
 
 namespace bert {
+
+bool reads_behind_blank(const ModelDirectory& directory) {
+  const TokenizerFacts facts = read_tokenizer_facts(directory, TokenizerSide::source);
+  const TokenizerClass* row = facts.named ? facts.named : facts.of_type;
+  return row && takes_prefix_space(*row);
+}
 
 BertScoreReader::BertScoreReader(const VectorPredictor& predictor, bool behind_blank,
                                  const TaskOptions& options)
@@ -39,11 +47,11 @@ void BertScoreWorker::run(std::span<const Record> records, Rows& rows) {
     for (size_t r = 0; r < score_.references; ++r)
       read_text(records[i], reference(records[i], r), texts * i + 1 + r);
   }
-  const std::span<const ScoredText> found = texts_.make(sequences_, texts * records.size());
+  const std::span<const SharedText> found = texts_.make(sequences_, texts * records.size());
   for (size_t i = 0; i < records.size(); ++i) {
-    const std::span<const ScoredText> own = found.subspan(texts * i, texts);
-    BertScore score = bert_score(own[0], own[1]);
-    for (size_t r = 2; r < texts; ++r) score = BertScore::best(score, bert_score(own[0], own[r]));
+    const std::span<const SharedText> own = found.subspan(texts * i, texts);
+    BertScore score = bert_score(*own[0], *own[1]);
+    for (size_t r = 2; r < texts; ++r) score = BertScore::best(score, bert_score(*own[0], *own[r]));
     if (score_.baseline) score = score.rescaled(*score_.baseline);
     if (!std::isfinite(score.f1)) note_non_finite(records[i]);
     if (sink_) once(records[i], [&] { sink_(records[i], score.f1); });

@@ -21,8 +21,13 @@ struct BertScoreRow {
   }
 };
 
+/// Whether BERTScore reads texts behind a blank: those of RoBERTa's and GPT-2's tokenizers, by the
+/// names of their classes. (transformers 5 takes the blank away, with which the published scores
+/// and baselines were computed.)
+BERT_API bool reads_behind_blank(const ModelDirectory& directory);
+
 /// Reads the candidate, a record's text, and its references as BERTScore does: without white space
-/// around them, and in a byte-level vocabulary of RoBERTa behind a blank.
+/// around them, or behind a blank.
 class BERT_API BertScoreReader : public TaskWorker {
  protected:
   /// Throws Error(usage) for windows.
@@ -52,15 +57,16 @@ class BERT_API TokenIdfWorker : public BertScoreReader {
 
 class BERT_API BertScoreWorker : public BertScoreReader {
  public:
-  /// Borrows predictor and `idf`, which may be nullptr.
+  /// Borrows predictor, `idf`, which may be nullptr, and the cache.
   BertScoreWorker(const VectorPredictor& predictor, bool behind_blank,
-                  const BertScoreOptions& score, const TokenIdf* idf, const TaskOptions& options,
+                  const BertScoreOptions& score, const TokenIdf* idf, ScoredTextCache& cache,
+                  const TaskOptions& options,
                   std::function<void(const Record& record, double f1)> sink = {})
       : BertScoreReader(predictor, behind_blank, options),
         score_(score),
         sink_(std::move(sink)),
         scratch_of_vectors_(predictor, reader_.options(), batcher_),
-        texts_(predictor, scratch_of_vectors_, idf) {}
+        texts_(predictor, scratch_of_vectors_, idf, cache) {}
   void run(std::span<const Record> records, Rows& rows) override;
 
  private:

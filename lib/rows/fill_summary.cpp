@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "io/json_row.h"
@@ -18,6 +19,7 @@ FillSummary& FillSummary::operator+=(const FillSummary& other) {
   top5 += other.top5;
   reciprocal_rank.add(other.reciprocal_rank);
   surprisal.add(other.surprisal);
+  surprisals.insert(surprisals.end(), other.surprisals.begin(), other.surprisals.end());
   for (const auto& [rank, count] : other.ranks) ranks[rank] += count;
   return *this;
 }
@@ -49,19 +51,37 @@ std::string FillSummary::report() const {
                      number_text(m.reciprocal_rank), number_text(m.perplexity));
 }
 
-Doubt FillSummary::doubt(uint64_t seed) const {
+/// The interval of the perplexity, whatever the order of the masks.
+Interval FillSummary::perplexity_interval(const Resampling& how) const {
+  std::vector<std::pair<double, uint32_t>> sorted = surprisals;
+  std::sort(sorted.begin(), sorted.end());
+  const std::vector<uint64_t> each(sorted.size(), 1);
+  return bootstrap(each, 1, how, [&](auto times, auto values) {
+    double sum = 0, all = 0;
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      sum += times[i] * sorted[i].first;
+      all += static_cast<double>(times[i]) * sorted[i].second;
+    }
+    values[0] = std::exp(sum / all);
+  })[0];
+}
+
+Doubt FillSummary::doubt(const Resampling& how) const {
   std::vector<uint64_t> counts;
   std::vector<double> reciprocals;
   for (const auto& [rank, count] : ranks) {
     counts.push_back(count);
     reciprocals.push_back(1 / static_cast<double>(rank));
   }
-  const std::vector<Interval> found = bootstrap(counts, 1, seed, [&](auto times, auto values) {
+  const std::vector<Interval> found = bootstrap(counts, 1, how, [&](auto times, auto values) {
     values[0] = 0;
     for (size_t k = 0; k < reciprocals.size(); ++k) values[0] += times[k] * reciprocals[k];
     values[0] /= static_cast<double>(masks);
   });
-  return {{{"top1", wilson(top1, masks)}, {"top5", wilson(top5, masks)}, {"mrr", found[0]}}};
+  return {{{"top1", wilson(top1, masks)},
+           {"top5", wilson(top5, masks)},
+           {"mrr", found[0]},
+           {"perplexity", perplexity_interval(how)}}};
 }
 
 std::string FillSummary::json(const Doubt& doubt) const {
@@ -76,12 +96,14 @@ std::string FillSummary::json(const Doubt& doubt) const {
   return text;
 }
 
-std::string FillSummary::doubt_text(uint64_t seed) const {
-  const std::vector<DoubtedMeasure> measures = doubt(seed).intervals;
+std::string FillSummary::text_of(const Doubt& doubt) {
   const auto text = [&](size_t m) {
-    return fmt::format("{:.4f} to {:.4f}", measures[m].interval.low, measures[m].interval.high);
+    const Interval& interval = doubt.intervals[m].interval;
+    return fmt::format("{:.4f} to {:.4f}", interval.low, interval.high);
   };
-  return fmt::format("95 %: top-1 {}, top-5 {}, MRR {}", text(0), text(1), text(2));
+  const Interval& perplexity = doubt.intervals[3].interval;
+  return fmt::format("95 %: top-1 {}, top-5 {}, MRR {}, perplexity {:.6g} to {:.6g}", text(0),
+                     text(1), text(2), perplexity.low, perplexity.high);
 }
 
 std::string FillSummary::unknown_text() const {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/export.h"
 #include "metrics/doubt.h"
@@ -22,6 +24,8 @@ struct BERT_API FillSummary {
   OrderFreeSum reciprocal_rank;
   std::map<size_t, uint64_t> ranks;  ///< masks of each rank
   OrderFreeSum surprisal;
+  /// Surprisal and pieces of each mask that has one; the perplexity is of these.
+  std::vector<std::pair<double, uint32_t>> surprisals;
 
   FillSummary& operator+=(const FillSummary& other);
   /// "200 masks: top-1 0.41, top-5 0.63, MRR 0.51, perplexity 13.2"; of a run that did not measure
@@ -30,10 +34,10 @@ struct BERT_API FillSummary {
   /// The measures of masks with a known truth, by name: lines `NAME VALUE`, and a JSON object.
   std::string report() const;
   std::string json(const Doubt& doubt = {}) const;
-  /// The intervals of top1, top5 and mrr.
-  Doubt doubt(uint64_t seed) const;
-  /// "95 %: top-1 0.35 to 0.47, top-5 0.57 to 0.69, MRR 0.45 to 0.57"
-  std::string doubt_text(uint64_t seed) const;
+  /// The intervals of top1, top5, mrr and perplexity.
+  Doubt doubt(const Resampling& how) const;
+  /// "95 %: top-1 0.35 to 0.47, top-5 0.57 to 0.69, MRR 0.45 to 0.57, perplexity 9.1 to 17.4"
+  static std::string text_of(const Doubt& doubt);
   /// What it says of truths that the model cannot choose; "" if there are none.
   std::string unknown_text() const;
 
@@ -42,6 +46,7 @@ struct BERT_API FillSummary {
     double top1, top5, reciprocal_rank, perplexity;
   };
   Measures measures() const;
+  Interval perplexity_interval(const Resampling& how) const;
 };
 
 }  // namespace bert

@@ -53,6 +53,7 @@ void MlmFillWorker::count(const Item& item) {
     summary_->top1 += gap.rank == 1;
     summary_->top5 += gap.rank <= 5;
     summary_->surprisal.add(-truth.logprob);
+    summary_->surprisals.push_back({-truth.logprob, static_cast<uint32_t>(truth.pieces.size())});
   }
 }
 

@@ -58,6 +58,7 @@ MlmMaskWorker::MlmMaskWorker(const Tokenizer& tokenizer, const Masking& masking,
 void MlmMaskWorker::run(std::span<const Record> records, Rows& rows) {
   for (const Record& record : records) {
     tokenize(record, record.text, text_);
+    if (mask_.words) find_words(record.text);
     if (mask_.choice == MaskChoice::each) {
       write_each(record, rows);
     } else {
@@ -65,6 +66,12 @@ void MlmMaskWorker::run(std::span<const Record> records, Rows& rows) {
       write_masked(record, rows);
     }
   }
+}
+
+void MlmMaskWorker::find_words(std::string_view text) {
+  const std::vector<Offset> words = words_between_blanks(text);
+  for (size_t t = 0; t < text_.count(); ++t)
+    text_.encoding.word_ids[text_.index(t)] = word_of(words, text, text_.offset(t));
 }
 
 void MlmMaskWorker::choose(const Record& record) {

@@ -22,6 +22,7 @@ struct MlmMaskOptions {
   MaskChoice choice = MaskChoice::random;
   std::string pattern;  ///< POSIX extended
   bool tokens = false;  ///< records are tokens, in and out
+  bool words = false;   ///< a word is what stands between blanks
   bool labels = false;  ///< a second column with the truth
   bool show = false;    ///< a row for each chosen token instead of the text
   bool keyed = false;   ///< the draws belong to the value of an extra field, not to the text
@@ -47,6 +48,7 @@ class BERT_API MlmMaskWorker : public MlmWorker {
                                   ///< the largest number: none
   };
 
+  void find_words(std::string_view text);
   void choose(const Record& record);
   void choose_match(const Record& record);
   void choose_spans(const Record& record);

@@ -90,11 +90,7 @@ void MlmScoreWorker::find_words(Item& item) {
     int32_t& word = item.tokens.encoding.word_ids[item.tokens.index(t)];
     word = -1;
     if (is_special(item.tokens.id(t)) || is_context(item, t)) continue;
-    const uint32_t last = behind_blanks(item.text, item.tokens.offset(t)).end - 1;
-    const auto behind =
-        std::upper_bound(item.parts.begin(), item.parts.end(), last,
-                         [](uint32_t byte, const Offset& part) { return byte < part.begin; });
-    word = static_cast<int32_t>(behind - item.parts.begin()) - 1;
+    word = word_of(item.parts, item.text, item.tokens.offset(t));
   }
 }
 

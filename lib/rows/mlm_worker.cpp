@@ -130,6 +130,14 @@ void MlmWorker::find_words(Encoding& out) {
   }
 }
 
+int32_t MlmWorker::word_of(std::span<const Offset> words, std::string_view text, Offset token) {
+  const uint32_t last = behind_blanks(text, token).end - 1;
+  const auto behind =
+      std::upper_bound(words.begin(), words.end(), last,
+                       [](uint32_t byte, const Offset& word) { return byte < word.begin; });
+  return static_cast<int32_t>(behind - words.begin()) - 1;
+}
+
 std::vector<TokenWindow> MlmWorker::windows_of(const TokenizedText& text) const {
   const size_t count = text.count();
   if (options_.overflow != Overflow::window) return {{0, count}};

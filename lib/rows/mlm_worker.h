@@ -71,6 +71,9 @@ class MlmWorker : public TaskWorker {
   std::vector<std::pair<size_t, int32_t>> parse_labels(const Record& record,
                                                        std::string_view labels) const;
 
+  /// Which of these words, in order, a token is of: by its last byte. -1: none.
+  static int32_t word_of(std::span<const Offset> words, std::string_view text, Offset token);
+
   const bool tokens_;
 
  private:

@@ -238,6 +238,10 @@ std::string known_languages() {
   return names;
 }
 
+bool takes_prefix_space(const TokenizerClass& row) {
+  return row.name == "RobertaTokenizer" || row.name == "GPT2Tokenizer";
+}
+
 const TokenizerClass& bert_class() { return *find_class("BertTokenizer"); }
 const TokenizerClass& mpnet_class() { return *find_class("MPNetTokenizer"); }
 const TokenizerClass& roberta_class() { return *find_class("RobertaTokenizer"); }

@@ -109,6 +109,10 @@ const TokenizerClass* class_of_type(std::string_view model_type);
 /// directory names a class that would build its tokenizer anew.
 bool is_written_type(std::string_view model_type);
 
+/// Whether it is a class whose slow tokenizer takes add_prefix_space, as bert-score knows them:
+/// RoBERTa's and GPT-2's.
+bool takes_prefix_space(const TokenizerClass& row);
+
 // The classes that are meant where no file names one.
 BERT_API const TokenizerClass& bert_class();
 const TokenizerClass& mpnet_class();

@@ -72,8 +72,8 @@ TEST_CASE("samples of counts are multinomial, as those of records are") {
       sums[i < 1000 ? 0 : i < 1600 ? 1 : i < 1900 ? 2 : 3] += times[i];
     of_counts(sums, values);
   };
-  const auto split = bootstrap(counts, 5, 1, of_counts);
-  const auto drawn = bootstrap(records, 5, 1, of_records);
+  const auto split = bootstrap(counts, 5, {1}, of_counts);
+  const auto drawn = bootstrap(records, 5, {1}, of_records);
   for (size_t m = 0; m < 5; ++m) {
     for (const Interval& found : {split[m], drawn[m]}) {
       CHECK(near(found.low, low[m], 2));
@@ -96,7 +96,7 @@ TEST_CASE("intervals of labels and tests of two predictions agree with scipy 1.1
   const auto other = digits("220212101001110012020101000102200111121021201200220010212200");
   LabelMetrics metrics({"a", "b", "c"});
   for (size_t i = 0; i < gold.size(); ++i) metrics.add({&gold[i], 1}, {&own[i], 1}, {&other[i], 1});
-  const Doubt doubt = metrics.against(1);
+  const Doubt doubt = metrics.against({1});
   // scipy.stats.bootstrap(paired=True, method="percentile"), permutation_test("samples"); what both
   // draw differs, so the last digits do. Accuracy has Wilson's interval.
   CHECK(near(doubt.intervals[0].interval.low, wilson(53, 60).low, 1e-12));
@@ -112,14 +112,14 @@ TEST_CASE("intervals of labels and tests of two predictions agree with scipy 1.1
   CHECK(near(doubt.differences[1].interval.high, 0.2326, 0.01));
   CHECK(doubt.discordant->first == 10);
   CHECK(doubt.discordant->second == 4);
-  CHECK(doubt.rows() == metrics.against(1).rows());
-  CHECK(doubt.rows() != metrics.against(2).rows());
+  CHECK(doubt.rows() == metrics.against({1}).rows());
+  CHECK(doubt.rows() != metrics.against({2}).rows());
 }
 
 TEST_CASE("intervals of correlations and tests of two agree with scipy 1.17") {
   ValueMetrics metrics;
   for (size_t i = 0; i < kGold.size(); ++i) metrics.add(i + 1, kGold[i], kOwn[i], kOther[i]);
-  const Doubt doubt = metrics.against(3);
+  const Doubt doubt = metrics.against({3});
   const double low[] = {0.6295, 0.44, 1.0}, high[] = {0.9587, 0.9872, 4.1};
   const double difference_low[] = {0.0762, -0.092, -17.875},
                difference_high[] = {0.8944, 1.0032, -1.8};
@@ -135,10 +135,57 @@ TEST_CASE("intervals of correlations and tests of two agree with scipy 1.17") {
   CHECK_FALSE(doubt.discordant);
 }
 
+TEST_CASE("what is drawn depends neither on the threads nor on the order of records") {
+  // Rounded values: many are equal, also across the two predictions.
+  ValueMetrics forward, backward, own_only;
+  LabelMetrics labels({"a", "b", "c"});
+  const size_t n = 300;
+  const auto value = [](uint64_t key, size_t i) { return static_cast<double>(mix(key, i) % 7); };
+  for (size_t k = 0; k < n; ++k) {
+    const size_t i = n - 1 - k;
+    const auto of = [&](size_t at) {
+      return std::array{value(1, at), value(1, at) + value(2, at), value(1, at) + 2 * value(3, at)};
+    };
+    const auto [gold, own, other] = of(k);
+    forward.add(k, gold, own, other);
+    own_only.add(k, gold, own);
+    const auto [last_gold, last_own, last_other] = of(i);
+    backward.add(k, last_gold, last_own, last_other);
+    const size_t a = k % 3, b = mix(4, k) % 3, c = mix(5, k) % 2;
+    labels.add({&a, 1}, {&b, 1}, {&c, 1});
+  }
+  const Doubt doubt = forward.against({1, 1});
+  CHECK(doubt.rows() == forward.against({1, 3}).rows());
+  CHECK(doubt.rows() == backward.against({1, 2}).rows());
+  CHECK(doubt.rows().starts_with(own_only.doubt({1, 2}).rows()));
+  CHECK(labels.against({1, 1}).rows() == labels.against({1, 3}).rows());
+  CHECK(near(doubt.differences[1].own, forward.spearman(), 1e-12));
+  std::vector<double> gold, own;
+  for (size_t k = 0; k < n; ++k) {
+    gold.push_back(value(1, k));
+    own.push_back(value(1, k) + value(2, k));
+  }
+  CHECK(near(doubt.differences[0].own, pearson(gold, own), 1e-12));
+  CHECK(doubt.differences[1].interval.low < doubt.differences[1].own - doubt.differences[1].other);
+}
+
+TEST_CASE("exchanges of equal values make the test of scipy 1.17") {
+  // scipy.stats.permutation_test((own, other), statistic, permutation_type="samples"), exact
+  const std::vector<double> gold = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4};
+  const std::vector<double> own = {0, 1, 1, 1, 2, 3, 3, 2, 4, 4},
+                            other = {1, 1, 0, 2, 2, 1, 3, 3, 2, 4};
+  ValueMetrics metrics;
+  for (size_t i = 0; i < gold.size(); ++i) metrics.add(i, gold[i], own[i], other[i]);
+  const Doubt doubt = metrics.against({1, 2});
+  CHECK(near(doubt.differences[0].p, 0.25, 0.012));
+  CHECK(near(doubt.differences[1].p, 0.1875, 0.012));
+  CHECK(near(doubt.differences[2].p, 0.3125, 0.012));
+}
+
 TEST_CASE("a report of nothing has no intervals") {
-  CHECK(ValueMetrics().doubt(1).rows() ==
+  CHECK(ValueMetrics().doubt({1}).rows() ==
         "ci95\tpearson\tnan\tnan\nci95\tspearman\tnan\tnan\nci95\tmse\tnan\tnan\n");
-  CHECK(LabelMetrics({"a"}).doubt(1).rows() ==
+  CHECK(LabelMetrics({"a"}).doubt({1}).rows() ==
         "ci95\taccuracy\tnan\tnan\nci95\tmacro_f1\tnan\tnan\nci95\tmicro_f1\tnan\tnan\n");
 }
 

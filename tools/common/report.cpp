@@ -24,10 +24,9 @@ void refuse_input(const std::string& path, const std::vector<std::string>& files
 
 }  // namespace
 
-std::function<Report()> report_of(const LabelMetrics& metrics, bool confusions,
-                                  const ReportOption& option) {
-  return [&metrics, confusions, &option] {
-    const Doubt doubt = metrics.doubt(option.seed());
+MakeReport report_of(const LabelMetrics& metrics, bool confusions) {
+  return [&metrics, confusions](const Resampling& how) {
+    const Doubt doubt = metrics.doubt(how);
     return Report{metrics.report(), confusions ? metrics.confusions() : "", doubt.rows(),
                   metrics.json(confusions, doubt)};
   };
@@ -54,13 +53,13 @@ Declared ReportOption::add(Command& app, CLI::Option* gold) {
 }
 
 int ReportOption::run(RowOptions& rows, const std::function<std::unique_ptr<Worker>()>& make_worker,
-                      const std::function<Report()>& report) const {
+                      const MakeReport& report) const {
   return run(
       rows, [&] { return rows.run(make_worker); }, report);
 }
 
 int ReportOption::run(RowOptions& rows, const std::function<int()>& run_rows,
-                      const std::function<Report()>& report) const {
+                      const MakeReport& report) const {
   if (given() && within_memo())
     throw Error(Error::Kind::usage, "--report", "would miss the records that memo has");
   std::optional<OutputFile> file;
@@ -72,7 +71,7 @@ int ReportOption::run(RowOptions& rows, const std::function<int()>& run_rows,
   }
   const int status = run_rows();
   if (!report) return status;
-  const Report found = report();
+  const Report found = report({seed_, rows.stream().jobs});
   if (!given()) {
     print_report(found.text + found.end);
     return status;

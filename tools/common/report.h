@@ -17,6 +17,9 @@ struct Report {
   std::string json = {};  ///< an object
 };
 
+/// Makes it at the end; `how`: what is drawn for it.
+using MakeReport = std::function<Report(const Resampling& how)>;
+
 /// The option --report: where the report goes in place of standard error.
 class ReportOption {
  public:
@@ -25,16 +28,14 @@ class ReportOption {
 
   /// The option --seed of intervals that are drawn, for reports of measures.
   void add_seed(Command& app, CLI::Option* gold);
-  uint64_t seed() const { return seed_; }
 
   bool given() const { return !path_.empty(); }
   /// Runs the stream, then writes the report, if there is one, and returns the exit status. A file
   /// is opened before the first record, and appears whole or, if the run fails, not at all.
   int run(RowOptions& rows, const std::function<std::unique_ptr<Worker>()>& make_worker,
-          const std::function<Report()>& report) const;
+          const MakeReport& report) const;
   /// The same for rows that `run_rows` writes.
-  int run(RowOptions& rows, const std::function<int()>& run_rows,
-          const std::function<Report()>& report) const;
+  int run(RowOptions& rows, const std::function<int()>& run_rows, const MakeReport& report) const;
   /// Whether the report takes the place of the rows.
   bool hides_rows() const { return path_ == "-"; }
 
@@ -44,14 +45,13 @@ class ReportOption {
 };
 
 template <typename Metrics>
-std::function<Report()> report_of(const Metrics& metrics, const ReportOption& option) {
-  return [&metrics, &option] {
-    const Doubt doubt = metrics.doubt(option.seed());
+MakeReport report_of(const Metrics& metrics) {
+  return [&metrics](const Resampling& how) {
+    const Doubt doubt = metrics.doubt(how);
     return Report{metrics.report(), "", doubt.rows(), metrics.json(doubt)};
   };
 }
 /// `confusions`: with the confusion matrix, which only texts of one label have.
-std::function<Report()> report_of(const LabelMetrics& metrics, bool confusions,
-                                  const ReportOption& option);
+MakeReport report_of(const LabelMetrics& metrics, bool confusions);
 
 }  // namespace bert::tools

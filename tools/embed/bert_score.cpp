@@ -38,13 +38,6 @@ BertScoreOptions score_options(const VectorPlan& plan, const EmbedOptions& optio
   return score;
 }
 
-/// The package reads texts of RoBERTa, whose positions begin late, behind a blank.
-bool reads_behind_blank(const Embedder& embedder) {
-  const OpenedModel& opened = embedder.model();
-  return !opened.fixed() && embedder.tokenizer().marks_beginnings() &&
-         opened.model().config().first_position() > 0;
-}
-
 }  // namespace
 
 int write_bert_score(Embedder& embedder, const VectorPlan& plan, const EmbedOptions& options,
@@ -59,19 +52,21 @@ int write_bert_score(Embedder& embedder, const VectorPlan& plan, const EmbedOpti
   stream.chunk_records = 16;  // all states of a chunk's tokens are in memory
   stream.output_names = names_of<BertScoreRow>();
   const VectorPredictor& predictor = embedder.predictor(plan);
-  const bool behind_blank = reads_behind_blank(embedder);
+  const OpenedModel& opened = embedder.model();
+  const bool behind_blank = !opened.fixed() && reads_behind_blank(opened.model().directory());
   TokenIdf idf;
+  ScoredTextCache cache(size_t{128} << 20);
   ValueMetrics metrics;
   SimilaritySink sink;
-  std::function<Report()> report;
+  MakeReport report;
   if (!options.gold.empty()) {
     sink = gold_sink(metrics, score.references - 1);
-    report = report_of(metrics, options.report);
+    report = report_of(metrics);
     stream.want_truth("gold", options.gold);
   }
   const auto make_worker = [&] {
     return std::make_unique<BertScoreWorker>(predictor, behind_blank, score,
-                                             options.idf ? &idf : nullptr, task, sink);
+                                             options.idf ? &idf : nullptr, cache, task, sink);
   };
   const auto make_counter = [&] {
     return std::make_unique<TokenIdfWorker>(predictor, behind_blank, score.references, task, idf);

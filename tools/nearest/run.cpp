@@ -186,8 +186,7 @@ int Run::search() {
 int Run::search_judged() {
   qrels_ = Qrels::read(options_.gold);
   metrics_.emplace(report_.cutoffs());
-  return report_.run(rows_, std::function<int()>([&] { return search(); }),
-                     report_of(*metrics_, report_));
+  return report_.run(rows_, std::function<int()>([&] { return search(); }), report_of(*metrics_));
 }
 
 /// The records that were found; queries and records are named by their numbers.
