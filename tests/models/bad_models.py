@@ -473,7 +473,7 @@ def module_cases():
          files=modules("Transformer", "Pooling", **{"sentence_bert_config.json": {"max_seq_length": 3}}))
     bad("L46-normalize-alone", ["modules.json", "Pooling"], 78, files=modules("Transformer", "Normalize"))
     for kind in ["other.models.Pooling", "sentence_transformers.sparse_encoder.models.SpladePooling",
-                 "sentence_transformers.models.CNN", "sentence_transformers.models", "x.\u001b[31m"]:
+                 "sentence_transformers.models.LSTM", "sentence_transformers.models", "x.\u001b[31m"]:
         bad(f"L46-type-{kind!r}", ["modules.json", "type"], 78, files=modules("Transformer", kind))
     for kind in ["sentence_transformers.models.Pooling.Pooling", "sentence_transformers.sentence_transformer.modules.Pooling",
                  "sentence_transformers.sentence_transformer.modules.pooling.Pooling"]:
