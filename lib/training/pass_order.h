@@ -1,6 +1,6 @@
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -34,9 +34,12 @@ class PassOrder {
  private:
   void leave(size_t pass, int32_t stage);
 
+  bool may_enter(size_t pass, int32_t stage);
+  void tell();
+
   std::mutex mutex_;
-  std::condition_variable moved_;
-  std::vector<int32_t> stages_;  ///< where each pass is
+  std::atomic<unsigned> moves_{0};  ///< changes whenever a pass has moved
+  std::vector<int32_t> stages_;     ///< where each pass is
   bool failed_ = false;
 };
 
