@@ -75,7 +75,7 @@ class FewShotTask : public FinetuneTask {
   explicit FewShotTask(const FinetuneOptions& options)
       : FinetuneTask(settled(options)), modules_(SentenceModules::open(options.model)) {
     Checkpoint checkpoint = Checkpoint::open(options_.model);
-    training::require_trainable(checkpoint.config);
+    training::require_trainable(checkpoint.config, HeadKind::classify);
     Config config = std::move(checkpoint.config);
     config.score_function.clear();
     config.bilstm = {};

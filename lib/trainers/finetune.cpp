@@ -26,7 +26,7 @@ class LabelTask : public FinetuneTask {
   explicit LabelTask(const FinetuneOptions& options) : FinetuneTask(options) {
     check();
     Checkpoint checkpoint = open_start(options.model, options.head, options.task);
-    training::require_trainable(checkpoint.config);
+    training::require_trainable(checkpoint.config, options_.task);
     weights_.emplace(std::move(checkpoint.weights));
     Config config = std::move(checkpoint.config);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer

@@ -35,7 +35,7 @@ class Multitask {
     }
     Config config = options.model.config();
     config.bilstm = {};  // new heads are linear
-    training::require_trainable(config);
+    training::require_trainable(config, HeadKind::classify);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer
     config.pooling = {};            // of the directory's own head
     std::vector<HeadPlan> heads;

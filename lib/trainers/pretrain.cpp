@@ -136,7 +136,7 @@ class Pretraining {
     if (options_.head.empty()) tell_lost(config);
     config.bilstm = {};  // it is not trained here
     config.require_sizes();
-    training::require_trainable(config);
+    training::require_trainable(config, HeadKind::pretrain);
     tokenizer_.emplace(Tokenizer::open(directory_));
     if (options_.on_notice) {
       for (const std::string& warning : tokenizer_->warnings()) {

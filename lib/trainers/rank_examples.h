@@ -18,7 +18,7 @@ struct RankExamples {
     std::vector<int32_t> input_ids, token_type_ids;
     float label = 0;
     uint64_t number = 0;  ///< its record's
-    std::string text;     ///< kept with `texts_are_drawn`
+    std::string text;     ///< if texts are kept
   };
   /// A query's texts: pairs [first, end).
   struct Query {

@@ -43,7 +43,7 @@ std::unique_ptr<training::BertLearner> open_teacher(const FinetuneOptions& optio
                                                     std::vector<size_t>& columns,
                                                     const Config& student) {
   Checkpoint checkpoint = open_start(directory, "", options.task);
-  training::require_trainable(checkpoint.config);
+  training::require_trainable(checkpoint.config, options.task);
   training::HeadPlan head;
   head.objective = options.task;
   columns = columns_of(student, checkpoint.config, options.task);

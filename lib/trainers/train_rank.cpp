@@ -37,7 +37,7 @@ class RankTask : public FinetuneTask {
   explicit RankTask(const FinetuneOptions& options)
       : FinetuneTask(options), loss_(options.rank_loss) {
     Checkpoint checkpoint = Checkpoint::open(options_.model);
-    training::require_trainable(checkpoint.config);
+    training::require_trainable(checkpoint.config, HeadKind::classify);
     const Tokenizer tokenizer = Tokenizer::open(options_.model);
     for (const std::string& warning : tokenizer.warnings()) notice(warning);
     Config& config = checkpoint.config;

@@ -37,7 +37,7 @@ class EmbedTask : public FinetuneTask {
   explicit EmbedTask(const FinetuneOptions& options)
       : FinetuneTask(options), own_(SentenceModules::open(options.model)) {
     Checkpoint checkpoint = Checkpoint::open(options_.model);
-    if (!checkpoint.config.family->vector_is_first) training::require_trainable(checkpoint.config);
+    training::require_trainable(checkpoint.config, HeadKind::vectors);
     const Tokenizer tokenizer = Tokenizer::open(options_.model);
     for (const std::string& warning : tokenizer.warnings()) notice(warning);
     own_.check_case(tokenizer.lowercase());
@@ -87,23 +87,16 @@ class EmbedTask : public FinetuneTask {
   const VectorNetwork& vectors() const {
     return static_cast<const VectorNetwork&>(learner_->network());
   }
-  /// The numbers of a vector.
-  size_t width(const Config& config) const {
-    if (!modules_.dense.empty()) return modules_.dense.back().layer.out_features;
-    const auto& layers = modules_.token_layers;
-    const size_t features = layers.empty() ? config.hidden_size : layers.back().layer.out_features;
-    return features * std::max<size_t>(modules_.pooling.size(), 1);
-  }
-
   void settle_task(const Config& config) {
     const VectorOptions& wanted = options_.vectors;
     task_.loss = wanted.loss;
     task_.dims = wanted.dims;
     std::sort(task_.dims.rbegin(), task_.dims.rend());
     modules_.settle(task_);
+    const size_t width = task_.width(config.hidden_size);
     for (const size_t dims : task_.dims) {
-      if (dims >= 1 && dims <= width(config)) continue;
-      throw Error::of_field("dims", fmt::format("found {}, wants 1 to {}", dims, width(config)));
+      if (dims >= 1 && dims <= width) continue;
+      throw Error::of_field("dims", fmt::format("found {}, wants 1 to {}", dims, width));
     }
     if (!(task_.loss.scale > 0 && std::isfinite(task_.loss.scale))) {
       throw Error::of_field("scale",
@@ -166,10 +159,11 @@ class EmbedTask : public FinetuneTask {
     task_.loss.columns = train_.columns;
     check_examples();
     const bool teaches = loss() == nn::VectorLoss::teacher;
+    const size_t width = task_.width(config.hidden_size);
     if (!options_.teacher.empty()) {
-      ask_vector_teacher(options_, width(config), train_);
+      ask_vector_teacher(options_, width, train_);
     } else if (teaches) {
-      read_teacher(options_.vectors.teacher_vectors, width(config), train_);
+      read_teacher(options_.vectors.teacher_vectors, width, train_);
     }
     if (const auto share = held_out_share(options_.dev)) {
       dev_ = hold_out(train_, *share, options_.learner.seed);
@@ -179,7 +173,7 @@ class EmbedTask : public FinetuneTask {
         throw Error::of_field("dev", "wants a share such as 10% beside a teacher's vectors");
       }
       dev_ = read_vector_examples(from, train_.columns);
-      if (teaches) ask_vector_teacher(options_, width(config), *dev_);
+      if (teaches) ask_vector_teacher(options_, width, *dev_);
     }
     if (modules_.of_tokens()) settle_longest();
     describe();

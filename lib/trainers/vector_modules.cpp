@@ -101,9 +101,9 @@ void VectorModules::begin_tokens(const FinetuneOptions& options, const Config& c
 
 /// A new Dense behind the pooling.
 void VectorModules::begin_dense(size_t width, const Config& config) {
-  const size_t features =
-      token_layers.empty() ? config.hidden_size : token_layers.back().layer.out_features;
-  dense = {new_dense("dense", features * pooling.size(), width, false)};
+  training::VectorTask task;
+  settle(task);
+  dense = {new_dense("dense", task.width(config.hidden_size), width, false)};
   add_dense_module(dense[0].folder, dense[0].layer, files);
 }
 

@@ -62,10 +62,8 @@ const char* task_type(Objective objective) {
 void write_modules(Learner& learner, const std::string& directory) {
   for (const Network::OtherFile& file : learner.network().other_files(learner.layout())) {
     WeightsWriter module;
-    for (const FileTensor& tensor : file.tensors) {
-      const auto [offset, size] = tensor.pieces.front();
-      module.add(tensor.name, tensor.shape, {learner.values() + offset, size});
-    }
+    std::list<std::vector<float>> kept;
+    add_tensors(file.tensors, learner.values(), module, kept);
     const std::string path = directory + "/" + file.name;
     const OutputDirectory folder(std::filesystem::path(path).parent_path().string());
     module.write(path);
@@ -105,14 +103,11 @@ void write_adapter(Learner& learner, const ModelFiles& files, const std::string&
     writer.add(module + ".lora_A" + weight, {rank, m.in}, {values + m.a, rank * m.in});
     writer.add(module + ".lora_B" + weight, {m.out, rank}, {values + m.b, m.out * rank});
   }
-  std::list<std::vector<float>> joined;  // borrowed by the writer
-  for (const FileTensor& tensor : whole_tensors(learner.layout(), network)) {
-    std::vector<float>& whole = joined.emplace_back();
-    for (const auto& [offset, size] : tensor.pieces) {
-      whole.insert(whole.end(), values + offset, values + offset + size);
-    }
-    writer.add("base_model.model." + name_of(tensor.name, network), tensor.shape, whole);
-  }
+  std::vector<FileTensor> whole = whole_tensors(learner.layout(), network);
+  for (FileTensor& tensor : whole)
+    tensor.name = "base_model.model." + name_of(tensor.name, network);
+  std::list<std::vector<float>> kept;
+  add_tensors(whole, values, writer, kept);
   const OutputDirectory made(directory);
   writer.write(fmt::format("{}/{}", directory, Adapter::kWeights));
   // config.json names the labels; sentence-transformers wants its modules and the tokenizer.

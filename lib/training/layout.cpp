@@ -48,6 +48,24 @@ std::vector<FileTensor> plain_tensors(const Layout& layout, const std::string& p
   return tensors;
 }
 
+namespace {
+
+uint64_t key_of(std::string_view name, uint64_t seed) {
+  for (const char c : name) seed = mix(seed, static_cast<unsigned char>(c));
+  return seed;
+}
+
+}  // namespace
+
+void draw_uniform(std::string_view name, uint64_t seed, size_t in, std::span<float> values) {
+  const uint64_t key = key_of(name, seed);
+  const double range = 1 / std::sqrt(static_cast<double>(in));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double uniform = static_cast<double>(mix(key, i) >> 11) * 0x1p-53;
+    values[i] = static_cast<float>(range * (2 * uniform - 1));
+  }
+}
+
 /// Normal random numbers by Box and Muller, two at a time.
 void draw_parameter(const Parameter& p, uint64_t seed, float deviation, float* base) {
   float* const to = base + p.offset;
@@ -55,8 +73,7 @@ void draw_parameter(const Parameter& p, uint64_t seed, float deviation, float* b
     std::fill_n(to, p.size, p.initial == Initial::ones ? 1.f : 0.f);
     return;
   }
-  uint64_t key = seed;
-  for (const char c : p.name) key = mix(key, static_cast<unsigned char>(c));
+  const uint64_t key = key_of(p.name, seed);
   for (size_t i = 0; i < p.size; i += 2) {
     const auto uniform = [&](uint64_t n) {
       return (static_cast<double>(mix(key, n) >> 11) + 0.5) * 0x1p-53;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +62,9 @@ std::vector<FileTensor> plain_tensors(const Layout& layout, const std::string& p
 /// Draws one tensor by its `initial`: from N(0, deviation), or ones, or zeros. The numbers depend
 /// on `seed` and the tensor's name.
 void draw_parameter(const Parameter& parameter, uint64_t seed, float deviation, float* base);
+/// Draws values as torch's Linear of `in` inputs begins: from U(-1, 1) / sqrt(in). They depend on
+/// `seed` and `name`.
+void draw_uniform(std::string_view name, uint64_t seed, size_t in, std::span<float> values);
 /// Draws all tensors.
 void draw_parameters(const Layout& layout, uint64_t seed, float deviation, float* base);
 

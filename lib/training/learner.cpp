@@ -368,9 +368,7 @@ template <typename Use>
 void Learner::State::evaluate_passes(const TrainingBatch& batch, Use use) {
   network->check(batch);
   std::vector<size_t> bounds{0};
-  while (bounds.back() < batch.sequences()) {
-    bounds.push_back(end_of_pass(batch, bounds.back(), batch.sequences(), options.max_pass_tokens));
-  }
+  cut_by_limit(batch, batch.sequences(), options.max_pass_tokens, bounds);
   Pass pass;
   pass.learns = false;
   in_threads(bounds.size() - 1, false, [&](size_t i, Slot& slot) {

@@ -91,13 +91,7 @@ LowRank::LowRank(const LowRankPlan& plan, const std::vector<FileTensor>& tensors
 void LowRank::begin(uint64_t seed, float* values, float* kept) const {
   for (const Matrices& m : matrices_) {
     for (const auto& [offset, size] : m.pieces) std::copy_n(values + offset, size, kept + offset);
-    uint64_t key = mix(seed, 0x10BA);
-    for (const char c : m.module) key = mix(key, static_cast<unsigned char>(c));
-    const double range = 1 / std::sqrt(static_cast<double>(m.in));
-    for (size_t i = 0; i < rank_ * m.in; ++i) {
-      const double uniform = static_cast<double>(mix(key, i) >> 11) * 0x1p-53;
-      values[m.a + i] = static_cast<float>(range * (2 * uniform - 1));
-    }
+    draw_uniform(m.module, mix(seed, 0x10BA), m.in, {values + m.a, rank_ * m.in});
     std::fill_n(values + m.b, m.out * rank_, 0.f);
   }
 }

@@ -1,9 +1,7 @@
 #include "training/module_layers.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "base/random.h"
 #include "nn/activation_gradient.h"
 #include "ops/kernels.h"
 
@@ -71,7 +69,6 @@ std::vector<FileTensor> module_file_tensors(const ModulePlan& plan, const Layout
 }
 
 void load_module(const ModulePlan& plan, const Layout& layout, uint64_t seed, float* values) {
-  const double range = 1 / std::sqrt(static_cast<double>(plan.layer.in_features));
   for (const ModuleTensor& tensor : tensors_of(plan.layer)) {
     const Parameter& p = *layout.find(module_tensor(plan, tensor.name));
     if (plan.layer.weights) {
@@ -80,12 +77,7 @@ void load_module(const ModulePlan& plan, const Layout& layout, uint64_t seed, fl
       continue;
     }
     if (plan.layer.kind == ModuleLayer::Kind::norm) continue;
-    uint64_t key = seed;
-    for (const char c : p.name) key = mix(key, static_cast<unsigned char>(c));
-    for (size_t i = 0; i < p.size; ++i) {
-      const double uniform = static_cast<double>(mix(key, i) >> 11) * 0x1p-53;
-      values[p.offset + i] = static_cast<float>(range * (2 * uniform - 1));
-    }
+    draw_uniform(p.name, seed, plan.layer.in_features, {values + p.offset, p.size});
   }
 }
 

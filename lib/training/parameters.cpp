@@ -36,9 +36,10 @@ float initializer_range(const Config& config) {
               fmt::format("initializer_range is {}, wants a number above 0 and below 100", range));
 }
 
-void require_trainable(const Config& config) {
+void require_trainable(const Config& config, Objective objective) {
   const Family& family = *config.family;
-  if (family.not_trained.empty()) return;
+  const bool of_vectors = objective == Objective::vectors && family.vector_is_first;
+  if (family.not_trained.empty() || of_vectors) return;
   throw Error(Error::Kind::unsupported, config.path,
               fmt::format("model_type is {}, which can be run but not trained: {}",
                           family.model_type, family.not_trained));
@@ -101,12 +102,7 @@ static void require_words(const HeadPlan& head) {
 }
 
 Layout bert_layout(const Config& config, std::span<const HeadPlan> heads) {
-  // A family whose models give vectors alone has no classes for heads.
-  const bool of_vectors = config.family->vector_is_first &&
-                          std::all_of(heads.begin(), heads.end(), [](const HeadPlan& head) {
-                            return head.objective == Objective::vectors;
-                          });
-  if (!of_vectors) require_trainable(config);
+  for (const HeadPlan& head : heads) require_trainable(config, head.objective);
   std::vector<TensorSpec> specs = trunk_tensors(config);
   for (const HeadPlan& head : heads) {
     require_words(head);

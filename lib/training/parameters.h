@@ -37,8 +37,9 @@ struct DropoutRates {
 /// range.
 float initializer_range(const Config& config);
 
-/// Throws Error(unsupported) that names the family, if its models are not trained.
-void require_trainable(const Config& config);
+/// Throws Error(unsupported) that names the family, if its models are not trained for this. One
+/// whose models give vectors alone has no classes for heads, and is trained for vectors.
+void require_trainable(const Config& config, Objective objective);
 
 /// The norms of a model of this config.
 nn::NormPlan norm_plan(const Config& config);

@@ -30,10 +30,14 @@ size_t pass_count(size_t tokens) {
   return count;
 }
 
-size_t end_of_pass(const TrainingBatch& batch, size_t first, size_t end, size_t max_tokens) {
-  size_t last = first + 1;
-  while (last < end && batch.tokens(first, last + 1) <= max_tokens) ++last;
-  return last;
+void cut_by_limit(const TrainingBatch& batch, size_t end, size_t max_tokens,
+                  std::vector<size_t>& bounds) {
+  while (bounds.back() < end) {
+    const size_t first = bounds.back();
+    size_t last = first + 1;
+    while (last < end && batch.tokens(first, last + 1) <= max_tokens) ++last;
+    bounds.push_back(last);
+  }
 }
 
 Pass cut_pass(const TrainingBatch& batch, size_t first, size_t last, Pass pass,
@@ -51,9 +55,7 @@ std::vector<size_t> cut_passes(const TrainingBatch& batch, const Network& networ
   const std::vector<size_t> parts = shares(batch, network, pass_count(tokens));
   std::vector<size_t> bounds{0};
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
-    while (bounds.back() < parts[i + 1]) {
-      bounds.push_back(end_of_pass(batch, bounds.back(), parts[i + 1], max_tokens));
-    }
+    cut_by_limit(batch, parts[i + 1], max_tokens, bounds);
   }
   return bounds;
 }

@@ -21,7 +21,8 @@ Pass cut_pass(const TrainingBatch& batch, size_t first, size_t last, Pass pass,
 /// The number of passes of a batch that no limit cuts.
 size_t pass_count(size_t tokens);
 
-/// Where the pass that begins with sequence `first` ends by the limit, at most at `end`.
-size_t end_of_pass(const TrainingBatch& batch, size_t first, size_t end, size_t max_tokens);
+/// Goes on from the last bound to `end`, in passes as long as the limit allows.
+void cut_by_limit(const TrainingBatch& batch, size_t end, size_t max_tokens,
+                  std::vector<size_t>& bounds);
 
 }  // namespace bert::training

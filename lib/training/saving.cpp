@@ -75,7 +75,8 @@ void write_with_head(Learner& learner, const ModelFiles& files, const std::strin
   write_model(files.head_files, writer, directory);
 }
 
-/// Adds tensors of the array at `base`. `kept` holds what the writer borrows.
+}  // namespace
+
 void add_tensors(std::span<const FileTensor> tensors, const float* base, WeightsWriter& writer,
                  std::list<std::vector<float>>& kept) {
   for (const FileTensor& tensor : tensors) {
@@ -91,6 +92,8 @@ void add_tensors(std::span<const FileTensor> tensors, const float* base, Weights
     writer.add(tensor.name, tensor.shape, values);
   }
 }
+
+namespace {
 
 /// What a step changes besides the parameters: a prefix of the tensors' names, and their array.
 std::vector<std::pair<const char*, float*>> step_arrays(Learner& learner) {

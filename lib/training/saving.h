@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "checkpoint/weights_writer.h"
 #include "directory/model_directory.h"
 #include "model/config.h"
 #include "training/learner.h"
@@ -44,6 +47,10 @@ struct RunState {
 
 /// The entries of config.json for a trained head: architectures, labels, problem_type.
 HeadConfig head_config(const Config& config, Objective objective);
+
+/// Adds tensors of the array at `base`. `kept` holds what the writer borrows.
+void add_tensors(std::span<const FileTensor> tensors, const float* base, WeightsWriter& writer,
+                 std::list<std::vector<float>>& kept);
 
 /// Writes the model as a Hugging Face directory, each file whole or not at all. The weights come
 /// last: without them, no tool takes the directory for a model.

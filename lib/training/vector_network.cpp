@@ -128,18 +128,15 @@ class VectorLane : public Lane {
 
 }  // namespace
 
+size_t VectorTask::width(size_t hidden_size) const {
+  if (!dense.empty()) return dense.back().layer.out_features;
+  const size_t features =
+      token_layers.empty() ? hidden_size : token_layers.back().layer.out_features;
+  return features * std::max<size_t>(poolings.size(), 1);
+}
+
 VectorNetwork::VectorNetwork(HeadPlan trunk, VectorTask task, bool bf16)
     : BertNetwork({std::move(trunk)}, bf16), task_(std::move(task)) {}
-
-size_t VectorNetwork::features() const {
-  return task_.token_layers.empty() ? config().hidden_size
-                                    : task_.token_layers.back().layer.out_features;
-}
-
-size_t VectorNetwork::width() const {
-  if (!task_.dense.empty()) return task_.dense.back().layer.out_features;
-  return task_.longest > 0 ? features() : features() * task_.poolings.size();
-}
 
 Layout VectorNetwork::layout() const {
   Layout layout = BertNetwork::layout();

@@ -23,6 +23,9 @@ struct VectorTask {
   /// Above 0, nothing is pooled: a text has the vectors of its tokens, at most so many, and learns
   /// by nn::maxsim_loss().
   size_t longest = 0;
+
+  /// The numbers of a vector, if a hidden state has `hidden_size`.
+  size_t width(size_t hidden_size) const;
 };
 
 /// A model whose pooled hidden states learn from each other: a step computes the vectors of all
@@ -47,9 +50,7 @@ class VectorNetwork : public BertNetwork {
   std::vector<FileTensor> checkpoint_tensors(const Layout& layout) const override;
   std::vector<OtherFile> other_files(const Layout& layout) const override;
 
-  /// The numbers of a vector; of a token's state before it is pooled.
-  size_t width() const;
-  size_t features() const;
+  size_t width() const { return task_.width(config().hidden_size); }
   /// The vectors of the tokens that have a part in a score: rows [ends[s], ends[s + 1]) of text s.
   struct Tokens {
     std::vector<size_t> ends{0}, rows;  ///< rows: the number of each token in its batch
