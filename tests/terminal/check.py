@@ -20,6 +20,13 @@ import termios
 import threading
 import time
 
+try:
+    for descriptor in pty.openpty():
+        os.close(descriptor)
+except OSError as error:
+    print(f"not run: {error}")
+    sys.exit(77)
+
 BIN = os.path.abspath(sys.argv[1])
 MODELS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden")
 TMP = tempfile.mkdtemp()
