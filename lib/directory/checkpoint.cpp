@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "checkpoint/stored_turns.h"
 #include "directory/weight_files.h"
 
 namespace bert {
@@ -72,6 +73,7 @@ bool has_plain_head(const Config& config, const Weights& weights, HeadKind kind)
 Checkpoint Checkpoint::open(const ModelDirectory& directory, const HeadChoice& choice) {
   Config config = directory.config();
   Weights weights = open_weights(directory, config);
+  take_stored_turns(config, weights);
   const NamedHead* head = nullptr;
   if (!choice.name.empty()) {
     head = &named_head(config, choice);

@@ -27,6 +27,10 @@ std::pair<float, float> turn_at(const Rotary& rotary, float frequency, size_t i,
     const float angle = static_cast<float>(place) * frequency;
     return {std::cos(angle), std::sin(angle)};
   }
+  if (rotary.stored) {
+    const float* sines = rotary.stored->values.data() + place * head_size;
+    return {sines[head_size / 2 + i], sines[i]};
+  }
   const double exponent = 2.0 * static_cast<double>(i) / static_cast<double>(head_size);
   const double angle = static_cast<double>(place) / std::pow(rotary.theta, exponent);
   return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
@@ -35,6 +39,7 @@ std::pair<float, float> turn_at(const Rotary& rotary, float frequency, size_t i,
 }  // namespace
 
 std::vector<float> rotary_frequencies(const Rotary& rotary, size_t head_size) {
+  if (rotary.stored && !rotary.neighbours) return rotary.stored->values;
   std::vector<float> frequencies(head_size / 2);
   const double base = rotary.theta * rotary.ntk;
   const auto width = static_cast<float>(head_size);

@@ -27,7 +27,7 @@ class BERT_API RotaryTables {
 };
 
 /// The angle by which each pair of a head turns from one place to the next: [D / 2], in floats with
-/// the steps of the reference.
+/// the steps of the reference, or as the checkpoint has them.
 std::vector<float> rotary_frequencies(const Rotary& rotary, size_t head_size);
 
 /// Heads side by side, from the first column on.

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "checkpoint/stored_turns.h"
 #include "directory/adapter.h"
 #include "directory/file_names.h"
 #include "directory/pair_template.h"
@@ -20,7 +21,6 @@
 #include "directory/router.h"
 #include "directory/sentence_modules.h"
 #include "directory/weight_files.h"
-#include "encoder/stored_turns.h"
 #include "heads/classification.h"
 #include "heads/entity_head.h"
 #include "heads/masked_lm.h"
@@ -163,14 +163,16 @@ void Doctor::look_at_weights() {
       say("error", "weights", error.what());
     }
   }
+  try {
+    take_stored_turns(*config_, *weights_);
+  } catch (const Error& error) {
+    say("error", "weights", error.what());
+  }
   const auto non_finite = weights_->non_finite();
   for (const NonFinite& tensor : non_finite) say("error", "weights", tensor.text());
   if (errors() == 0) {
     say("ok", "weights",
         fmt::format("{} tensors in {}", weights_->tensors().size(), weights_->path()));
-  }
-  if (const auto note = rounded_turns(*config_, *weights_); !note.empty()) {
-    say("warning", "weights", note);
   }
   look_at_unread();
   look_at_heads();

@@ -16,7 +16,7 @@ PoolingWords pooling_words(const SentenceModules& modules, const std::optional<C
         config && std::any_of(config->architectures.begin(), config->architectures.end(),
                               [](const std::string& name) { return name.ends_with("ColBERT"); });
     if (tokens) return {"warning", "a vector for each token, which embed refuses"};
-    const bool first = config && config->family->vector_is_first;
+    const bool first = config && !config->family->vector_class.empty();
     return {"ok", fmt::format("no modules.json: embed takes the {}",
                               first ? "first hidden state" : "mean")};
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "checkpoint/stored_turns.h"
 #include "model/names.h"
 #include "model/schema.h"
 
@@ -52,7 +53,7 @@ void TensorQuantizer::add(const std::string& name, const std::string& file_name)
     return add_blocked(name, {name}, file_name);
   }
   floats_.push_back(tensor.floats());
-  if (is_half(tensor)) {
+  if (is_half(tensor) && !is_turn_tensor(config_, name)) {
     writer_.add_f16(file_name, tensor.shape, floats_.back());
   } else {
     writer_.add(file_name, tensor.shape, floats_.back());

@@ -4,9 +4,9 @@
 #include <set>
 #include <string_view>
 
+#include "checkpoint/stored_turns.h"
 #include "directory/file_names.h"
 #include "directory/sentence_modules.h"
-#include "encoder/stored_turns.h"
 #include "model/heads.h"
 #include "model/names.h"
 #include "model/schema.h"
@@ -47,7 +47,7 @@ std::vector<std::string> unread_tensors(const ModelDirectory& directory, const C
     std::string name(without_head(weights.canonical(*tensor)));
     if (const auto parts = joined_parts(name); !parts.empty()) name = parts[0];
     const bool known = read.contains(name) || beside.contains(tensor->name) || is_buffer(name) ||
-                       role_of(name) == Role::pooler || says_turns(config, name) ||
+                       role_of(name) == Role::pooler || is_turn_tensor(config, name) ||
                        std::any_of(prefixes.begin(), prefixes.end(),
                                    [&](std::string_view head) { return name.starts_with(head); });
     if (!known) unread.push_back(tensor->name);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,14 @@ struct NamedHead : HeadConfig {
   bool preferred = false;  ///< `default`: taken before a head without a name
 };
 
+/// Angles of places that stand in a checkpoint: [D / 2] from one place to the next, or, of rotary
+/// positions that turn neighbours, [P, D], D / 2 sines and D / 2 cosines of each place.
+struct StoredTurns {
+  std::string name;  ///< canonical name of the tensor
+  std::vector<size_t> shape;
+  std::vector<float> values;
+};
+
 /// Rotary positions (Su et al. 2021): value i of a query or key of D values is turned, together
 /// with value D / 2 + i, by place * theta ^ (-2 i / D).
 struct Rotary {
@@ -59,6 +68,7 @@ struct Rotary {
   double linear = 1;        ///< angles are divided by it
   bool neighbours = false;  ///< values 2i and 2i + 1 are turned together instead
   double ntk = 1;           ///< theta is multiplied by it, and angles divided by its power of 2 / D
+  std::shared_ptr<const StoredTurns> stored = {};  ///< angles that stand for computed ones
   bool operator==(const Rotary&) const = default;
 };
 

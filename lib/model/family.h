@@ -157,7 +157,8 @@ struct Family {
   double rotary_theta = 0, local_rotary_theta = 0;  ///< where the file has none
   std::array<std::string_view, 2> rotary_theta_keys = {"rope_theta"};
   std::string_view local_rotary_theta_key = "local_rope_theta";
-  bool scales_local_angles = true;  ///< rope_scaling holds for local layers, too
+  bool scales_local_angles = true;     ///< rope_scaling holds for local layers, too
+  std::string_view turns_tensor = {};  ///< with angles, which are taken where a file has it
   /// Where the file does not list layers: every n-th sees all tokens, from the first layer on or
   /// up to the n-th.
   std::string_view global_every_key = "global_attn_every_n_layers";
@@ -179,9 +180,11 @@ struct Family {
   bool projects_first = false;   ///< from E to H before the embeddings' norm, without a bias
   bool key_bias = true;          ///< where queries and values have one, and positions' keys
   bool pooler = false;
-  bool pooler_is_head = false;           ///< only models with a head for texts have it
-  bool pooler_outside = false;           ///< its names do not begin with tensor_prefix
-  bool vector_is_first = false;          ///< a text's vector is its first token's, unless files say
+  bool pooler_is_head = false;  ///< only models with a head for texts have it
+  bool pooler_outside = false;  ///< its names do not begin with tensor_prefix
+  /// Of a family of vectors alone: the class behind class_prefix whose result is a text's first
+  /// hidden state, which is its vector unless files say otherwise.
+  std::string_view vector_class = {};
   std::string_view pooler_act_key = {};  ///< empty: tanh; gelu where the file has none
   TextHead text_head = TextHead::two_layers;
   /// What a classifier of texts reads, by config.json's classifier_pooling; the first where that is

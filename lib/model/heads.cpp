@@ -51,7 +51,9 @@ const HeadSpec* head_of_task(std::string_view task) {
 
 std::string class_name(HeadKind kind, const Family& family) {
   if (kind == HeadKind::pretrain && !family.next_sentence) kind = HeadKind::masked_lm;
-  return std::string(family.class_prefix).append(head_spec(kind).class_suffix);
+  const bool of_vectors = kind == HeadKind::vectors && !family.vector_class.empty();
+  return std::string(family.class_prefix)
+      .append(of_vectors ? family.vector_class : head_spec(kind).class_suffix);
 }
 
 bool is_known_class(std::string_view name) {
@@ -65,7 +67,7 @@ bool is_known_class(std::string_view name) {
   const auto translating = seq2seq_families();
   if (std::any_of(translating.begin(), translating.end(), is_reader)) return true;
   const Family* family = family_of_class(name);
-  if (family && family->vector_is_first) return true;  // DPR's encoders, which have no heads
+  if (family && !family->vector_class.empty()) return true;  // DPR's encoders, which have no heads
   return family && std::any_of(std::begin(kHeads), std::end(kHeads), [&](const HeadSpec& head) {
            return !head.class_suffix.empty() &&
                   name.substr(family->class_prefix.size()) == head.class_suffix;

@@ -158,11 +158,8 @@ std::string canonical_name(std::string_view name, const NameRules& rules) {
 
 std::string file_name(std::string_view name, const Config& config) {
   const Family& family = *config.family;
-  std::string prefix;
-  for (const std::string_view trunk : {"embeddings", "encoder.", "pooler."}) {
-    const bool of_head = trunk == "pooler." && family.pooler_outside;
-    if (name.starts_with(trunk) && !of_head) prefix = family.tensor_prefix;
-  }
+  const bool pools = name.starts_with("pooler.") && !family.pooler_outside;
+  const std::string prefix(is_encoder_tensor(name) || pools ? family.tensor_prefix : "");
   if (const std::string_view digits = layer_number(name, kLayer); !digits.empty()) {
     const std::string_view rest = name.substr(kLayer.size() + digits.size());
     const auto layer = number_of(digits.substr(0, digits.size() - 1));

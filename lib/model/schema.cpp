@@ -383,7 +383,8 @@ std::string joined_whole(std::string_view name, const Config& config) {
 }
 
 bool is_encoder_tensor(std::string_view name) {
-  return name.starts_with("embeddings") || name.starts_with("encoder.");
+  return name.starts_with("embeddings") || name.starts_with("encoder.") ||
+         name.starts_with("rotary_embeddings.");
 }
 
 bool is_buffer(std::string_view name) {

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "directory/static_files.h"
-#include "encoder/stored_turns.h"
 #include "predict/head_list.h"
 #include "predict/text_limits.h"
 #include "seq2seq/reading_decoder.h"
@@ -58,8 +57,6 @@ Model OpenedModel::open_model(std::optional<HeadKind> kind) const {
     model.read_with(open_reading_decoder(r.directory, r.dtype));
   }
   check_weights(model.weights());
-  if (const auto note = rounded_turns(model.config(), model.weights()); !note.empty())
-    r.warn_of(note);
   return model;
 }
 

@@ -49,7 +49,7 @@ void refuse_token_vectors(const Model& model, const SentenceModules& modules) {
 /// The poolings that the files name, or those of the family.
 std::vector<Pooling> own_poolings(const Model& model, const SentenceModules& modules) {
   refuse_token_vectors(model, modules);
-  if (!modules.present && model.config().family->vector_is_first) return {Pooling::cls};
+  if (!modules.present && !model.config().family->vector_class.empty()) return {Pooling::cls};
   std::vector<Pooling> poolings;
   for (const std::string& mode : modules.pooling_modes) poolings.push_back(pooling_from_name(mode));
   return poolings;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "checkpoint/stored_turns.h"
 #include "directory/weight_files.h"
 #include "model/names.h"
 #include "model/schema.h"
@@ -72,6 +73,7 @@ Halves Halves::open(const ModelDirectory& directory) {
   flatten_bias(tensors[1], config.decoder);
   halves.encoder = Weights::of(std::move(tensors[0]), config.encoder, halves.files.path);
   halves.decoder = Weights::of(std::move(tensors[1]), config.decoder, halves.files.path);
+  take_stored_turns(halves.config.encoder, *halves.encoder);
   return halves;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "checkpoint/stored_turns.h"
 #include "directory/file_names.h"
 #include "directory/sentence_modules.h"
 #include "directory/static_files.h"
@@ -38,6 +39,8 @@ class Multitask {
     training::require_trainable(config, HeadKind::classify);
     config.score_function.clear();  // of a CrossEncoder, which it is no longer
     config.pooling = {};            // of the directory's own head
+    const Weights weights = open_weights(options.model, config);
+    take_stored_turns(config, weights);
     std::vector<HeadPlan> heads;
     std::vector<std::string> relabelled;
     for (TaskLine& line : read_task_list(options.tasks)) {
@@ -48,7 +51,6 @@ class Multitask {
     }
     const training::LearnerOptions learner = options.learner_options(options.steps);
     files_ = training::ModelFiles::make(options.model, heads);
-    const Weights weights = open_weights(options.model, config);
     tell_lost(config, weights, heads);
     tell_other_vectors();
     learner_ = std::make_unique<BertLearner>(std::move(heads), learner);

@@ -73,7 +73,7 @@ void VectorModules::keep(const FinetuneOptions& options, const SentenceModules& 
   token_layers = plans_of(modules.token_layers, path);
   dense = plans_of(modules.dense, path);
   if (!modules.of_tokens) {
-    const bool first_is_vector = !modules.present && config.family->vector_is_first;
+    const bool first_is_vector = !modules.present && !config.family->vector_class.empty();
     pooling = first_is_vector ? std::vector<std::string>{"cls"} : modules.pooling_modes;
   }
   files = modules.present ? model_files(options.model)

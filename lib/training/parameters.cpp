@@ -38,7 +38,7 @@ float initializer_range(const Config& config) {
 
 void require_trainable(const Config& config, Objective objective) {
   const Family& family = *config.family;
-  const bool of_vectors = objective == Objective::vectors && family.vector_is_first;
+  const bool of_vectors = objective == Objective::vectors && !family.vector_class.empty();
   if (family.not_trained.empty() || of_vectors) return;
   throw Error(Error::Kind::unsupported, config.path,
               fmt::format("model_type is {}, which can be run but not trained: {}",

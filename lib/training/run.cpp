@@ -44,6 +44,11 @@ std::string hash_of_start(Learner& learner, const ModelFiles& files) {
   const auto* values = reinterpret_cast<const char*>(learner.values());
   uint64_t hash = xxh64({values, learner.layout().floats() * sizeof(float)});
   hash = mix(hash, hash_of_copied(files));
+  if (files.turns) {
+    const std::vector<float>& turns = files.turns->values;
+    hash = mix(hash,
+               xxh64({reinterpret_cast<const char*>(turns.data()), turns.size() * sizeof(float)}));
+  }
   for (const NamedFiles& list : {files.files, files.head_files}) {
     for (const auto& [name, content] : list) hash = mix(hash, mix(xxh64(name), xxh64(content)));
   }

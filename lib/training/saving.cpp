@@ -33,10 +33,6 @@ namespace fs = std::filesystem;
 HeadConfig head_config(const Config& config, Objective objective) {
   HeadConfig head;
   head.architectures = {class_name(objective, *config.family)};
-  if (objective == Objective::vectors && config.family->vector_is_first) {
-    // What transformers takes by the model_type, and the names of the tensors are of.
-    head.architectures = {std::string(config.family->class_prefix) + "QuestionEncoder"};
-  }
   head.labels_named = objective == Objective::classify || objective == Objective::tokens;
   if (head.labels_named) head.labels = config.labels;
   if (objective == Objective::tokens) head.bilstm = config.bilstm;
@@ -197,6 +193,8 @@ ModelFiles files_of(const ModelDirectory& directory, const Config& config, Objec
   const std::string_view other_names = config.family->other_names_key;
   if (!other_names.empty()) members.emplace_back(other_names, "");
   members.emplace_back("bertutils_heads", std::move(heads));
+  made.turns = config.rotary.stored;
+  if (made.turns) made.turns_name = file_name(made.turns->name, config);
   made.files = tokenizer_files(directory);
   made.files.emplace_back(file_names::kConfig,
                           edit_config(directory.document(file_names::kConfig).root(), members));
@@ -245,6 +243,7 @@ void save_tensors(std::span<const FileTensor> tensors, Learner& learner, const M
     all.emplace_back(std::move(name), &writers.back());
   };
   add(std::string(file_names::kSafetensors), tensors);
+  if (files.turns) writers.front().add(files.turns_name, files.turns->shape, files.turns->values);
   for (const Network::OtherFile& file : learner.network().other_files(learner.layout())) {
     add(file.name, file.tensors);
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ struct ModelFiles {
   /// head_files are the small files of that copy.
   std::string head_name;
   ModelDirectory source;
+  std::shared_ptr<const StoredTurns> turns;  ///< angles of the model, which stay
+  std::string turns_name;                    ///< their name in the new file
   std::string adapter;  ///< adapter_config.json, if the result is an adapter (adapter_files.h)
   std::vector<std::pair<std::string, std::string>> head_files;
 

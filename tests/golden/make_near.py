@@ -94,6 +94,8 @@ def make_roformer():
     make("roformer-ner", t.RoFormerForTokenClassification, small(t.RoFormerConfig, **size, **labels("O", "B-X")),
          std=0.3, lengths=SHORT)
     make("roformer-qa", t.RoFormerForQuestionAnswering, small(t.RoFormerConfig, **size), std=0.3, lengths=SHORT)
+    make("roformer-half", t.RoFormerModel, small(t.RoFormerConfig, **size), std=0.3, lengths=(1, 90),
+         dtype=torch.float16)  # its angles are rounded, too
 
 
 def make_esm():
@@ -107,6 +109,7 @@ def make_esm():
     make("esm-pooler", t.EsmModel, small(t.EsmConfig, **{**esm2, "token_dropout": False}), std=0.3, lengths=SHORT)
     make("esm-classifier", t.EsmForSequenceClassification, small(t.EsmConfig, **esm2, **labels("a", "b", "c")), std=0.1,
          lengths=LONG)
+    make("esm-half", t.EsmModel, small(t.EsmConfig, **esm2), std=0.3, lengths=(1, 90), dtype=torch.float16)
     make("esm-ner", t.EsmForTokenClassification, small(t.EsmConfig, **esm2, **labels("O", "B-X")), std=0.3,
          lengths=SHORT)
 

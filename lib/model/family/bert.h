@@ -275,7 +275,7 @@ inline constexpr Family kDpr = {.model_type = "dpr",
                                 .fixed = kDprFixed,
                                 .refused_class = "DPRReader",
                                 .older_prefix = "ctx_encoder.bert_model.",
-                                .vector_is_first = true,
+                                .vector_class = "QuestionEncoder",
                                 .not_trained = "transformers has no class of it with a head"};
 
 }  // namespace bert::family_rows
