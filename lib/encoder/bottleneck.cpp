@@ -1,6 +1,6 @@
 #include "encoder/bottleneck.h"
 
-#include "model/schema.h"
+#include "model/feed_forward_nets.h"
 
 namespace bert {
 
@@ -14,11 +14,7 @@ Bottleneck Bottleneck::load(const Config& config, const Weights& weights, size_t
   b.entry_norm_ = norm(Role::bottleneck_norm);
   b.shared_ = linear(Role::shared_bottleneck);
   b.shared_norm_ = norm(Role::shared_bottleneck_norm);
-  constexpr Role kNets[][3] = {
-      {Role::first_intermediate, Role::first_output, Role::first_output_norm},
-      {Role::second_intermediate, Role::second_output, Role::second_output_norm},
-      {Role::third_intermediate, Role::third_output, Role::third_output_norm}};
-  for (const auto& [intermediate, output, output_norm] : kNets) {
+  for (const auto& [intermediate, output, output_norm] : kFeedForwardNets) {
     if (!has_module(config, intermediate)) break;
     b.nets_.push_back({linear(intermediate), linear(output), norm(output_norm)});
   }

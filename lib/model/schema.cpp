@@ -211,7 +211,7 @@ constexpr Conditional kConditional[] = {
     {Role::mlm_dense, [](const Config& c) { return c.family->mlm_transform; }},
     {Role::mlm_norm, [](const Config& c) { return c.family->mlm_transform; }}};
 
-NormKind norm_kind(const Family& family, Role role) {
+BERT_API NormKind norm_kind(const Family& family, Role role) {
   return family.norm_kind == NormKind::affine && role == Role::mlm_norm ? NormKind::layer
                                                                         : family.norm_kind;
 }

@@ -60,17 +60,39 @@ void rms_norm_backward(const NormWeights& weights, const NormPlan& plan, ConstMa
   }
 }
 
+void affine_forward(const NormWeights& weights, ConstMatrix x, Matrix y) {
+  for (size_t t = 0; t < x.rows; ++t) {
+    for (size_t i = 0; i < x.cols; ++i) {
+      y.row(t)[i] = x.row(t)[i] * weights.weight[i] + weights.bias[i];
+    }
+  }
+}
+
+void affine_backward(const NormWeights& weights, ConstMatrix x, ConstMatrix dy,
+                     const NormWeights& gradient, Matrix dx) {
+  for (size_t t = 0; t < x.rows; ++t) {
+    const float *from = x.row(t), *d = dy.row(t);
+    for (size_t i = 0; i < x.cols; ++i) {
+      gradient.weight[i] += d[i] * from[i];
+      gradient.bias[i] += d[i];
+      dx.row(t)[i] = d[i] * weights.weight[i];
+    }
+  }
+}
+
 }  // namespace
 
 void norm_forward(const NormWeights& weights, const NormPlan& plan, ConstMatrix x, Matrix y,
                   Matrix statistics) {
   if (plan.rms) return rms_norm_forward(weights, plan, x, y, statistics);
+  if (plan.affine) return affine_forward(weights, x, y);
   layer_norm_forward(weights, plan.eps, x, y, statistics);
 }
 
 void norm_backward(const NormWeights& weights, const NormPlan& plan, ConstMatrix x,
                    ConstMatrix statistics, ConstMatrix dy, const NormWeights& gradient, Matrix dx) {
   if (plan.rms) return rms_norm_backward(weights, plan, x, statistics, dy, gradient, dx);
+  if (plan.affine) return affine_backward(weights, x, dy, gradient, dx);
   layer_norm_backward(weights, x, statistics, dy, gradient, dx);
 }
 

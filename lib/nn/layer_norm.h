@@ -13,8 +13,9 @@ struct NormWeights {
 /// What a norm computes.
 struct NormPlan {
   float eps = 0;
-  bool rms = false;  ///< x / sqrt(mean(x^2) + eps): no mean is taken away, and there is no shift
-  float offset = 0;  ///< that the gain has beside its weight
+  bool rms = false;     ///< x / sqrt(mean(x^2) + eps): no mean is taken away, and there is no shift
+  float offset = 0;     ///< that the gain has beside its weight
+  bool affine = false;  ///< x * weight + bias alone
 };
 
 /// y = (x - mean) / sqrt(variance + eps) * weight + bias, row by row (Ba et al. 2016).
@@ -27,8 +28,8 @@ void layer_norm_forward(const NormWeights& weights, float eps, ConstMatrix x, Ma
 void layer_norm_backward(const NormWeights& weights, ConstMatrix x, ConstMatrix statistics,
                          ConstMatrix dy, const NormWeights& gradient, Matrix dx);
 
-/// The norm that `plan` says, and its way back: layer norm as above, or RMS norm (Zhang and
-/// Sennrich 2019).
+/// The norm that `plan` says, and its way back: layer norm as above, RMS norm (Zhang and Sennrich
+/// 2019), or weight and bias alone (Sun et al. 2020), which needs no statistics.
 void norm_forward(const NormWeights& weights, const NormPlan& plan, ConstMatrix x, Matrix y,
                   Matrix statistics);
 void norm_backward(const NormWeights& weights, const NormPlan& plan, ConstMatrix x,

@@ -8,6 +8,7 @@
 #include "nn/embedding_gradient.h"
 #include "nn/layer_norm.h"
 #include "nn/linear_gradient.h"
+#include "ops/gradient_kernels.h"
 #include "ops/kernels.h"
 
 namespace bert::training {
@@ -47,21 +48,52 @@ Matrix Encoder::add_up() {
     if (word_scales_.empty()) continue;
     for (size_t i = 0; i < width; ++i) sum.row(t)[i] *= word_scales_[t];
   }
+  add_places(sum);
+  return sum;
+}
+
+/// Adds what says where tokens stand.
+void Encoder::add_places(Matrix sum) {
   if (weights_.token_type.data)
     nn::embedding_forward(weights_.token_type, batch_->token_type_ids, sum);
   if (weights_.position.data) nn::embedding_forward(weights_.position, position_rows_, sum);
-  for (size_t t = 0; weights_.task_type.data && t < tokens; ++t) {
+  for (size_t t = 0; weights_.task_type.data && t < sum.rows; ++t) {
     add(weights_.task_type.slice(0, 1), sum.slice(t, 1));
   }
-  return sum;
+}
+
+/// Calls use(t, n, id) for each word n of the three that MobileBERT makes token t of: the next one,
+/// its own, the last one.
+template <typename Use>
+void Encoder::for_each_word(Use use) const {
+  for (size_t s = 0; s < batch_->sequences(); ++s) {
+    const size_t begin = batch_->begin(s), end = batch_->cu_seq_lens[s + 1];
+    for (size_t t = begin; t < end; ++t) {
+      if (t + 1 < end) use(t, 0, batch_->input_ids[t + 1]);
+      use(t, 1, batch_->input_ids[t]);
+      if (t > begin) use(t, 2, batch_->input_ids[t - 1]);
+    }
+  }
+}
+
+/// The vectors of the three [T, 3E]; zeros where there is none.
+Matrix Encoder::three_words() {
+  const size_t width = weights_.word.cols;
+  const Matrix words = embedding_sum_.zeros(batch_->tokens(), 3 * width);
+  for_each_word([&](size_t t, size_t n, int32_t id) {
+    std::copy_n(weights_.word.row(static_cast<size_t>(id)), width, words.row(t) + n * width);
+  });
+  return words;
 }
 
 Matrix Encoder::embed() {
   const size_t tokens = batch_->tokens(), h = config_.hidden_size;
-  Matrix x = add_up();
+  const bool trigrams = config_.family->trigrams;
+  Matrix x = trigrams ? three_words() : add_up();
   if (projects_first()) {
     const Matrix projected = projected_.matrix(tokens, h);
     nn::linear_forward(weights_.projection, x, projected, bf16_);
+    if (trigrams) add_places(projected);
     x = projected;
   }
   const Matrix embedded = embedded_.matrix(tokens, x.cols);  // [T, E] or [T, H]
@@ -116,6 +148,11 @@ ConstMatrix Encoder::block(size_t index, ConstMatrix hidden) {
   if (distances_) {
     layer.distances.forward(w.attention, distances_, dropout_at(index + 1, kDistances));
   }
+  if (w.bottleneck) {
+    return layer.output =
+               layer.bottleneck.forward({w.attention, w.net, w.bottleneck}, attention_plan(index),
+                                        form_, dropout_at(index + 1, kOutput), hidden, scratch_);
+  }
   layer.attended = layer.attention.forward(w.attention, attention_plan(index), form_,
                                            dropout_at(index + 1, kAttentionOutput), hidden, hidden,
                                            scratch_, turns(index));
@@ -158,6 +195,15 @@ void Encoder::block_backward(size_t index, Matrix d, const ModelWeights& gradien
   const LayerWeights &w = weights_.layers[index], &g = gradient.layers[index];
   EncoderLayer& layer = layers_[index];
   turn.reach(net_stage(index));
+  if (w.bottleneck) {
+    const BottleneckLayer::Weights own{w.attention, w.net, w.bottleneck};
+    const BottleneckLayer::Weights sums{g.attention, g.net, g.bottleneck};
+    layer.bottleneck.backward_nets(own, form_, dropout_at(index + 1, kOutput), d, sums, scratch_);
+    turn.reach(attention_stage(index));
+    layer.bottleneck.backward_attention(own, attention_plan(index), form_, layer.input, d, sums,
+                                        scratch_);
+    return;
+  }
   if (index + 1 == layers_.size() && weights_.final_norm.weight) {
     nn::norm_backward(weights_.final_norm, form_.norm, last_, view(final_statistics_, 2), d,
                       gradient.final_norm, d);
@@ -179,7 +225,8 @@ void Encoder::block_backward(size_t index, Matrix d, const ModelWeights& gradien
 }
 
 void Encoder::embed_backward(Matrix d, const ModelWeights& gradient) {
-  const size_t width = weights_.word.cols;
+  const bool trigrams = config_.family->trigrams;
+  const size_t width = (trigrams ? 3 : 1) * weights_.word.cols;
   const Matrix sum = view(embedding_sum_, width);
   const bool first = projects_first();
   const auto through_projection = [&](ConstMatrix input) {
@@ -193,14 +240,14 @@ void Encoder::embed_backward(Matrix d, const ModelWeights& gradient) {
     nn::norm_backward(weights_.embedding_norm, form_.norm, first ? view(projected_, d.cols) : sum,
                       view(embedding_statistics_, 2), d, gradient.embedding_norm, d);
   }
-  if (first) through_projection(sum);
-  add_up_backward(d, gradient);
+  if (!trigrams && first) through_projection(sum);
+  add_places_backward(d, gradient);
+  if (trigrams) through_projection(sum);
+  words_backward(d, gradient);
 }
 
-void Encoder::add_up_backward(Matrix d, const ModelWeights& gradient) {
-  // Positions that begin behind the padding token's have torch's padding_idx, too.
+void Encoder::add_places_backward(Matrix d, const ModelWeights& gradient) {
   const auto before_first = static_cast<int32_t>(config_.first_position()) - 1;
-  const int32_t padding = before_first < 0 ? config_.pad_token_id : before_first;
   if (gradient.position.data) {
     nn::embedding_backward(position_rows_, d, gradient.position, before_first);
   }
@@ -209,6 +256,21 @@ void Encoder::add_up_backward(Matrix d, const ModelWeights& gradient) {
   }
   for (size_t t = 0; gradient.task_type.data && t < d.rows; ++t) {
     add(d.slice(t, 1), gradient.task_type.slice(0, 1));
+  }
+}
+
+void Encoder::words_backward(Matrix d, const ModelWeights& gradient) {
+  // Positions that begin behind the padding token's have torch's padding_idx, too.
+  const auto before_first = static_cast<int32_t>(config_.first_position()) - 1;
+  const int32_t padding = before_first < 0 ? config_.pad_token_id : before_first;
+  if (config_.family->trigrams) {
+    const size_t width = gradient.word.cols;
+    for_each_word([&](size_t t, size_t n, int32_t id) {
+      if (id == padding) return;
+      gradient_kernels().axpy(1.f, d.row(t) + n * width, width,
+                              gradient.word.row(static_cast<size_t>(id)));
+    });
+    return;
   }
   Matrix d_words = d;
   if (!word_scales_.empty()) {

@@ -33,10 +33,11 @@ struct DropoutPlan {
 struct EncoderLayer {
   AttentionSublayer attention;
   FeedForwardSublayer net;
-  DistanceTerms distances;  ///< what attention adds in DeBERTa
-  ConstMatrix input;        ///< [T, H] before the two
-  Matrix attended;          ///< [T, H] between them
-  ConstMatrix output;       ///< [T, H] behind them, and behind the convolution or the final norm
+  BottleneckLayer bottleneck;  ///< in place of the two, in MobileBERT
+  DistanceTerms distances;     ///< what attention adds in DeBERTa
+  ConstMatrix input;           ///< [T, H] before the two
+  Matrix attended;             ///< [T, H] between them
+  ConstMatrix output;          ///< [T, H] behind them, and behind the convolution or the final norm
 };
 
 /// The encoder of encoder/model.h for training: a forward pass that keeps all activations, and the
@@ -73,17 +74,23 @@ class Encoder {
 
  private:
   Matrix add_up();
+  void add_places(Matrix sum);
+  Matrix three_words();
   void scale_words();
   Matrix embed();
   ConstMatrix block(size_t index, ConstMatrix hidden);
   void block_backward(size_t index, Matrix d, const ModelWeights& gradient, const Turn& turn);
   void embed_backward(Matrix d, const ModelWeights& gradient);
-  void add_up_backward(Matrix d, const ModelWeights& gradient);
+  void add_places_backward(Matrix d, const ModelWeights& gradient);
+  void words_backward(Matrix d, const ModelWeights& gradient);
+  template <typename Use>
+  void for_each_word(Use use) const;
   nn::AttentionPlan attention_plan(size_t index);
   Turns turns(size_t index) const;
   nn::Dropout dropout_at(size_t layer, uint64_t site) const;
   bool projects_first() const {
-    return weights_.projection.weight.data && config_.family->projects_first;
+    const Family& family = *config_.family;
+    return weights_.projection.weight.data && (family.projects_first || family.trigrams);
   }
   Matrix view(const Buffer& buffer, size_t columns) const {
     return {buffer.data(), batch_->tokens(), columns};

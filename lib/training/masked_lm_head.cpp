@@ -39,6 +39,27 @@ Matrix MaskedLmHead::masked_rows(const HeadPass& pass) {
   return rows;
 }
 
+void MaskedLmHead::decode(ConstMatrix x, Matrix logits) {
+  const size_t width = weights_.decoder.weight.cols;  // E, or H
+  nn::linear_forward(weights_.decoder, columns(x, 0, width), logits, bf16_);
+  const Matrix& rest = weights_.decoder_rest;
+  if (!rest.data) return;
+  // The product x R is that of a way back, whose weights are R.
+  nn::linear_backward({rest}, {}, columns(x, width, rest.rows), {}, logits, true, bf16_);
+}
+
+void MaskedLmHead::decode_backward(ConstMatrix x, ConstMatrix d, const ModelWeights& gradient,
+                                   Matrix dx) {
+  const size_t width = weights_.decoder.weight.cols;
+  nn::linear_backward(weights_.decoder, columns(x, 0, width), d, gradient.decoder,
+                      columns(dx, 0, width), false, bf16_);
+  const Matrix& rest = weights_.decoder_rest;
+  if (!rest.data) return;
+  nn::linear_backward({rest}, d, columns(x, width, rest.rows), {gradient.decoder_rest}, {}, false,
+                      bf16_);
+  nn::linear_forward({rest}, d, columns(dx, width, rest.rows), bf16_);
+}
+
 /// Only masked rows go through the head, and at most kDecoderRows at once through the decoder.
 void MaskedLmHead::add_masked(const HeadPass& pass, Tally& tally) {
   const Matrix rows = masked_rows(pass);
@@ -48,7 +69,7 @@ void MaskedLmHead::add_masked(const HeadPass& pass, Tally& tally) {
     return TransformLayer::Weights{w.transform, w.transform_norm};
   };
   const Activation act = plan_.config.mlm_act();
-  const nn::NormPlan norm = norm_plan(plan_.config);
+  const nn::NormPlan norm = norm_plan(plan_.config, Role::mlm_norm);
   const ConstMatrix normal =
       transform_.forward(transform_of(weights_), act, norm, rows, bf16_);  // [M, E]
 
@@ -58,13 +79,10 @@ void MaskedLmHead::add_masked(const HeadPass& pass, Tally& tally) {
     const size_t n = std::min(kDecoderRows, count - first);
     const Matrix logits = logits_.matrix(n, plan_.config.vocab_size);  // [n, V]
     const ConstMatrix x = normal.slice(first, n);
-    nn::linear_forward(weights_.decoder, x, logits, bf16_);
+    decode(x, logits);
     tally.token_loss += nn::cross_entropy(logits, std::span(labels_).subspan(first, n), {},
                                           pass.scale.token, &tally.tokens_right);
-    if (gradient) {
-      nn::linear_backward(weights_.decoder, x, logits, gradient->decoder, d_normal.slice(first, n),
-                          false, bf16_);
-    }
+    if (gradient) decode_backward(x, logits, *gradient, d_normal.slice(first, n));
   }
   if (!gradient) return;
   const Matrix d_rows = d_rows_.matrix(count, rows.cols);

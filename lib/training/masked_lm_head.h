@@ -24,6 +24,9 @@ class MaskedLmHead : public Head {
   /// The rows of hidden states that have a label [M, H]; none: without data.
   Matrix masked_rows(const HeadPass& pass);
   void add_masked(const HeadPass& pass, Tally& tally);
+  /// x [n, H or E] -> logits [n, V], and the way back, which writes dx.
+  void decode(ConstMatrix x, Matrix logits);
+  void decode_backward(ConstMatrix x, ConstMatrix d, const ModelWeights& gradient, Matrix dx);
 
   std::optional<TextHead> next_sentence_;
   std::vector<int32_t> labels_;    ///< [M]

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "model/feed_forward_nets.h"
 #include "model/head_tensors.h"
 
 namespace bert::training {
@@ -45,10 +46,11 @@ void require_trainable(const Config& config, Objective objective) {
                           family.model_type, family.not_trained));
 }
 
-nn::NormPlan norm_plan(const Config& config) {
-  const NormKind kind = config.family->norm_kind;
-  return {config.layer_norm_eps, kind != NormKind::layer,
-          kind == NormKind::rms_around_one ? 1.f : 0.f};
+nn::NormPlan norm_plan(const Config& config, Role role) {
+  const NormKind kind = norm_kind(*config.family, role);
+  const bool around_one = kind == NormKind::rms_around_one;
+  return {config.layer_norm_eps, around_one || kind == NormKind::rms, around_one ? 1.f : 0.f,
+          kind == NormKind::affine};
 }
 
 std::vector<TensorSpec> trunk_tensors(const Config& config) {
@@ -138,10 +140,31 @@ nn::LinearWeights RoleView::joined(std::span<const Role> roles, size_t layer) co
 nn::NormWeights RoleView::norm(Role role, size_t layer) const {
   return {vector(role, Part::weight, layer), vector(role, Part::bias, layer)};
 }
+BottleneckWeights RoleView::bottleneck(size_t l) const {
+  BottleneckWeights b;
+  b.entry = linear(Role::bottleneck, l);
+  if (!b) return b;
+  b.entry_norm = norm(Role::bottleneck_norm, l);
+  b.shared = linear(Role::shared_bottleneck, l);
+  b.shared_norm = norm(Role::shared_bottleneck_norm, l);
+  b.value = linear(Role::value, l);
+  for (const auto& [first, last, last_norm] : kFeedForwardNets) {
+    FeedForwardWeights net;
+    net.intermediate = linear(first, l);
+    if (!net.intermediate.weight.data) break;
+    net.output = linear(last, l);
+    net.norm = norm(last_norm, l);
+    b.nets.push_back(net);
+  }
+  b.exit = linear(Role::bottleneck_exit, l);
+  b.exit_norm = norm(Role::bottleneck_exit_norm, l);
+  return b;
+}
 LayerWeights RoleView::layer(size_t l) const {
   LayerWeights layer;
+  layer.bottleneck = bottleneck(l);
   AttentionWeights& attention = layer.attention;
-  attention.qkv = joined(kQueryKeyValue, l);
+  attention.qkv = joined(std::span(kQueryKeyValue, layer.bottleneck ? 2 : 3), l);
   attention.key_width = matrix(Role::key, l).rows;
   for (size_t i = 0; !attention.qkv.bias && i < std::size(kQueryKeyValue); ++i) {
     attention.biases[i] = vector(kQueryKeyValue[i], Part::bias, l);
@@ -216,6 +239,7 @@ ModelWeights ModelWeights::view(const Layout& layout, const Config& config, floa
   w.decoder.weight = view.matrix(Role::mlm_decoder);
   if (!w.decoder.weight.data) w.decoder.weight = w.word;
   w.decoder.bias = view.vector(Role::mlm_bias, Part::bias);
+  w.decoder_rest = view.matrix(Role::mlm_rest);
   w.head_dense = view.linear(Role::head_dense);
   w.head_norm = view.norm(Role::head_norm);
   w.next_sentence = view.linear(Role::next_sentence);

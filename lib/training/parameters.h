@@ -10,6 +10,7 @@
 #include "model/config.h"
 #include "model/names.h"
 #include "nn/recurrent.h"
+#include "training/bottleneck_gradient.h"
 #include "training/layout.h"
 #include "training/low_rank.h"
 #include "training/sublayers.h"
@@ -41,8 +42,8 @@ float initializer_range(const Config& config);
 /// whose models give vectors alone has no classes for heads, and is trained for vectors.
 void require_trainable(const Config& config, Objective objective);
 
-/// The norms of a model of this config.
-nn::NormPlan norm_plan(const Config& config);
+/// The norm of this role in a model of this config.
+nn::NormPlan norm_plan(const Config& config, Role role = Role::output_norm);
 
 /// A head to train over the trunk.
 struct HeadPlan {
@@ -74,6 +75,7 @@ std::vector<TensorSpec> trunk_tensors(const Config& config);
 struct LayerWeights {
   AttentionWeights attention;
   AttentionWeights cross;  ///< attention of a decoder to its source
+  BottleneckWeights bottleneck;
   FeedForwardWeights net;
 };
 
@@ -91,6 +93,7 @@ class RoleView {
   /// Several modules whose tensors lie one behind the other, as one.
   nn::LinearWeights joined(std::span<const Role> roles, size_t layer) const;
   nn::NormWeights norm(Role role, size_t layer = 0) const;
+  BottleneckWeights bottleneck(size_t layer) const;
   LayerWeights layer(size_t layer) const;
 
  private:
@@ -108,13 +111,14 @@ struct ModelWeights {
   nn::LinearWeights convolution;  ///< [H, H / groups * K], in DeBERTa
   nn::NormWeights convolution_norm;
   nn::NormWeights embedding_norm;
-  nn::LinearWeights projection;      ///< [H, E], in ELECTRA
+  nn::LinearWeights projection;      ///< [H, E], in ELECTRA; [H, 3E], in MobileBERT
   std::vector<LayerWeights> layers;  ///< [L] of a pass; those that share tensors are alike
   nn::NormWeights final_norm;        ///< where norms stand before
   nn::LinearWeights pooler;          ///< [H, H]
   nn::LinearWeights transform;       ///< [E, H], in the masked LM head
   nn::NormWeights transform_norm;
   nn::LinearWeights decoder;        ///< [V, E]; the word table if tied
+  Matrix decoder_rest;              ///< [H - E, V], in MobileBERT
   nn::LinearWeights next_sentence;  ///< [2, H]
   nn::LinearWeights head_dense;     ///< [H, H], in ModernBERT
   nn::NormWeights head_norm;

@@ -257,7 +257,6 @@ inline constexpr Family kMobileBert = {.model_type = "mobilebert",
                                        .pooler = true,
                                        .text_head = TextHead::pooled,
                                        .splits_decoder = true,
-                                       .not_trained = "its bottlenecks have no gradients",
                                        .next_sentence = true,
                                        .saves_decoder_bias = true};
 

@@ -59,6 +59,11 @@ MODELS = {
     "roformer-classifier": "classify",
     "roformer-ner": "tokens",
     "xlm-roberta-xl-classifier": "classify",
+    "mobilebert": "pretrain",
+    "mobilebert-classifier": "classify",
+    "mobilebert-first": "classify",
+    "mobilebert-ner": "tokens",
+    "mobilebert-qa": "spans",
 }
 STEPS = {"albert-classifier", "deberta-v3-classifier", "modernbert-mlm", "nomic-classifier", "gte-ner"}
 
