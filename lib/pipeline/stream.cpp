@@ -71,7 +71,8 @@ class Streamer {
       : options_(options),
         intake_(options),
         reader_(options.files, options.terminator, options.on_skipped,
-                options.csv          ? Framing::csv
+                options.counted      ? Framing::counted
+                : options.csv        ? Framing::csv
                 : options.paragraphs ? Framing::paragraphs
                                      : Framing::lines,
                 options.wanted) {
