@@ -39,7 +39,7 @@ def refusal(command):
         return f"{command[0]}: {error.strerror}"
     if run.returncode != 0:
         return run.stderr.decode(errors="replace").strip()
-    if not re.match(rb"memo 2 0 0 0 0 [0-9] 0 ", run.stdout):
+    if not re.match(rb"memo 3 0 0 0 0 0 [0-9] 0 ", run.stdout):
         return f"{command[0]}: found options that give numbers, headers or several rows, wants a row for each text"
     return None
 

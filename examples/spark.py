@@ -37,7 +37,7 @@ def refusal(command):
         return f"{command[0]}: {error.strerror}"
     if run.returncode != 0:
         return run.stderr.decode(errors="replace").strip()
-    if not re.match(rb"memo 2 10 0 0 0 [0-9] 0 ", run.stdout):
+    if not re.match(rb"memo 3 10 0 0 0 0 [0-9] 0 ", run.stdout):
         return f"{command[0]}: found options that give numbers, headers, NUL or several rows, wants a row for each line"
     return None
 

@@ -26,11 +26,7 @@ void add_pairs(tools::Command& app, Options& o) {
           o.fields)
       .of("fields")
       .shown_as("-f");
-  app.add({"--header", "the first line of each file names the columns"}, t.train.header);
-  app.add({"--jsonl", "read JSON objects; fields are keys (default: text,text_pair)"},
-          t.train.json_lines)
-      .of("json_lines")
-      ->excludes(app.get_option("--header"));
+  tools::add_record_form(app, t.train, "text,text_pair");
   tools::add_as_text(app, t.train.wanted);
   app.add({"-m,--model", "model directory or name to start from", tools::model()}, o.model);
 }

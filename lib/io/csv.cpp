@@ -78,6 +78,13 @@ std::vector<std::string_view> csv_fields(const Record& record, std::deque<std::s
   }
 }
 
+std::string_view csv_field(const Record& record, std::span<const std::string_view> fields,
+                           size_t index) {
+  if (index < fields.size()) return fields[index];
+  record.fail(Error::Kind::data, fmt::format("found {} field{}, wants at least {}", fields.size(),
+                                             fields.size() == 1 ? "" : "s", index + 1));
+}
+
 void append_csv(std::string& out, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == text.npos) {
     out += text;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,11 @@ class BERT_API CsvScanner {
 /// `kept`. Throws Error(data) as Record::fail for a field whose quotes do not fit.
 BERT_API std::vector<std::string_view> csv_fields(const Record& record,
                                                   std::deque<std::string>& kept);
+
+/// Field `index` (0-based) of the fields of a record. Throws Error(data) as Record::fail if it has
+/// fewer.
+BERT_API std::string_view csv_field(const Record& record, std::span<const std::string_view> fields,
+                                    size_t index);
 
 /// Appends a field, in quotes if it has a comma, a quote or a line end.
 BERT_API void append_csv(std::string& out, std::string_view text);

@@ -85,13 +85,19 @@ constexpr const char* kOfSemicolons[] = {
     "mlr --icsv --onidx --ofs tab --ifs semicolon cat FILE makes fields of it",
 };
 
-Found find_csv(const InputStart& start) {
+/// The same by options.
+constexpr const char* kByOptions[] = {
+    "`csv` reads it, with `no_header` if its first record names no fields", "`csv` reads it"};
+
+Found find_csv(const InputStart& start, Wanted wanted) {
   if (start.terminator != '\n') return {};
   for (const char separator : {',', ';'}) {
     const CsvShape shape = csv_shape(start.bytes, separator, start.whole);
     if (shape == CsvShape::none) continue;
     const bool header = shape == CsvShape::header;
-    if (separator == ',') return {"CSV", kOfCommas[header]};
+    if (separator == ',') {
+      return {"CSV", (wanted == Wanted::text_or_objects ? kByOptions : kOfCommas)[header]};
+    }
     return {"CSV with semicolons", kOfSemicolons[header]};
   }
   return {};
@@ -103,7 +109,7 @@ Found find_foreign(const InputStart& start, Wanted wanted) {
   if (wanted == Wanted::objects || wanted == Wanted::csv || wanted == Wanted::any_text) return {};
   const Found json = wanted == Wanted::either ? Found{} : find_json(start, wanted);
   if (json) return json;
-  return find_csv(start);
+  return find_csv(start, wanted);
 }
 
 std::string_view name_of(Wanted wanted) {

@@ -10,8 +10,8 @@ namespace bert {
 
 /// What the records of an input should be.
 /// lines: lines of text, where no option insists. text: the same where one does. text_or_objects:
-/// text, by an option also JSON objects. either: text or JSON objects. objects: JSON objects.
-/// anything: what they are is not looked at. csv: CSV. any_text: all that is not binary.
+/// text, by an option also JSON objects or CSV. either: text or JSON objects. objects: JSON
+/// objects. anything: what they are is not looked at. csv: CSV. any_text: all that is not binary.
 enum class Wanted { lines, text, text_or_objects, either, objects, anything, csv, any_text };
 
 /// The start of an input: its first record at least, if it has one, and what else is there.

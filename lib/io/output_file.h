@@ -26,7 +26,7 @@ class BERT_API OutputFile {
   ~OutputFile();
 
   void write(std::span<const std::byte> bytes);
-  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
   /// Syncs all that was written to the disk, so that commit() needs no more room there. A writer of
   /// several files that belong together finishes each before it commits the first.
   void finish();

@@ -12,6 +12,8 @@
 #include <span>
 #include <utility>
 
+#include "base/parse.h"
+
 namespace bert {
 namespace {
 
@@ -65,7 +67,7 @@ bool RecordReader::open_next() {
     } else {
       records_before_ = records_;
       start_of_file_ = true;
-      end_of_file_ = in_paragraph_ = start_seen_ = false;
+      end_of_file_ = in_paragraph_ = counted_ = start_seen_ = false;
       const off_t at = S_ISREG(status.st_mode) ? ::lseek(fd_, 0, SEEK_CUR) : -1;
       const bool known = at >= 0 && at <= status.st_size;
       unread_of_file_ = known ? static_cast<size_t>(status.st_size - at) : kUnknown;
@@ -201,6 +203,7 @@ void RecordReader::fail() const {
 bool RecordReader::has_terminator() {
   if (framing_ == Framing::paragraphs) return has_empty_line();
   if (framing_ == Framing::csv) return has_csv_record();
+  if (framing_ == Framing::counted) return has_counted_record();
   if (searched_ == bytes_.size()) return false;
   const char* hit = static_cast<const char*>(
       std::memchr(bytes_.data() + searched_, terminator_, bytes_.size() - searched_));
@@ -225,6 +228,15 @@ bool RecordReader::has_csv_record() {
   if (searched_ == bytes_.size()) return false;
   searched_ = std::min(csv_.find_end(bytes_, searched_), bytes_.size());
   return searched_ < bytes_.size();
+}
+
+bool RecordReader::has_counted_record() {
+  if (counted_) return true;
+  std::string_view rest = std::string_view(bytes_).substr(searched_);
+  const auto count = take_number<size_t>(rest);
+  if (!count || *count > kLongestRecord || *count + 1 >= rest.size()) return false;
+  searched_ = bytes_.size() - rest.size() + 1 + *count;
+  return counted_ = true;
 }
 
 /// Waits for a byte or the end of the file. If a `whole` record is there, waits only while all
@@ -267,7 +279,7 @@ void RecordReader::cut(Chunk& chunk, size_t max_records, size_t max_bytes) {
     if (has_terminator()) {
       stops.push_back(searched_);
       end = ++searched_;
-      in_paragraph_ = false;
+      in_paragraph_ = counted_ = false;
     } else {
       const bool rest = framing_ != Framing::paragraphs ||
                         bytes_.find_first_not_of(" \t\r\n", end) != bytes_.npos;

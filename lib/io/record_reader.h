@@ -36,9 +36,10 @@ struct Chunk {
 ///   stop   the run has failed: the reader should stop
 enum class Busy { none, some, all, stop };
 
-/// What a record is: a line; a run of lines that are not empty, up to an empty line or the end; or
-/// a record of CSV, whose fields in quotes may have line ends.
-enum class Framing { lines, paragraphs, csv };
+/// What a record is: a line; a run of lines that are not empty, up to an empty line or the end; a
+/// record of CSV, whose fields in quotes may have line ends; or as many bytes as a number and a TAB
+/// before them say, which the record begins with.
+enum class Framing { lines, paragraphs, csv, counted };
 
 /// Reads files in turn ("-" or no file means stdin) and cuts them into records. Only the terminator
 /// ends a record; a last record without it counts; a record never spans two files. A byte order
@@ -94,6 +95,7 @@ class BERT_API RecordReader {
   bool has_terminator();
   bool has_empty_line();
   bool has_csv_record();
+  bool has_counted_record();
   size_t unread() const { return bytes_.size() - begin_; }
   [[noreturn]] void fail() const;
 
@@ -105,6 +107,7 @@ class BERT_API RecordReader {
   Wanted wanted_;
   const std::set<std::string>* found_ = nullptr;
   bool in_paragraph_ = false;  ///< the current record has a line that is not empty
+  bool counted_ = false;       ///< searched_ is the end of a counted record
   size_t next_file_ = 0;
   int fd_ = -1;
   const std::string* name_ = nullptr;

@@ -49,8 +49,8 @@ int Memo::run() {
 }
 
 void Memo::read() {
-  RecordReader reader(options_.files, greeting_.terminator, options_.on_skipped, Framing::lines,
-                      greeting_.wanted);
+  RecordReader reader(options_.files, greeting_.terminator, options_.on_skipped,
+                      greeting_.csv ? Framing::csv : Framing::lines, greeting_.wanted);
   Chunk chunk;
   std::string requests;
   while (reader.next(chunk, kChunkRecords, kChunkBytes, [this] { return how_busy(); })) {
@@ -196,10 +196,10 @@ std::string Memo::numbered(uint64_t number, std::string_view rows) const {
   if (begin.empty()) return std::string(rows);
   std::string out;
   while (!rows.empty()) {
-    const size_t size = std::min(rows.find(greeting_.terminator), rows.size() - 1) + 1;
+    std::string_view row = take_row(rows, greeting_.terminator, greeting_.csv_rows());
+    if (row.empty()) std::swap(row, rows);  // has no terminator
     out += begin;
-    out += rows.substr(0, size);
-    rows.remove_prefix(size);
+    out += row;
   }
   return out;
 }

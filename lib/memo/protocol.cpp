@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <vector>
 
 #include "base/parse.h"
+#include "io/csv.h"
 
 namespace bert {
 namespace {
 
-constexpr std::string_view kName = "memo 2";
+constexpr std::string_view kName = "memo 3";
 constexpr size_t kLongestLine = 200;                  // of a greeting or reply, up to its LF
 constexpr uint64_t kLargestPart = uint64_t{1} << 40;  // bytes; the sum of two fits
 
@@ -47,8 +49,8 @@ bool take(std::string_view& bytes, size_t count, std::vector<uint64_t>& numbers,
 }  // namespace
 
 std::string Greeting::bytes() const {
-  return fmt::format("{} {} {} {} {} {} {} {}\n{}{}", kName, static_cast<int>(terminator),
-                     static_cast<int>(numbers), static_cast<int>(header),
+  return fmt::format("{} {} {} {} {} {} {} {} {}\n{}{}", kName, static_cast<int>(terminator),
+                     static_cast<int>(csv), static_cast<int>(numbers), static_cast<int>(header),
                      static_cast<int>(skip_bad), static_cast<int>(wanted), begin.size(), key.size(),
                      begin, key);
 }
@@ -59,15 +61,17 @@ bool take_greeting(std::string_view& bytes, Greeting& greeting) {
   if (start.size() < kName.size()) return false;
   std::string_view rest = bytes.substr(std::min(bytes.size(), kName.size() + 1));
   std::vector<uint64_t> numbers;
-  if (!take(rest, 7, numbers, greeting.begin, greeting.key)) return false;
-  const bool ends_records = numbers[0] == 0 || numbers[0] == '\n';
-  if (!ends_records || numbers[1] > 2 || numbers[2] > 1 || numbers[3] > 1 || numbers[4] > 5)
-    refuse(bytes);
+  constexpr uint64_t kMost[] = {'\n', 1, 2, 1, 1, static_cast<uint64_t>(Wanted::any_text)};
+  if (!take(rest, std::size(kMost) + 2, numbers, greeting.begin, greeting.key)) return false;
+  for (size_t i = 0; i < std::size(kMost); ++i) {
+    if (numbers[i] > kMost[i] || (i == 0 && numbers[i] % '\n' != 0)) refuse(bytes);
+  }
   greeting.terminator = static_cast<char>(numbers[0]);
-  greeting.numbers = static_cast<Greeting::Numbers>(numbers[1]);
-  greeting.header = numbers[2] != 0;
-  greeting.skip_bad = numbers[3] != 0;
-  greeting.wanted = static_cast<Wanted>(numbers[4]);
+  greeting.csv = numbers[1] != 0;
+  greeting.numbers = static_cast<Greeting::Numbers>(numbers[2]);
+  greeting.header = numbers[3] != 0;
+  greeting.skip_bad = numbers[4] != 0;
+  greeting.wanted = static_cast<Wanted>(numbers[5]);
   bytes = rest;
   return true;
 }
@@ -84,15 +88,28 @@ std::string row_begin(Greeting::Numbers numbers, uint64_t number) {
   return "";
 }
 
+std::string_view take_row(std::string_view& rows, char terminator, bool csv) {
+  const size_t end = csv ? CsvScanner().find_end(rows, 0) : rows.find(terminator);
+  if (end == rows.npos) return "";
+  const std::string_view row = rows.substr(0, end + 1);
+  rows.remove_prefix(end + 1);
+  return row;
+}
+
 void append_request(std::string& out, const Record& record, char terminator) {
-  out +=
+  const std::string place =
       fmt::format("{}\t{}\t{}\t", record.number, record.number_in_file, printable(*record.file, 0));
+  out += fmt::format("{}\t{}", place.size() + record.line.size(), place);
   out += record.line;
   out += terminator;
 }
 
 std::string_view take_request(Record& record) {
   std::string_view line = record.line;
+  const auto count = take_number<size_t>(line);
+  if (!count || !line.starts_with('\t') || *count != line.size() - 1)
+    record.fail(Error::Kind::data, "found no request of memo");
+  line.remove_prefix(1);
   const auto number = take_number<uint64_t>(line);
   const size_t first = line.find('\t');
   line.remove_prefix(std::min(line.size(), first + 1));

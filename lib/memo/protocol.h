@@ -15,8 +15,8 @@ namespace bert {
 /// answers the requests in their order, each with one reply. The header of a file is a request
 /// with the number 0.
 ///
-///   greeting   memo 2 TERMINATOR NUMBERS HEADER SKIP WANTED BYTES BYTES LF begin key
-///   request    NUMBER TAB NUMBER_IN_FILE TAB FILE TAB line TERMINATOR
+///   greeting   memo 3 TERMINATOR CSV NUMBERS HEADER SKIP WANTED BYTES BYTES LF begin key
+///   request    BYTES TAB NUMBER TAB NUMBER_IN_FILE TAB FILE TAB line TERMINATOR
 ///   reply      NUMBER BYTES BYTES LF rows message
 
 /// What decides how memo reads records and writes rows; the tool knows it, memo asks no other way.
@@ -26,6 +26,7 @@ struct BERT_API Greeting {
   enum class Numbers { none, field, json };
 
   char terminator = '\n';
+  bool csv = false;  ///< records are those of CSV
   Numbers numbers = Numbers::none;
   bool header = false;           ///< the first record of each file is a header
   bool skip_bad = false;         ///< a bad record has a reply; else it ends the tool
@@ -35,6 +36,8 @@ struct BERT_API Greeting {
 
   /// The greeting as bytes.
   std::string bytes() const;
+  /// Whether rows are CSV, so that a line end in quotes ends none.
+  bool csv_rows() const { return csv && numbers != Numbers::json; }
 };
 
 /// The rows of one record.
@@ -44,6 +47,9 @@ struct Reply {
   std::string message;  ///< fault of a bad record; else empty
 };
 
+/// Takes a row with its terminator off the begin of `rows`; "" if there is no whole one. `csv`: a
+/// line end in quotes ends none.
+BERT_API std::string_view take_row(std::string_view& rows, char terminator, bool csv);
 /// What a row begins with.
 BERT_API std::string row_begin(Greeting::Numbers numbers, uint64_t number);
 

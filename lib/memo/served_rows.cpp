@@ -33,10 +33,14 @@ void ServedRows::place(Record& record) {
 
 /// The next row, with its terminator.
 std::string_view ServedRows::take_row() {
-  const size_t found = shape_.width > 0 ? shape_.width - 1 : rows_.find(terminator_);
-  if (found >= rows_.size()) refuse("a record has no row");
-  const std::string_view row = rows_.substr(0, found + 1);
-  rows_.remove_prefix(found + 1);
+  std::string_view row;
+  if (shape_.width == 0) {
+    row = bert::take_row(rows_, terminator_, shape_.csv);
+  } else if (shape_.width <= rows_.size()) {
+    row = rows_.substr(0, shape_.width);
+    rows_.remove_prefix(row.size());
+  }
+  if (row.empty()) refuse("a record has no row");
   return row;
 }
 

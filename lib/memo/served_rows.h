@@ -20,6 +20,7 @@ class BERT_API ServedRows {
     /// A record may have several rows or none. They are told apart by their numbers, which all rows
     /// must have then.
     bool several = false;
+    bool csv = false;     ///< rows are CSV
     bool header = false;  ///< records begin with a header
     bool names = false;   ///< the header has a row, the names of the columns
     size_t width = 0;     ///< above 0: a row has so many bytes and no terminator

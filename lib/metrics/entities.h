@@ -1,13 +1,13 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/export.h"
@@ -19,8 +19,11 @@ namespace bert {
 struct EntitySpan {
   size_t begin = 0, end = 0;
   std::string_view type;
-  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 is wrong about <=>
-  auto operator<=>(const EntitySpan&) const = default;
+  // No <=>: before LLVM 15, strings and vectors of libc++ have none.
+  bool operator==(const EntitySpan&) const = default;
+  bool operator<(const EntitySpan& other) const {
+    return std::tie(begin, end, type) < std::tie(other.begin, other.end, other.type);
+  }
 };
 
 /// How the labels of a model are read as tags.
@@ -76,8 +79,9 @@ class BERT_API EntityMetrics {
   struct Sentence {
     uint64_t words = 0, right = 0;
     std::map<std::string, std::array<uint64_t, 3>, std::less<>> types = {};
-    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 is wrong about <=>
-    auto operator<=>(const Sentence&) const = default;
+    bool operator<(const Sentence& other) const {
+      return std::tie(words, right, types) < std::tie(other.words, other.right, other.types);
+    }
   };
   struct Columns {
     std::vector<std::string> types;

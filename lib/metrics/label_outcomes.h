@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "metrics/doubt.h"
@@ -26,8 +28,9 @@ class LabelOutcomes {
  private:
   struct Outcome {
     std::vector<size_t> gold, predicted, other;
-    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 is wrong about <=>
-    auto operator<=>(const Outcome&) const = default;
+    bool operator<(const Outcome& o) const {
+      return std::tie(gold, predicted, other) < std::tie(o.gold, o.predicted, o.other);
+    }
   };
   struct Table;
   Table table() const;

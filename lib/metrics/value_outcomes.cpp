@@ -339,7 +339,8 @@ std::vector<Interval> intervals_of(const Columns& c, const Resampling& how) {
   return bootstrap(
       records, kNames.size(), how,
       [&, drawn = std::vector<DrawnRecord>(records.size())](auto times, auto values) mutable {
-        std::ranges::copy(sampled.measure(times, drawn), values.begin());
+        const auto found = sampled.measure(times, drawn);
+        std::copy(found.begin(), found.end(), values.begin());
       });
 }
 
@@ -377,7 +378,8 @@ Doubt value_doubt(std::span<const double> gold, std::span<const double> predicte
     const Exchanged exchanged(c);
     p = permutation_test(std::vector<uint64_t>(gold.size(), 1), kNames.size(), how,
                          [&](auto swapped, auto values) {
-                           std::ranges::copy(exchanged.difference(swapped), values.begin());
+                           const auto change = exchanged.difference(swapped);
+                           std::copy(change.begin(), change.end(), values.begin());
                          });
   }
   Doubt doubt = {

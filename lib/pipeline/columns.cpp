@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/parse.h"
 
 namespace bert {
@@ -22,7 +24,7 @@ void check_extra(const StreamOptions& options, size_t count) {
 std::string_view comma_hint(std::string_view line) {
   const bool commas = line.find('\t') == line.npos && line.find(',') != line.npos;
   if (!commas) return "";
-  return "; commas separate no fields: mlr --icsv --onidx --ofs tab cat FILE.csv";
+  return "; commas separate fields with `csv`";
 }
 
 Columns::Columns(const StreamOptions& options)
@@ -98,17 +100,19 @@ void Columns::read_header(const Record& header) {
   }
 }
 
+void Columns::put_behind_texts(size_t extra) {
+  const auto texts = index_.begin() + static_cast<ptrdiff_t>(whole_line_ ? 0 : texts_);
+  index_[static_cast<size_t>(texts - index_.begin()) + extra] =
+      *std::max_element(index_.begin(), texts) + 1;
+}
+
 void Columns::choose_csv(Record& record, std::deque<std::string>& kept) const {
   const std::vector<std::string_view> fields = csv_fields(record, kept);
   if (whole_line_ && fields.size() > 1) {
     record.fail(Error::Kind::data,
                 fmt::format("found {} fields; `fields` names the one of the text", fields.size()));
   }
-  const auto field = [&](size_t index) {
-    if (index < fields.size()) return fields[index];
-    record.fail(Error::Kind::data, fmt::format("found {} field{}, wants at least {}", fields.size(),
-                                               fields.size() == 1 ? "" : "s", index + 1));
-  };
+  const auto field = [&](size_t index) { return csv_field(record, fields, index); };
   const size_t texts = whole_line_ ? 0 : texts_;
   record.text = field(whole_line_ ? 0 : index_[0]);
   if (texts > 1) record.text_pair = field(index_[1]);

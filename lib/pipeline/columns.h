@@ -28,6 +28,9 @@ class BERT_API Columns {
   /// Finds the columns of the names in a header line. Throws Error(data) that names an unknown
   /// column.
   void read_header(const Record& header);
+  /// The extra field of this number is the field behind the last text. Call it after read_header,
+  /// if that was called.
+  void put_behind_texts(size_t extra);
   /// Sets text, text_pair and extra of `record` from its line. Throws Error(data) that names the
   /// record. `kept` has texts of CSV with quotes inside.
   void choose(Record& record, std::deque<std::string>& kept) const;

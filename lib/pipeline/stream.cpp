@@ -20,8 +20,8 @@
 namespace bert {
 
 Counts& Counts::operator+=(const Counts& other) {
-  const auto first = [](uint64_t a, uint64_t b) {
-    return a == 0 ? b : b == 0 ? a : std::min(a, b);
+  const auto first = [](const FirstRecord& a, const FirstRecord& b) {
+    return a.number == 0 || (b.number > 0 && b.number < a.number) ? b : a;
   };
   records += other.records;
   overflowed += other.overflowed;
@@ -71,7 +71,8 @@ class Streamer {
       : options_(options),
         intake_(options),
         reader_(options.files, options.terminator, options.on_skipped,
-                options.csv          ? Framing::csv
+                options.counted      ? Framing::counted
+                : options.csv        ? Framing::csv
                 : options.paragraphs ? Framing::paragraphs
                                      : Framing::lines,
                 options.wanted) {

@@ -23,6 +23,7 @@ struct StreamOptions {
   size_t texts = 1;                ///< texts per record: 1, or 2 for pair tools
   bool paragraphs = false;         ///< a record is lines up to an empty line; its text is all of it
   bool csv = false;                ///< records and rows are CSV (RFC 4180)
+  bool counted = false;            ///< `place` takes the bytes of a record off a counted one
   std::vector<std::string> fields;  ///< 1-based numbers, or names with a header; empty: the whole
                                     ///< line (texts 1) or fields 1 and 2 (texts 2)
   bool more_texts = false;  ///< `fields` may name more than the texts: the first extra fields

@@ -14,17 +14,28 @@ namespace bert {
 
 class Team;
 
+/// The first record of those that are counted.
+struct FirstRecord {
+  uint64_t number = 0;  ///< 0: none
+  uint64_t number_in_file = 0;
+  std::string file = {};
+
+  FirstRecord() = default;
+  explicit FirstRecord(const Record& record)
+      : number(record.number), number_in_file(record.number_in_file), file(*record.file) {}
+};
+
 /// Counts of a run; at the end stream() adds up those of all workers.
 struct Counts {
   uint64_t records = 0;
-  uint64_t overflowed = 0;        ///< records whose text was too long
-  uint64_t invalid_utf8 = 0;      ///< records with bytes that are not UTF-8
-  uint64_t first_overflowed = 0;  ///< number of the first of them; 0: none
-  uint64_t first_invalid_utf8 = 0;
+  uint64_t overflowed = 0;    ///< records whose text was too long
+  uint64_t invalid_utf8 = 0;  ///< records with bytes that are not UTF-8
+  FirstRecord first_overflowed;
+  FirstRecord first_invalid_utf8;
   uint64_t unknown = 0;  ///< records with a text whose tokens are mostly [UNK]
-  uint64_t first_unknown = 0;
+  FirstRecord first_unknown;
   uint64_t empty = 0;  ///< records without a text, whose results are empty
-  uint64_t first_empty = 0;
+  FirstRecord first_empty;
   uint64_t non_finite = 0;  ///< records whose result is nan or infinite
   // The following are counted by stream():
   uint64_t bad = 0;       ///< records that were left out (StreamOptions::skip_bad)

@@ -36,7 +36,7 @@ void TaskWorker::note(const Record& record, const Reading& reading, bool pair) {
   if (reading.replaced_bytes > 0) {
     if (options_.strict) record.fail(Error::Kind::data, "is not UTF-8");
     if (is_new(last_invalid_utf8_, record) && counts_.invalid_utf8++ == 0) {
-      counts_.first_invalid_utf8 = record.number;
+      counts_.first_invalid_utf8 = FirstRecord(record);
     }
   }
   if (reading.dropped > 0 && options_.overflow != Overflow::window)
@@ -56,7 +56,7 @@ void TaskWorker::note_unknown(const Record& record, size_t unknown, size_t token
                             tokens));
   }
   if (is_new(last_unknown_, record) && counts_.unknown++ == 0) {
-    counts_.first_unknown = record.number;
+    counts_.first_unknown = FirstRecord(record);
   }
 }
 
@@ -78,7 +78,7 @@ void TaskWorker::note_cut(const Record& record, size_t dropped) {
     if (options_.on_cut && record.number > last_cut_) options_.on_cut(record, dropped);
   }
   if (is_new(last_cut_, record) && counts_.overflowed++ == 0) {
-    counts_.first_overflowed = record.number;
+    counts_.first_overflowed = FirstRecord(record);
   }
 }
 

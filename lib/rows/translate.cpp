@@ -163,7 +163,7 @@ void TranslateWorker::encode_texts(std::span<const Record> records) {
     const Encoding& encoding = sequences_.encodings().back();
     if (!translate_.forced && is_blank(record.text, encoding)) {
       once(record, [&] {
-        if (counts_.empty++ == 0) counts_.first_empty = record.number;
+        if (counts_.empty++ == 0) counts_.first_empty = FirstRecord(record);
       });
       continue;
     }

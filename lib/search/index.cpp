@@ -92,8 +92,9 @@ void VectorIndex::State::take(const Header& header) {
       sizeof(uint32_t) * (count + (count + 1) + (header.distinct + 1) + header.rows);
   if (sizeof header + level0_bytes + list_bytes + count > mapped.size()) refuse_damaged();
   char* const level0 = const_cast<char*>(mapped.text().data()) + sizeof header;  // only read
-  const char* const levels = mapped.text().data() + mapped.size() - count;
-  const char* const lists = levels - list_bytes;
+  const char* const end_of_lists = mapped.text().data() + mapped.size() - count;
+  const auto* const levels = reinterpret_cast<const signed char*>(end_of_lists);  // as on x86
+  const char* const lists = end_of_lists - list_bytes;
   graph.element_levels_.assign(levels, levels + count);
   uint64_t upper = level0_bytes;
   for (size_t i = 0; i < count; ++i) {

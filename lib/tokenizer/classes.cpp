@@ -1,6 +1,7 @@
 #include "tokenizer/classes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -227,7 +228,8 @@ const TokenizerClass* class_of_type(std::string_view model_type) {
 
 bool is_written_type(std::string_view model_type) {
   const std::string name = plain_of_type(model_type);
-  return std::ranges::any_of(kWrittenTypes, [&](std::string_view t) { return plain(t) == name; });
+  return std::any_of(std::begin(kWrittenTypes), std::end(kWrittenTypes),
+                     [&](std::string_view t) { return plain(t) == name; });
 }
 
 std::string known_languages() {

@@ -56,10 +56,14 @@ std::string labels_in(const Record& record, std::string_view list) {
 }  // namespace
 
 ExampleFields::ExampleFields(const ExampleOptions& options)
-    : kind_(options.kind), header_(options.header) {
+    : kind_(options.kind),
+      header_(options.has_header()),
+      csv_(options.csv),
+      label_follows_(options.kind != LabelKind::none && options.label_field.empty()) {
   StreamOptions stream;
   stream.texts = options.texts;
-  stream.header = options.header;
+  stream.header = header_;
+  stream.csv = options.csv;
   stream.fields = text_fields(options);
   if (kind_ != LabelKind::none) {
     stream.want_field("label_field", label_field(options, stream.fields));
@@ -71,6 +75,11 @@ ExampleFields::ExampleFields(const ExampleOptions& options)
   }
 }
 
+void ExampleFields::read_header(const Record& header) {
+  columns_->read_header(header);
+  if (label_follows_) columns_->put_behind_texts(0);  // whose places the names tell
+}
+
 void ExampleFields::choose(Record& record) {
   if (keys_) {
     choose_members(record);
@@ -80,10 +89,11 @@ void ExampleFields::choose(Record& record) {
 }
 
 void ExampleFields::choose_columns(Record& record) {
+  decoded_.clear();
   try {
     columns_->choose(record, decoded_);
   } catch (const Error& error) {
-    const std::string_view hint = comma_hint(record.body());
+    const std::string_view hint = csv_ ? "" : comma_hint(record.body());
     if (hint.empty() || record.number_in_file != 1) throw;
     throw Error(error.kind(), "", error.what() + std::string(hint));
   }

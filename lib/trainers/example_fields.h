@@ -18,7 +18,7 @@ class ExampleFields {
   explicit ExampleFields(const ExampleOptions& options);
 
   bool header() const { return header_; }
-  void read_header(const Record& header) { columns_->read_header(header); }
+  void read_header(const Record& header);
   /// Sets the texts and the label of `record`, which are valid until the next call. Throws
   /// Error(data) that names the record.
   void choose(Record& record);
@@ -29,6 +29,8 @@ class ExampleFields {
 
   LabelKind kind_;
   bool header_;
+  bool csv_;
+  bool label_follows_;  ///< the label is the field behind the texts
   std::optional<Columns> columns_;
   std::optional<JsonFields> keys_;   ///< in place of columns
   std::deque<std::string> decoded_;  ///< texts of the last record

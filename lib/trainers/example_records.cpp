@@ -20,8 +20,12 @@ bool read(RecordReader& reader, Chunk& chunk) {
 }
 
 Wanted wanted_of(const ExampleOptions& options) {
-  const bool objects = options.json_lines && options.wanted != Wanted::anything;
-  return objects ? Wanted::objects : options.wanted;
+  if (options.wanted == Wanted::anything) return Wanted::anything;
+  return options.json_lines ? Wanted::objects : options.csv ? Wanted::csv : options.wanted;
+}
+
+Framing framing_of(const ExampleOptions& options) {
+  return options.csv ? Framing::csv : Framing::lines;
 }
 
 /// Calls use(chunk) for each chunk of the files, those that were kept or as they are read.
@@ -31,7 +35,7 @@ void for_each_chunk(const ExampleOptions& options, const KeptRecords* kept,
     for (const Chunk& chunk : kept->chunks) use(chunk);
     return;
   }
-  RecordReader reader(options.files, '\n', {}, Framing::lines, wanted_of(options));
+  RecordReader reader(options.files, '\n', {}, framing_of(options), wanted_of(options));
   for (Chunk chunk; read(reader, chunk);) use(chunk);
 }
 
@@ -40,7 +44,7 @@ void for_each_chunk(const ExampleOptions& options, const KeptRecords* kept,
 void keep_records(const ExampleOptions& options, KeptRecords& kept) {
   assert(!options.files.empty());
   kept = {options.files, {}};
-  RecordReader reader(options.files, '\n', {}, Framing::lines, wanted_of(options));
+  RecordReader reader(options.files, '\n', {}, framing_of(options), wanted_of(options));
   while (read(reader, kept.chunks.emplace_back())) {
     Chunk& chunk = kept.chunks.back();  // its name goes with the reader
     chunk.file = &*std::find(kept.files.begin(), kept.files.end(), *chunk.file);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/record_form.h"
 #include "pipeline/stream.h"
 #include "predict/task.h"
 #include "tokenizer/text_counts.h"
@@ -74,14 +75,12 @@ struct KeptRecords {
 };
 
 /// What a file of labelled texts looks like, and how its texts become tokens.
-struct ExampleOptions {
+struct ExampleOptions : RecordForm {
   std::vector<std::string> files;
   size_t texts = 1;
   std::vector<std::string> fields;  ///< places of the texts; empty: 1 (and 2), or the keys
                                     ///< text (and text_pair)
   std::string label_field;          ///< empty: the one after the texts, or label
-  bool header = false;
-  bool json_lines = false;  ///< a record is a JSON object, and the fields are keys in it
   LabelKind kind = LabelKind::one;
   EncodeOptions encode;
   size_t stride = TaskSpec().stride;  ///< tokens that two windows share

@@ -164,7 +164,7 @@ std::vector<std::string> describe(HeadKind task, const ExampleOptions& from,
   if (dev) use.dev = label_counts(*dev, labels.size(), from.kind, words);
   for (std::string& line : label_doubts(use, from.kind)) lines.push_back(std::move(line));
   if (dev) add_lack(labels, use.dev, from.kind, words, lines);
-  if (words || !one || from.header || may_be_texts(use)) return lines;
+  if (words || !one || from.has_header() || may_be_texts(use)) return lines;
   const auto first = static_cast<size_t>(train.examples.front().label);
   if (counts[first] == 1 && labels.size() > 2) {
     lines.push_back(

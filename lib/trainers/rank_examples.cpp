@@ -52,10 +52,10 @@ class Reader {
   void add(const Record& record) {
     const std::string_view text = record.extra[0];
     const auto label = number_of(text);
-    const bool header = options_.header || options_.json_lines;
     if (!label) {
-      record.fail(Error::Kind::data, fmt::format("has the label '{}', wants a number{}",
-                                                 printable(text), header_hint(record, header)));
+      record.fail(Error::Kind::data,
+                  fmt::format("has the label '{}', wants a number{}", printable(text),
+                              header_hint(record, options_.has_names())));
     }
     if (loss_ == nn::RankLoss::binary && !(*label >= 0 && *label <= 1)) {
       record.fail(Error::Kind::data,

@@ -29,6 +29,8 @@ constexpr Only kOnly[] = {{"probability", {false, false, false, true, false}},
                           {"label", {true, false, false, false, false}},
                           {"pair", {true, false, false, false, true}},
                           {"header", {true, false, false, false, true}},
+                          {"csv", {true, false, false, false, true}},
+                          {"no-header", {true, false, false, false, true}},
                           {"jsonl", {true, false, false, false, true}},
                           {"regression", {true, false, false, false, false}},
                           {"multi-label", {true, false, false, false, false}},
@@ -66,6 +68,7 @@ class LineParser {
         if (!given.insert(key).second) fail(fmt::format("found {} twice", printable(key)));
         set(word, task);
       }
+      check_form(task.train);
       for (const auto& [key, kinds] : kOnly) {
         if (given.contains(key) && !kinds[static_cast<size_t>(task.kind)]) {
           fail(fmt::format("found {}, which {} does not take", key, columns[1]));
@@ -122,23 +125,44 @@ class LineParser {
       task.train.fields = words_of(value, ',');
     } else if (key == "label") {
       task.train.label_field = value;
-    } else if (word == "pair") {
-      task.train.texts = 2;
-    } else if (word == "header") {
-      task.train.header = true;
-    } else if (word == "jsonl") {
-      task.train.json_lines = true;
+    } else if (!set_flag(word, task.train)) {
+      fail(
+          fmt::format("found '{}', wants batch=, length=, weight=, dropout=, probability=, "
+                      "teacher=, labels=, fields=, label=, pair, header, csv, no-header, jsonl, "
+                      "regression, multi-label or find-answers",
+                      printable(word)));
+    }
+  }
+
+  /// False: it is no word without a value.
+  static bool set_flag(std::string_view word, ExampleOptions& train) {
+    const std::pair<std::string_view, bool*> flags[] = {{"header", &train.header},
+                                                        {"csv", &train.csv},
+                                                        {"no-header", &train.no_header},
+                                                        {"jsonl", &train.json_lines},
+                                                        {"find-answers", &train.find_answers}};
+    for (const auto& [name, flag] : flags) {
+      if (word == name) return *flag = true;
+    }
+    if (word == "pair") {
+      train.texts = 2;
     } else if (word == "regression") {
-      task.train.kind = LabelKind::number;
+      train.kind = LabelKind::number;
     } else if (word == "multi-label") {
-      task.train.kind = LabelKind::several;
-    } else if (word == "find-answers") {
-      task.train.find_answers = true;
+      train.kind = LabelKind::several;
     } else {
-      fail(fmt::format(
-          "found '{}', wants batch=, length=, weight=, dropout=, probability=, teacher=, "
-          "labels=, fields=, label=, pair, header, jsonl, regression, multi-label or find-answers",
-          printable(word)));
+      return false;
+    }
+    return true;
+  }
+
+  /// Refuses forms of records that exclude each other.
+  void check_form(const RecordForm& form) const {
+    if (form.json_lines && (form.csv || form.header)) {
+      fail(fmt::format("found jsonl and {}, wants one", form.csv ? "csv" : "header"));
+    }
+    if (form.no_header && (!form.csv || form.header)) {
+      fail(form.csv ? "found header and no-header, wants one" : "no-header wants csv");
     }
   }
 

@@ -81,8 +81,7 @@ ExampleSet read_texts(const ExampleOptions& options, const Tokenizer& tokenizer,
   const bool labelled = options.kind != LabelKind::none;
   set.blank = for_each_record(options, kept, &fields, labelled, [&](const Record& record) {
     Example example;
-    set_label(record, options.kind, options.header || options.json_lines, index, labels.size(),
-              example);
+    set_label(record, options.kind, options.has_names(), index, labels.size(), example);
     encoding.clear();
     if (options.texts == 2) {
       tokenizer.encode_pair(record.text, record.text_pair, options.encode, encoding, scratch);

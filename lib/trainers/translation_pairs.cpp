@@ -16,8 +16,7 @@ std::vector<TextPair> read_pairs(const PairFiles& from) {
   options.files = from.files;
   options.texts = 2;
   options.fields = from.fields;
-  options.header = from.header;
-  options.json_lines = from.json_lines;
+  static_cast<RecordForm&>(options) = from;
   options.kind = LabelKind::none;
   options.wanted = from.wanted;
   std::vector<TextPair> pairs;

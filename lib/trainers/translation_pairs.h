@@ -15,11 +15,10 @@
 namespace bert {
 
 /// What a file of sources and targets looks like.
-struct PairFiles {
+struct PairFiles : RecordForm {
   std::vector<std::string> files;
-  std::vector<std::string> fields;  ///< places of source and target; empty: 1 and 2
-  bool header = false;
-  bool json_lines = false;                  ///< fields are keys; empty: text and text_pair
+  std::vector<std::string> fields;  ///< places of source and target; empty: 1 and 2, or the keys
+                                    ///< text and text_pair
   Wanted wanted = Wanted::text_or_objects;  ///< other input is refused
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/hash.h"
 #include "base/parse.h"
 #include "base/random.h"
+#include "io/csv.h"
 #include "io/json.h"
 #include "io/json_writer.h"
 #include "io/matrix_file.h"
@@ -68,17 +70,22 @@ struct Fields {
   std::string_view label;
 };
 
-/// Columns of a line.
+/// Columns of a line, or of a record of CSV.
 class ColumnFields {
  public:
   ColumnFields(const ExampleOptions& from, nn::VectorLoss loss) : from_(from), loss_(loss) {
-    if (!from.header) choose({});
+    if (!from.has_header()) choose({});
   }
 
   /// False: it is the header.
   bool read(const Record& record, Fields& fields) {
-    const std::vector<std::string_view> all = split(record.body(), '\t');
-    if (from_.header && record.number_in_file == 1) {
+    kept_.clear();
+    const std::vector<std::string_view> all =
+        from_.csv ? csv_fields(record, kept_) : split(record.body(), '\t');
+    const auto field = [&](size_t place) {
+      return from_.csv ? csv_field(record, all, place) : record.field(place);
+    };
+    if (from_.has_header() && record.number_in_file == 1) {
       choose(all);
       return false;
     }
@@ -86,9 +93,9 @@ class ColumnFields {
     if (places_.all) {
       fields.texts = all;
     } else {
-      for (const size_t place : places_.texts) fields.texts.push_back(record.field(place));
+      for (const size_t place : places_.texts) fields.texts.push_back(field(place));
     }
-    if (is_graded(loss_)) fields.label = record.field(places_.label);
+    if (is_graded(loss_)) fields.label = field(places_.label);
     return true;
   }
 
@@ -113,6 +120,7 @@ class ColumnFields {
   const ExampleOptions& from_;
   const nn::VectorLoss loss_;
   Places places_;
+  std::deque<std::string> kept_;  // texts of the record with quotes inside
 };
 
 /// Members of a JSON object: those that are named, or all strings in their order, as
@@ -235,10 +243,9 @@ class Reader {
     if (!is_graded(options_.loss)) return;
     const auto value = number_of(fields.label);
     if (!value) {
-      const bool header = options_.from.header || options_.from.json_lines;
       record.fail(Error::Kind::data,
                   fmt::format("has the value '{}', wants a number{}", printable(fields.label),
-                              header_hint(record, header)));
+                              header_hint(record, options_.from.has_names())));
     }
     set_.target_width = 1;
     set_.targets.push_back(static_cast<float>(*value));

@@ -20,6 +20,9 @@ foreach(section_title "1;Programs" "7;Guides" "5;Formats" "3;Library")
       -O "style=pages.css,man=%N.%S.html;https://manpages.debian.org/%N.%S" ${name}
       WORKING_DIRECTORY ${MAN} OUTPUT_VARIABLE html COMMAND_ERROR_IS_FATAL ANY)
     string(REPLACE "<body>\n" "<body>\n<nav><a href=\"index.html\">bertutils</a></nav>\n" html "${html}")
+    # A section of another page: "see X in page(5)".
+    string(REGEX REPLACE "(<a class=\"Sx\" href=\")(#[^\"]+\">[^<]*</a>[ \n]+in[ \n]+<a class=\"Xr\" href=\")([^\"]+)\""
+      "\\1\\3\\2\\3\"" html "${html}")
     file(WRITE ${OUT}/${name}.html "${html}")
     file(STRINGS ${MAN}/${name} about REGEX "^\\.Nd " LIMIT_COUNT 1)
     string(REGEX REPLACE "^\\.Nd " "" about "${about}")

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1 # the root: messages name the same relative
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+seconds=${BERT_TEST_TIMEOUT:-120} # of a case
 unset "${!BERT_@}" "${!HF_@}" "${!LC_@}" LANG
 export PATH=$bin:$PATH HOME=$work LC_ALL=C MODELS=tests/golden CASE TMP J
 cases=0 failures=0
@@ -18,7 +19,7 @@ cases=0 failures=0
 run_case() {
   J="-j $1" TMP=$work/tmp
   rm -rf "$TMP" && mkdir "$TMP"
-  timeout -k 5 "${BERT_TEST_TIMEOUT:-120}" bash "$CASE/cmd" </dev/null >"$work/out.$1" 2>"$work/err.$1"
+  timeout -k 5 "$seconds" bash "$CASE/cmd" </dev/null >"$work/out.$1" 2>"$work/err.$1"
   echo $? >"$work/status.$1"
 }
 

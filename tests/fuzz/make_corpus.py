@@ -135,13 +135,13 @@ def number_corpora():
         "many-links": changes((128, 255)), "entry": changes((88, 255), (96, 3)), "bundles": changes((64, 199), (72, 149)),
     })
     write(os.path.join(HERE, "corpus/memo"), {
-        "greeting": b"\0memo 2 10 2 1 0 3 5\nabckey\n\0",
-        "cut-greeting": b"\0memo 2 10 0",
+        "greeting": b"\0memo 3 10 1 2 1 0 3 5\nabckey\n\0",
+        "cut-greeting": b"\0memo 3 10 0",
         "replies": b"\x017 4 0\na\tb\n8 0 3\nbad9 1 0\nx",
         "wrapping-reply": b"\x011 18446744073709551615 1\nx",
         "endless-reply": b"\x01" + b"0" * 230 + b"1 1 1",
-        "request": b"\x0212\t3\ta file\tthe\tline",
-        "cut-request": b"\x0212\t3\t",
+        "request": b"\x0220\t12\t3\ta file\tthe\tline",
+        "cut-request": b"\x025\t12\t3\t",
     })
 
 

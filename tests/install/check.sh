@@ -47,6 +47,11 @@ if command -v mandoc >/dev/null; then
   (cd "$html" && grep -oh 'href="[^"#:]\+["#]' ./*.html | sed 's/href="//; s/["#]$//' | sort -u | while read -r to; do
     [ -s "$to" ] || echo "$to"
   done) >"$work/broken"
+  (cd "$html" && grep -oE '(id|href)="[^":]+"' ./*.html) | sed 's|^\./||' | awk '
+    { file = substr($0, 1, index($0, ":") - 1); split($0, part, "\""); what = part[2] }
+    /:id=/ { ids[file "#" what]; next }
+    what ~ /#/ { links[what ~ /^#/ ? file what : what] = file }
+    END { for (link in links) if (!(link in ids)) print link " of " links[link] }' >>"$work/broken"
   [ ! -s "$work/broken" ] || fail "broken links of HTML: $(cat "$work/broken")"
 fi
 

@@ -132,8 +132,14 @@ TEST_CASE("a file that is no cache, of another program or version, missing or da
 }
 
 TEST_CASE("greetings, requests and replies are read as they were written, in any pieces") {
-  Greeting greeting{'\0',        Greeting::Numbers::json, true, false, Wanted::objects,
-                    "# begin\n", "key\twith\nbytes"};
+  Greeting greeting{'\0',
+                    false,
+                    Greeting::Numbers::json,
+                    true,
+                    false,
+                    Wanted::objects,
+                    "# begin\n",
+                    "key\twith\nbytes"};
   std::string bytes = greeting.bytes();
   append_reply(bytes, {7, std::string("a\0\n", 3), ""});
   append_reply(bytes, {8, "", "FILE: record 8: bad"});
@@ -159,7 +165,7 @@ TEST_CASE("greetings, requests and replies are read as they were written, in any
   CHECK(replies[0].number == 7);
   CHECK(replies[0].rows == std::string("a\0\n", 3));
   CHECK(replies[1].message == "FILE: record 8: bad");
-  for (const std::string wrong : {"hello\n", "memo 1 10 0 0 0 0 0 0\n", "memo 2 x\n"}) {
+  for (const std::string wrong : {"hello\n", "memo 2 10 0 0 0 0 0 0\n", "memo 3 x\n"}) {
     std::string_view rest = wrong;
     Greeting read;
     CHECK_THROWS_AS(take_greeting(rest, read), Error);
@@ -169,14 +175,15 @@ TEST_CASE("greetings, requests and replies are read as they were written, in any
   std::string request;
   append_request(request, {.line = "x\ty\r", .number = 12, .number_in_file = 3, .file = &file},
                  '\n');
-  CHECK(request == "12\t3\ta\\x09b\\x0a\tx\ty\r\n");
+  CHECK(request == "20\t12\t3\ta\\x09b\\x0a\tx\ty\r\n");
   request.pop_back();
   Record record{.line = request, .file = &file};
   CHECK(take_request(record) == "a\\x09b\\x0a");
   CHECK(record.line == "x\ty\r");
   CHECK(record.number == 12);
   CHECK(record.number_in_file == 3);
-  for (const char* wrong : {"", "x", "1\t2", "1\t2\tf", "1 2\tf\tx", "-1\t2\tf\tx"}) {
+  for (const char* wrong : {"", "x", "1\t2", "5\t1\t2\tf", "7\t1 2\tf\tx", "8\t-1\t2\tf\tx",
+                            "8\t1\t2\tf\tx", "1\t2\tf\tx"}) {
     Record bad{.line = wrong, .file = &file};
     CHECK_THROWS_AS(take_request(bad), Error);
   }
@@ -211,8 +218,9 @@ TEST_CASE("replies whose sizes are too large, and greetings with wrong numbers a
     CHECK(kind_of([&] { take_reply(rest, reply); }) == Error::Kind::protocol);
   }
   for (const std::string wrong :
-       {"memo 2 300 0 0 0 0 0 0\n", "memo 2 10 3 0 0 0 0 0\n", "memo 2 10 0 2 0 0 0 0\n",
-        "memo 2 10 0 0 0 6 0 0\n", "memo 2 10 0 0 0 0 18446744073709551615 3\nkey"}) {
+       {"memo 3 300 0 0 0 0 0 0 0\n", "memo 3 5 0 0 0 0 0 0 0\n", "memo 3 10 2 0 0 0 0 0 0\n",
+        "memo 3 10 0 3 0 0 0 0 0\n", "memo 3 10 0 0 2 0 0 0 0\n", "memo 3 10 0 0 0 0 8 0 0\n",
+        "memo 3 10 0 0 0 0 0 18446744073709551615 3\nkey"}) {
     std::string_view rest = wrong;
     Greeting greeting;
     CHECK(kind_of([&] { take_greeting(rest, greeting); }) == Error::Kind::protocol);

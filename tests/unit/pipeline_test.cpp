@@ -262,7 +262,7 @@ TEST_CASE("stream: pairs of neighbours begin anew behind a bad record") {
 TEST_CASE("stream: CSV in place of TSV is named") {
   StreamOptions options = with_jobs(1);
   options.header = true;
-  const std::string hint = "; commas separate no fields: mlr --icsv --onidx --ofs tab cat FILE.csv";
+  const std::string hint = "; commas separate fields with `csv`";
   for (const char* field : {"text", "2"}) {
     options.fields = {field};
     CHECK(run(options, "label,text\n1,2\n").error.ends_with(hint));

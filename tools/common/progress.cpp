@@ -179,10 +179,14 @@ void explain_non_finite(std::function<std::vector<std::string>()> function) {
 
 void explain_limit(std::string source) { limit_source = std::move(source); }
 
-void report(const Counts& counts, size_t max_length) {
-  const auto say = [&](uint64_t count, uint64_t first, const std::string& what) {
+void report(const Counts& counts, size_t max_length, bool names_file) {
+  const auto say = [&](uint64_t count, const FirstRecord& first, const std::string& what) {
     if (count == 0) return;
-    const std::string where = first > 0 ? fmt::format(" (first: record {})", first) : "";
+    std::string where;
+    if (first.number > 0 && names_file)
+      where = fmt::format(" (first: {}: record {})", first.file, first.number_in_file);
+    else if (first.number > 0)
+      where = fmt::format(" (first: record {})", first.number);
     notice(fmt::format("{} of {} records {}{}", count, counts.records, what, where));
   };
   std::string limit = max_length > 0 ? fmt::format("{} tokens", max_length) : "";
@@ -193,7 +197,7 @@ void report(const Counts& counts, size_t max_length) {
   say(counts.unknown, counts.first_unknown,
       "have more unknown tokens than known ones: the vocabulary is not for such text");
   say(counts.empty, counts.first_empty, "have no text, and so no target");
-  say(counts.non_finite, 0, "gave a value that is not a number");
+  say(counts.non_finite, {}, "gave a value that is not a number");
   if (counts.non_finite == 0 || !bad_weights) return;
   for (const std::string& weights : bad_weights()) notice(weights);
 }

@@ -95,8 +95,8 @@ class ByteProgress {
 void explain_non_finite(std::function<std::vector<std::string>()> bad_weights);
 
 /// Writes a notice for each count of the run: "3 of 1000 records cut at 512 tokens (first: record
-/// 17)".
-void report(const Counts& counts, size_t max_length);
+/// 17)"; with `names_file` "(first: FILE: record 3)", 3 counted in the file.
+void report(const Counts& counts, size_t max_length, bool names_file = false);
 /// From here on the report of texts that were cut says where the limit stands: "KEY of FILE".
 void explain_limit(std::string source);
 /// Says how many records were skipped, if any; a `status` of 0 is then that of bad data.

@@ -38,11 +38,8 @@ void RowOptions::add_row_options(Command& app, size_t texts) {
   app.add({"-0,--null", "records end with NUL, in input and output"}, nul_);
   app.add({"--header", "the first line of each file names the fields"}, stream_.header);
   if (texts > 0) {
-    auto csv = app.add({"--csv", "read CSV with a header, and write rows as CSV"}, stream_.csv)
-                   ->excludes(app.get_option("--null"));
-    app.add({"--no-header", "the CSV has no header"}, no_header_)
-        ->needs(csv)
-        ->excludes(app.get_option("--header"));
+    add_csv(app, "read CSV with a header, and write rows as CSV", stream_.csv, no_header_)
+        ->excludes(app.get_option("--null"));
   }
   add_shape_options(app, texts);
 }

@@ -103,7 +103,7 @@ int RowOptions::run_all(const std::function<Counts(const Write& write)>& write_r
     bytes += rows.size();
   });
   counts_.bytes = bytes;
-  report(counts_, max_length_);
+  report(counts_, max_length_, recursive_);
   return 0;
 }
 
@@ -140,7 +140,7 @@ int RowOptions::run(const std::function<std::unique_ptr<Worker>()>& make_worker)
   counts_ = bert::stream(stream_, [&] { return within_json_lines(make_worker()); });
   stream_.begin = {};
   progress.finish();
-  report(counts_, max_length_);
+  report(counts_, max_length_, recursive_);
   if (!within_memo()) report_left_out(status);
   if (verbose_) report_speed(counts_, progress.seconds(), stream_.jobs);
   return status;

@@ -27,7 +27,6 @@ void RowOptions::refuse_within_memo() const {
   if (stream_.gold) refuse("found true labels, whose report would miss the records that memo has");
   if (stream_.adjacent) refuse("found rows of two records, wants rows of one");
   if (stream_.paragraphs) refuse("found records of several lines, wants lines");
-  if (stream_.csv) refuse("found --csv, whose records may have several lines, wants lines");
   if (shape_.record == RowShape::Per::none) refuse("found rows of all records, wants rows of each");
   if (!shape_.number) refuse("found rows without the record's number");
   if (json_lines_ && shape_.record == RowShape::Per::several)
@@ -53,6 +52,7 @@ void RowOptions::serve() {
   refuse_within_memo();
   Greeting greeting;
   greeting.terminator = stream_.terminator;
+  greeting.csv = stream_.csv;
   greeting.numbers = json_lines_ ? Greeting::Numbers::none
                      : json_     ? Greeting::Numbers::json
                      : number_   ? Greeting::Numbers::field
@@ -66,6 +66,7 @@ void RowOptions::serve() {
   greeting.key = meta({"skip-bad", "rows"});
   ServedRows::Shape shape;
   shape.numbers = greeting.numbers;
+  shape.csv = greeting.csv_rows();
   shape.several = shape_.record == RowShape::Per::several;
   shape.header = stream_.header;
   shape.names = stream_.header && !stream_.output_names.empty();
@@ -73,6 +74,7 @@ void RowOptions::serve() {
   served_ = std::make_unique<ServedRows>(STDOUT_FILENO, shape, [this](const std::string& text) {
     return app_.with_option_names(text);
   });
+  stream_.counted = true;
   stream_.place = [this](Record& record) { served_->place(record); };
   stream_.write_job = [this](const Job& job) { served_->write(job); };
   print(greeting.bytes());

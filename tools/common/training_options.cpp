@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/platform.h"
+#include "common/as_text.h"
 #include "common/run.h"
 #include "ops/arithmetic.h"
 
@@ -19,6 +20,16 @@ std::atomic<int> signal_number{0};
 extern "C" void on_signal(int number) { signal_number = number; }
 
 }  // namespace
+
+void add_record_form(Command& app, RecordForm& form, const std::string& keys) {
+  app.add({"--header", "the first line of each file names the columns"}, form.header);
+  const auto csv = add_csv(app, "read CSV with a header", form.csv, form.no_header);
+  app.add({"--jsonl", "read JSON objects; fields are keys (default: " + keys + ")"},
+          form.json_lines)
+      .of("json_lines")
+      ->excludes(app.get_option("--header"))
+      ->excludes(csv);
+}
 
 TrainingOptions::TrainingOptions(Command& app, bool batches, const TrainingDefaults& defaults) {
   app.heading("Training");

@@ -7,6 +7,7 @@
 
 #include "common/command.h"
 #include "common/progress.h"
+#include "io/record_form.h"
 #include "trainers/training_job.h"
 
 namespace bert::tools {
@@ -17,6 +18,9 @@ struct TrainingDefaults {
   const char* rate = "5e-5";
   const char* dropout = "the config's";
 };
+
+/// Declares --header, --csv, --no-header and --jsonl. `keys`: those that --jsonl reads by default.
+void add_record_form(Command& app, RecordForm& form, const std::string& keys);
 
 /// The common options of the tools that train: --output, --batch-size, --lr, --schedule, --warmup,
 /// --weight-decay, --max-grad-norm, --dropout, --seed, --dtype, --save-steps, --keep-checkpoints,

@@ -29,7 +29,8 @@ int run_twice(RowOptions& rows, const EmbedOptions& options,
 BertScoreOptions score_options(const VectorPlan& plan, const EmbedOptions& options,
                                const std::string& fields) {
   BertScoreOptions score;
-  score.references = std::max<size_t>(1, static_cast<size_t>(std::ranges::count(fields, ',')));
+  score.references =
+      std::max<size_t>(1, static_cast<size_t>(std::count(fields.begin(), fields.end(), ',')));
   if (!options.baseline.empty()) {
     if (plan.layers.combine != LayerExpression::Combine::one)
       throw Error(Error::Kind::usage, "--baseline", "wants one layer: --layers N");

@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "common/as_text.h"
 #include "common/model_options.h"
+#include "common/training_options.h"
 #include "finetune/losses.h"
 
 namespace bert::tools {
@@ -35,11 +36,7 @@ void add_task(Command& app, FinetuneArguments& o) {
           f.train.label_field)
       .of("label_field");
   app.add({"--pair", "an example is a pair of texts"}, o.pair);
-  app.add({"--header", "the first line of each file names the columns"}, f.train.header);
-  app.add({"--jsonl", "read JSON objects; fields are keys (default: text, text_pair, label)"},
-          f.train.json_lines)
-      .of("json_lines")
-      ->excludes(app.get_option("--header"));
+  add_record_form(app, f.train, "text, text_pair, label");
   app.add({"--labels", "the labels in the order of their ids", text("A,B,..")}, o.labels);
   app.add({"--multi-label", "several labels per text, separated by commas"}, o.several);
   app.add({"--regression", "the label is a number"}, o.regression);
@@ -206,7 +203,7 @@ struct Only {
 
 const Only kOnly[] = {
     {{FinetuneJob::classify, FinetuneJob::embed, FinetuneJob::rank},
-     {"--field", "--label", "--header"},
+     {"--field", "--label", "--header", "--csv"},
      "is for --task classify, embed or rank"},
     {{FinetuneJob::classify},
      {"--pair", "--multi-label", "--regression"},
@@ -356,8 +353,8 @@ void settle(const Command& app, FinetuneArguments& o) {
   if (!(f.temperature > 0)) throw Error::of_field("temperature", "wants a number above 0");
   if (!(f.lora.alpha > 0)) throw Error::of_field("lora_alpha", "wants a number above 0");
   f.train.kind = o.regression ? LabelKind::number : o.several ? LabelKind::several : LabelKind::one;
-  if (f.task == HeadKind::classify && f.train.wanted == Wanted::text)
-    f.train.wanted = Wanted::text_or_objects;
+  const bool texts = f.task == HeadKind::classify || f.task == HeadKind::vectors;
+  if (texts && f.train.wanted == Wanted::text) f.train.wanted = Wanted::text_or_objects;
   if (o.bilstm) f.bilstm = o.net;
   VectorOptions& v = f.vectors;
   const bool taught = o.job == FinetuneJob::embed && !f.teacher.empty();

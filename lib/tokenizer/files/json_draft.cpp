@@ -21,8 +21,10 @@ bool has_bytes(const TokenizerParts& parts) {
   using End = DecoderPart;
   const auto& steps = parts.pre_tokenizers;
   const auto& ends = parts.decoders;
-  return std::ranges::count(steps, Step::Kind::byte_level, &Step::kind) > 0 ||
-         std::ranges::count(ends, End::Kind::byte_level, &End::kind) > 0;
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const Step& step) { return step.kind == Step::Kind::byte_level; }) ||
+         std::any_of(ends.begin(), ends.end(),
+                     [](const End& end) { return end.kind == End::Kind::byte_level; });
 }
 
 /// A class that builds its tokenizer anew of the tables of the file.

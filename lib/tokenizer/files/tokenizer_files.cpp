@@ -122,7 +122,8 @@ bool looks_like(std::string_view token, std::string_view like) {
   const auto kind = [](char c) {
     return c >= 'a' && c <= 'z' ? 'a' : c >= 'A' && c <= 'Z' ? 'A' : c >= '0' && c <= '9' ? '0' : c;
   };
-  return std::ranges::equal(token, like, {}, kind, kind);
+  return std::equal(token.begin(), token.end(), like.begin(), like.end(),
+                    [&](char a, char b) { return kind(a) == kind(b); });
 }
 
 /// The languages that the vocabulary has tokens of.
@@ -140,7 +141,8 @@ Languages find_languages(const TokenizerFacts& facts, const TokenizerFiles& file
     const bool is = token.special && !rules.like.empty() && looks_like(token.content, rules.like);
     if (is && !found.find(token.content)) found.list.push_back({token.content, token.id});
   }
-  std::ranges::sort(found.list, {}, &Language::id);
+  std::sort(found.list.begin(), found.list.end(),
+            [](const Language& a, const Language& b) { return a.id < b.id; });
   const auto id_of = [&](const std::string& name) {
     const Language* language = name.empty() ? nullptr : found.find(name);
     if (language || name.empty() || found.list.empty()) return language ? language->id : -1;
