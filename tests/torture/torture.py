@@ -74,6 +74,7 @@ COMMANDS = [
     ("nearest -m MODEL/st-mean -q=cat text", ""),
     ("nearest -m MODEL/st-mean -q=cat -C 1 text", ""),
     ("nearest --vectors v.npy --query-vectors v.npy --index v.idx -j 1", "v.idx"),
+    ("nearest --vectors v.npy --query-vectors v.npy --index v.i8 --exact -j 1", "v.i8"),
     ("memo cache text -- tokenize -m MODEL/tiny-bert", ""),
     ("bert-pull org/st-dense", ".cache"),
     ("quantize -m MODEL/tiny-heads --output out", "out"),
