@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/platform.h"
 #include "base/utf8.h"
 #include "io/file_kind.h"
 #include "io/json_syntax.h"
@@ -113,8 +114,16 @@ class DuplicateKeys {
 /// `padded`: SIMDJSON_PADDING readable bytes follow the text, so simdjson need not copy it.
 simdjson::error_code parse_into(dom::document& document, std::string_view text, bool padded) {
   dom::parser parser;
-  if (const auto error = parser.allocate(std::max<size_t>(text.size(), 32), kJsonDepth))
-    return error;
+  const size_t capacity = std::max<size_t>(text.size(), 32);
+  if (const auto error = parser.allocate(capacity, kJsonDepth)) return error;
+  // The tables of a large vocabulary's file have many pages, and touching each takes longer than
+  // filling it.
+  if (text.size() >= kHugePage) {
+    if (const auto error = document.allocate(capacity)) return error;
+    platform::prefer_huge_pages(parser.implementation->structural_indexes.get(), 4 * capacity);
+    platform::prefer_huge_pages(document.tape.get(), 8 * capacity);
+    platform::prefer_huge_pages(document.string_buf.get(), capacity);
+  }
   return parser.parse_into_document(document, text.data(), text.size(), !padded).error();
 }
 

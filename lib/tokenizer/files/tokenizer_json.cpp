@@ -143,8 +143,10 @@ void read_unigram(Json model, TokenizerJson& out) {
   part.where = model.where();
   part.byte_fallback = json_flag(model, "byte_fallback", false);
   const Json vocab = model.at("vocab");
+  const size_t count = vocab.size();
   out.vocab = Vocab("", 0);
-  out.vocab.reserve(vocab.size() + 8, vocab.size() * 8);
+  out.vocab.reserve(count + 8, count * 16);
+  part.scores.reserve(count);
   vocab.for_each_element([&](Json piece) {
     if (piece.size() != 2) bad(piece.where(), "is no piece with its score");
     bool first = true;
