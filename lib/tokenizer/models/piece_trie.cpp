@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/platform.h"
+#include "base/huge_pages.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -14,8 +14,6 @@ namespace {
 
 /// Texts of about this many bytes have room in the table before they are entered.
 constexpr size_t kRoomBytes = size_t{1} << 16;
-/// Tables of so many bytes are in huge pages if the system has them.
-constexpr size_t kLargeTable = size_t{4} << 20;
 
 }  // namespace
 
