@@ -54,6 +54,7 @@ void add_values(tools::Command& app, Options& o) {
   app.add({"--index", "search approximately with this index of --vectors; built if it is missing",
            tools::text("FILE")},
           n.index);
+  app.add({"--exact", "an index whose rows are those of a search without it"}, n.exact);
   app.add<std::optional<Similarity>>(
       {"--similarity", "how queries and records are compared (default: the model's, else cosine)"},
       n.similarity, {{"cosine", Similarity::cosine}, {"dot", Similarity::dot}});
@@ -92,8 +93,9 @@ void choose_mode(tools::Command& app, Options& o) {
   if (!n.query_fields.empty() && n.queries.empty()) refuse("--query-fields", "wants --query");
   const bool searches = n.mode == Mode::text || n.mode == Mode::queries;
   if (!searches)
-    tools::refuse_given(app, {"--top-k", "--similarity", "--query-prompt", "--index", "--gold"},
-                        "wants -q or --query");
+    tools::refuse_given(
+        app, {"--top-k", "--similarity", "--query-prompt", "--index", "--exact", "--gold"},
+        "wants -q or --query");
   const bool queries_are_vectors = !n.query_vectors.empty();
   if (n.vectors.empty() && !queries_are_vectors)
     tools::refuse_given(app, {"--format", "--width"}, "wants --vectors or --query-vectors");

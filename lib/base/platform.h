@@ -46,7 +46,8 @@ int allowed_cpus();
 /// it does nothing.
 void part_from_here(std::span<std::thread> threads);
 
-/// Tells the system that huge pages may hold `memory`, which is mapped.
+/// Tells the system that huge pages may hold the whole pages of `memory`: it is touched in fewer
+/// steps, each of which takes as long as writing 2 MB. Of no use for less than a few megabytes.
 void prefer_huge_pages(void* memory, size_t bytes);
 /// Puts the mapping `copy` in the place of the mapping `place`, read-only, under the same address.
 /// False, with errno, if it cannot; then both are as before.

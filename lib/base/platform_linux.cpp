@@ -113,7 +113,13 @@ void part_from_here(std::span<std::thread> threads) {
   }
 }
 
-void prefer_huge_pages(void* memory, size_t bytes) { madvise(memory, bytes, MADV_HUGEPAGE); }
+void prefer_huge_pages(void* memory, size_t bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(memory), first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + bytes) / page * page;
+  if (first < last)
+    madvise(static_cast<char*>(memory) + (first - begin), last - first, MADV_HUGEPAGE);
+}
 
 bool move_mapping(void* copy, void* place, size_t bytes) {
   mprotect(copy, bytes, PROT_READ);

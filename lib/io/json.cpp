@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/platform.h"
 #include "base/utf8.h"
 #include "io/file_kind.h"
 #include "io/json_syntax.h"
@@ -46,11 +47,13 @@ struct JsonAccess {
 
 namespace {
 
-size_t members_of(dom::object object) {
-  const size_t size = object.size();
+/// The members of an object, or the elements of an array.
+template <typename Container>
+size_t count_of(Container container) {
+  const size_t size = container.size();
   if (size < 0xFFFFFF) return size;  // simdjson's count stops there
   size_t count = 0;
-  for (auto it = object.begin(); it != object.end(); ++it) ++count;
+  for (auto it = container.begin(); it != container.end(); ++it) ++count;
   return count;
 }
 
@@ -98,7 +101,7 @@ class DuplicateKeys {
 
  private:
   std::optional<std::string_view> repeated_key(dom::object object) {
-    if (members_of(object) > most_keys_) return std::nullopt;
+    if (count_of(object) > most_keys_) return std::nullopt;
     keys_.clear();
     for (const auto [key, value] : object) keys_.push_back(key);
     std::sort(keys_.begin(), keys_.end());
@@ -113,8 +116,16 @@ class DuplicateKeys {
 /// `padded`: SIMDJSON_PADDING readable bytes follow the text, so simdjson need not copy it.
 simdjson::error_code parse_into(dom::document& document, std::string_view text, bool padded) {
   dom::parser parser;
-  if (const auto error = parser.allocate(std::max<size_t>(text.size(), 32), kJsonDepth))
-    return error;
+  const size_t capacity = std::max<size_t>(text.size(), 32);
+  if (const auto error = parser.allocate(capacity, kJsonDepth)) return error;
+  // The tables of a large vocabulary's file have many pages, and touching each takes longer than
+  // filling it.
+  if (text.size() >= kHugePage) {
+    if (const auto error = document.allocate(capacity)) return error;
+    platform::prefer_huge_pages(parser.implementation->structural_indexes.get(), 4 * capacity);
+    platform::prefer_huge_pages(document.tape.get(), 8 * capacity);
+    platform::prefer_huge_pages(document.string_buf.get(), capacity);
+  }
   return parser.parse_into_document(document, text.data(), text.size(), !padded).error();
 }
 
@@ -238,10 +249,10 @@ bool Json::as_bool() const {
 }
 
 size_t Json::size() const {
-  if (is_object()) return members_of(dom::object(JsonAccess::element(*this)));
-  size_t count = 0;
-  for_each_element([&](Json) { ++count; });
-  return count;
+  const dom::element element = JsonAccess::element(*this);
+  if (is_object()) return count_of(dom::object(element));
+  if (!is_array()) throw_wants(*this, "an array");
+  return count_of(dom::array(element));
 }
 
 void Json::for_each_element(const std::function<void(Json)>& f) const {
@@ -249,6 +260,23 @@ void Json::for_each_element(const std::function<void(Json)>& f) const {
   for (const dom::element element : dom::array(JsonAccess::element(*this))) {
     f(JsonAccess::json(document_, element));
   }
+}
+
+std::optional<Json> Json::for_each_scored(
+    const std::function<void(std::string_view, double)>& f) const {
+  if (!is_array()) throw_wants(*this, "an array");
+  for (const dom::element element : dom::array(JsonAccess::element(*this))) {
+    dom::array pair;
+    std::string_view text;
+    double number = 0;
+    const bool is_pair = !element.get(pair) && pair.size() == 2;
+    const auto first = is_pair ? pair.begin() : dom::array::iterator();
+    if (!is_pair || (*first).get(text)) return JsonAccess::json(document_, element);
+    auto second = first;
+    if ((*++second).get(number)) return JsonAccess::json(document_, element);
+    f(text, number);
+  }
+  return std::nullopt;
 }
 
 void Json::for_each_member(const std::function<void(std::string_view, Json)>& f) const {

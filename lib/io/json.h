@@ -40,6 +40,9 @@ class BERT_API Json {
   bool as_bool() const;
   size_t size() const;  ///< elements of an array or members of an object
   void for_each_element(const std::function<void(Json)>& f) const;
+  /// Calls f(text, number) for the elements of an array while each is an array of a string and a
+  /// number, as in vocabularies with scores. Returns the first that is none.
+  std::optional<Json> for_each_scored(const std::function<void(std::string_view, double)>& f) const;
   void for_each_member(const std::function<void(std::string_view key, Json value)>& f) const;
 
   /// "FILE: key.path[3]" for messages.

@@ -46,7 +46,14 @@ void NearestVectors::open_index(const std::function<void(const std::string&)>& n
   const uint64_t model = model_ ? model_->hash() : 0;
   const std::string& path = options_.index;
   const bool missing = !file_exists(path);
-  if (missing) build_index(path, *file_, model, options_.threads);
+  if (missing && options_.exact) RoundedVectors::build(path, *file_, model, options_.threads);
+  if (missing && !options_.exact) build_index(path, *file_, model, options_.threads);
+  if (RoundedVectors::begins_as_one(path)) {
+    rounded_.emplace(RoundedVectors::open(path, *file_, model));
+    if (missing) notice(fmt::format("{}: built; its searches are exact", path));
+    return;
+  }
+  if (options_.exact) throw Error::of_field("exact", "wants an index that was built so");
   index_.emplace(VectorIndex::open(path, *file_, model));
   if (!missing) return;
   const VectorIndex::Recall recall = index_->recall(options_.threads);
@@ -103,7 +110,7 @@ SearchResult NearestVectors::search(const Queries& queries) const {
     }
   } else {
     VectorSearch search(queries.matrix(), how);
-    search.add(source_of(*file_), 0);
+    rounded_ ? search.add(*rounded_, source_of(*file_), 0) : search.add(source_of(*file_), 0);
     for (size_t q = 0; q < queries.numbers.size(); ++q) result.nearest.push_back(search.nearest(q));
   }
   result.expect_texts(file_->path());

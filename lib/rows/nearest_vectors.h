@@ -11,6 +11,7 @@
 #include "rows/text_queries.h"
 #include "rows/text_search.h"
 #include "search/index.h"
+#include "search/rounded_vectors.h"
 #include "search/vector_groups.h"
 #include "search/vector_join.h"
 #include "search/vector_search.h"
@@ -27,7 +28,8 @@ struct NearestOptions {
   std::string query_vectors;  ///< or of their vectors
   std::string vectors;        ///< file of the vectors of the records; empty: of their texts
   RawNumbers raw;             ///< how they lie in a file that is no NumPy file
-  std::string index;          ///< file of the vectors' index; empty: the search is exact
+  std::string index;          ///< file of the vectors' index; empty: none
+  bool exact = false;         ///< the index is one whose searches are exact
   size_t top_k = 10;
   std::optional<double> threshold;
   std::optional<Similarity> similarity;             ///< none: the model's, else cosine
@@ -78,6 +80,7 @@ class BERT_API NearestVectors {
   TextModel* const model_;
   std::optional<MatrixFile> file_, query_file_;
   std::optional<VectorIndex> index_;
+  std::optional<RoundedVectors> rounded_;
 };
 
 }  // namespace bert

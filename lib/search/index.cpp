@@ -1,7 +1,5 @@
 #include "search/index.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -66,15 +64,7 @@ Header VectorIndex::State::read_header(uint64_t model) const {
   if (header.version != wanted.version) {
     refuse("is an index of another version of nearest: build it again");
   }
-  const bool sizes = header.rows == vectors.rows() && header.width == vectors.cols();
-  if (!sizes || (header.time == time_of(vectors) ? header.sample != sample_of(vectors)
-                                                 : header.vectors != xxh64(text_of(vectors)))) {
-    refuse(fmt::format("is the index of other vectors than those of {}: build it again",
-                       vectors.path()));
-  }
-  if (header.model != 0 && model != 0 && header.model != model) {
-    refuse("was built with another model: build it again");
-  }
+  header.of.check(mapped.path(), vectors, model);
   if (header.body != xxh64(text.substr(sizeof header))) refuse_damaged();
   return header;
 }
@@ -84,12 +74,12 @@ void VectorIndex::State::take(const Header& header) {
   const size_t count = header.bundles;
   if (header.element_bytes != graph.size_data_per_element_ ||
       header.link_bytes != graph.size_links_per_element_ || count == 0 || header.entry >= count ||
-      count > header.distinct || header.distinct > header.rows) {
+      count > header.distinct || header.distinct > header.of.rows) {
     refuse("is no index of this version");
   }
   const uint64_t level0_bytes = count * header.element_bytes;
   const uint64_t list_bytes =
-      sizeof(uint32_t) * (count + (count + 1) + (header.distinct + 1) + header.rows);
+      sizeof(uint32_t) * (count + (count + 1) + (header.distinct + 1) + header.of.rows);
   if (sizeof header + level0_bytes + list_bytes + count > mapped.size()) refuse_damaged();
   char* const level0 = const_cast<char*>(mapped.text().data()) + sizeof header;  // only read
   const char* const end_of_lists = mapped.text().data() + mapped.size() - count;
@@ -126,7 +116,7 @@ std::vector<float> VectorIndex::State::take_bundles(const Header& header, const 
   take(inverse, header.bundles);
   take(bundles.bundles, header.bundles + 1);
   take(bundles.vectors, header.distinct + 1);
-  take(bundles.rows, header.rows);
+  take(bundles.rows, header.of.rows);
   check_bundles(header);
   return inverse;
 }
@@ -136,9 +126,9 @@ void VectorIndex::State::check_bundles(const Header& header) const {
     return begins.front() == 0 && begins.back() == end &&
            std::is_sorted(begins.begin(), begins.end(), std::less_equal<>());
   };
-  if (!ascends(bundles.bundles, header.distinct) || !ascends(bundles.vectors, header.rows) ||
+  if (!ascends(bundles.bundles, header.distinct) || !ascends(bundles.vectors, header.of.rows) ||
       !std::all_of(bundles.rows.begin(), bundles.rows.end(),
-                   [&](uint32_t row) { return row < header.rows; })) {
+                   [&](uint32_t row) { return row < header.of.rows; })) {
     refuse_damaged();
   }
 }

@@ -17,9 +17,7 @@ namespace bert {
 /// world graph (Malkov and Yashunin 2018), made and searched by hnswlib. Copies and near copies
 /// (vector_copies.h) are one element of the graph: each link of an element leads to one of its
 /// nearest, so links between many copies would cut off all others. The file of the index has the
-/// graph and which rows are copies, about 170 bytes a vector; it is mapped, as are the vectors. It
-/// knows the vectors by the time and size of their file and by a sample of its bytes, which is the
-/// whole file up to 64 MiB; if the time differs, by the xxh64 of the whole file.
+/// graph and which rows are copies, about 170 bytes a vector; it is mapped, as are the vectors.
 ///
 /// Thread rule: const after open; threads may search at the same time.
 class BERT_API VectorIndex {

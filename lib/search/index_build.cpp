@@ -94,14 +94,12 @@ std::string body_of(const Graph& graph, const std::vector<float>& inverse,
 }  // namespace
 
 void build_index(const std::string& path, const MatrixFile& vectors, uint64_t model, int threads) {
-  if (vectors.rows() == 0)
-    throw Error(Error::Kind::data, vectors.path(), "has no vectors to index");
   if (vectors.rows() > std::numeric_limits<int32_t>::max()) {
     throw Error(Error::Kind::data, vectors.path(), "has more vectors than an index can hold");
   }
   OutputFile out(path);  // before the work
   IndexHeader header;
-  header.time = time_of(vectors);
+  header.of = IndexedVectors::of(vectors, model);
   const VectorBundles bundles = bundle_copies(source_of(vectors));
   std::vector<float> inverse = inverse_lengths(source_of(vectors), bundles);
   RowSpace space;
@@ -109,11 +107,6 @@ void build_index(const std::string& path, const MatrixFile& vectors, uint64_t mo
   Graph graph(&space, bundles.size(), kLinks, kBuildWidth);
   add_elements(graph, bundles.size(), threads);
   const std::string body = body_of(graph, inverse, bundles);
-  header.vectors = xxh64(text_of(vectors));
-  header.sample = sample_of(vectors);
-  header.model = model;
-  header.rows = vectors.rows();
-  header.width = vectors.cols();
   header.bundles = bundles.size();
   header.distinct = bundles.vector_count();
   header.element_bytes = graph.size_data_per_element_;

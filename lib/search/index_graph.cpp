@@ -1,15 +1,8 @@
 #include "search/index_graph.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 
-#include "base/error.h"
-#include "base/hash.h"
-#include "base/platform.h"
-#include "base/random.h"
 #include "search/vector_search.h"
 
 namespace bert {
@@ -58,30 +51,6 @@ std::vector<float> inverse_lengths(const VectorSource& vectors, const VectorBund
     inverse[i] = length > 0 ? static_cast<float>(1 / length) : 0;
   }
   return inverse;
-}
-
-std::string_view text_of(const MatrixFile& vectors) {
-  const auto bytes = vectors.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-uint64_t time_of(const MatrixFile& vectors) {
-  struct stat status {};
-  if (::stat(vectors.path().c_str(), &status) != 0) {
-    throw Error::from_errno(vectors.path(), "cannot stat", errno);
-  }
-  const timespec time = platform::modification_time(status);
-  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
-}
-uint64_t sample_of(const MatrixFile& vectors) {
-  constexpr size_t kPieces = 1024, kPiece = size_t{1} << 16;
-  const std::string_view text = text_of(vectors);
-  if (text.size() <= kPieces * kPiece) return xxh64(text);
-  uint64_t hash = text.size();
-  for (size_t i = 0; i < kPieces; ++i) {
-    const size_t begin = (text.size() - kPiece) / (kPieces - 1) * i;
-    hash = mix(hash, xxh64(text.substr(i + 1 < kPieces ? begin : text.size() - kPiece, kPiece)));
-  }
-  return hash;
 }
 
 }  // namespace bert

@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "io/matrix_file.h"
 #include "ops/kernels.h"
+#include "search/indexed_vectors.h"
 #include "search/vector_copies.h"
 
 /// hnswlib's own generator is shared by all threads without a lock.
@@ -36,10 +36,7 @@ constexpr uint64_t kQuery = uint64_t{1} << 63;  ///< marks a query's address amo
 struct IndexHeader {
   char magic[8] = {'B', 'E', 'R', 'T', 'H', 'N', 'S', 'W'};
   uint64_t version = 2;
-  uint64_t vectors = 0, time = 0;  ///< xxh64 of their file; when it was changed, nanoseconds
-  uint64_t sample = 0;             ///< hash of some of the file's bytes
-  uint64_t model = 0;
-  uint64_t rows = 0, width = 0;
+  IndexedVectors of;
   uint64_t bundles = 0, distinct = 0;          ///< elements of the graph; vectors without copies
   uint64_t element_bytes = 0, link_bytes = 0;  ///< an element; its links in a higher level
   uint64_t entry = 0, top_level = 0;
@@ -82,11 +79,5 @@ std::vector<float> inverse_lengths(const VectorSource& vectors, const VectorBund
 /// x / |x|, or zeros.
 void to_unit(std::span<const float> x, float* unit);
 double length_of(std::span<const float> x);
-
-// How an index knows its vectors.
-std::string_view text_of(const MatrixFile& vectors);
-uint64_t time_of(const MatrixFile& vectors);
-/// Up to 1024 pieces of the file, the first and the last among them: all of a small file.
-uint64_t sample_of(const MatrixFile& vectors);
 
 }  // namespace bert

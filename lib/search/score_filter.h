@@ -36,6 +36,8 @@ class ScoreFilter {
 
   double error() const { return error_; }
   size_t queries() const { return units_.size() / width_; }
+  /// [Q, D]: the queries, scaled to length 1, or zeros.
+  ConstMatrix units() const { return {units_.data(), queries(), width_}; }
   /// [T, Q]: the products of each vector with each query of length 1. `scratch.lengths` become the
   /// vectors' lengths; NaN for a vector whose length, squared, is too large or too small for a
   /// float, of which the products say nothing.

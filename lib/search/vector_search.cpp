@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/team.h"
+#include "ops/int8_error.h"
+#include "search/rounded_vectors.h"
 #include "search/score_filter.h"
 
 namespace bert {
@@ -58,10 +60,17 @@ double similarity(Similarity kind, std::span<const float> a, std::span<const flo
 }
 
 struct VectorSearch::State {
+  /// What quick products say of the vectors of a tile: each is off by at most the vector's error.
+  struct Look {
+    ConstMatrix products;                    ///< [T, Q]
+    std::span<const float> lengths, errors;  ///< [T]
+  };
   /// What one thread has found in its part of the vectors.
   struct Part {
     ScoreFilter::Scratch scratch;
-    Buffer rows;
+    Buffer rows, products;
+    RoundedVectors::Facts facts;
+    std::vector<float> errors;  ///< [T]
     std::exception_ptr error;
     std::vector<Best> best;   ///< [Q]
     std::vector<float> bars;  ///< [Q] what a score must reach, in units of the query's length
@@ -95,28 +104,44 @@ struct VectorSearch::State {
     part.bars[i] = std::nextafter(static_cast<float>(std::min(bar, kMost)), -kInfinity);
   }
 
-  void search(ConstMatrix tile, uint64_t first_index, Part& part) const {
-    const ConstMatrix products = filter(tile, part.scratch);  // [T, Q]
-    const size_t count = products.cols;
-    const bool cosine = options.similarity == Similarity::cosine;
+  /// The products with vectors that lie in memory.
+  Look look(ConstMatrix tile, Part& part) const {
+    const ConstMatrix products = filter(tile, part.scratch);
+    const std::span<const float> lengths = part.scratch.lengths;
+    part.errors.resize(tile.rows);
     for (size_t t = 0; t < tile.rows; ++t) {
-      const float length = part.scratch.lengths[t];
-      const float scale = cosine ? length : 1.f;
-      const float error = static_cast<float>(filter.error() * length);
-      const float* row = products.row(t);
+      part.errors[t] = static_cast<float>(filter.error() * lengths[t]);
+    }
+    return {products, lengths, part.errors};
+  }
+
+  /// `vector` gives a vector of the tile.
+  template <typename Vector>
+  void search(const Look& look, uint64_t first_index, Part& part, Vector&& vector) const {
+    const bool cosine = options.similarity == Similarity::cosine;
+    const size_t count = look.products.cols;
+    for (size_t t = 0; t < look.products.rows; ++t) {
+      const float scale = cosine ? look.lengths[t] : 1.f;
+      const float error = look.errors[t];
+      const float* row = look.products.row(t);
       // Negated, so that a product or length that is no number passes.
       int any = 0;
       for (size_t i = 0; i < count; ++i) any |= !(row[i] + error < scale * part.bars[i]);
       if (!any) continue;
-      const std::span<const float> vector(tile.row(t), width);
-      const double square = cosine ? dot_in_doubles(vector, vector) : 0;
+      const std::span<const float> exact = vector(t);
+      const double square = cosine ? dot_in_doubles(exact, exact) : 0;
       for (size_t i = 0; i < count; ++i) {
         if (row[i] + error < scale * part.bars[i]) continue;
-        const double ab = dot_in_doubles(query(i), vector);
+        const double ab = dot_in_doubles(query(i), exact);
         offer(part, i, {first_index + t, cosine ? cosine_of(ab, squares[i], square) : ab});
       }
     }
   }
+
+  /// Calls run(first, count, part) for tiles of `rows` vectors of `found` numbers, in several
+  /// threads.
+  template <typename Run>
+  void in_tiles(size_t rows, size_t found, Run&& run);
 
   void offer(Part& part, size_t i, const Neighbour& found) const {
     if (!(found.score >= options.threshold)) return;
@@ -138,34 +163,62 @@ VectorSearch::VectorSearch(ConstMatrix queries, const Options& options)
 VectorSearch::VectorSearch(VectorSearch&&) noexcept = default;
 VectorSearch::~VectorSearch() = default;
 
-void VectorSearch::add(const VectorSource& vectors, uint64_t first_index) {
-  State& state = *state_;
-  const size_t queries = state.squares.size();
-  if (queries == 0 || vectors.rows == 0 || state.options.k == 0) return;
-  if (vectors.width != state.width) {
-    throw Error(Error::Kind::data, "vectors",
-                fmt::format("found {} numbers a vector, wants {}, as the queries have",
-                            vectors.width, state.width));
+template <typename Run>
+void VectorSearch::State::in_tiles(size_t rows, size_t found, Run&& run) {
+  if (squares.empty() || rows == 0 || options.k == 0) return;
+  if (found != width) {
+    throw Error(
+        Error::Kind::data, "vectors",
+        fmt::format("found {} numbers a vector, wants {}, as the queries have", found, width));
   }
-  const size_t step = std::clamp<size_t>(kTileProducts / queries, 16, kMostVectors);
-  const size_t tiles = (vectors.rows + step - 1) / step;
-  const auto run = [&](int index, int parts) {
-    State::Part& part = state.parts[index];
-    const size_t begin = tiles * index / parts * step;
-    const size_t end = std::min(tiles * (index + 1) / parts * step, vectors.rows);
+  // A multiple of 16, as RoundedVectors wants.
+  const size_t fitting = kTileProducts / squares.size() / 16 * 16;
+  const size_t step = std::clamp<size_t>(fitting, 16, kMostVectors);
+  const size_t tiles = (rows + step - 1) / step;
+  const auto run_part = [&](int index, int count) {
+    Part& part = parts[index];
+    const size_t begin = tiles * index / count * step;
+    const size_t end = std::min(tiles * (index + 1) / count * step, rows);
     try {
       for (size_t first = begin; first < end; first += step) {
-        const ConstMatrix tile = vectors.read(first, std::min(step, end - first), part.rows);
-        state.search(tile, first_index + first, part);
+        run(first, std::min(step, end - first), part);
       }
     } catch (...) {
       part.error = std::current_exception();
     }
   };
-  tiles > 1 ? state.team.run(run) : run(0, 1);
-  for (State::Part& part : state.parts) {
+  tiles > 1 ? team.run(run_part) : run_part(0, 1);
+  for (Part& part : parts) {
     if (part.error) std::rethrow_exception(std::exchange(part.error, nullptr));
   }
+}
+
+void VectorSearch::add(const VectorSource& vectors, uint64_t first_index) {
+  State& state = *state_;
+  state.in_tiles(vectors.rows, vectors.width, [&](size_t first, size_t count, State::Part& part) {
+    const ConstMatrix tile = vectors.read(first, count, part.rows);
+    state.search(state.look(tile, part), first_index + first, part,
+                 [&](size_t t) { return std::span(tile.row(t), tile.cols); });
+  });
+}
+
+void VectorSearch::add(const RoundedVectors& rounded, const VectorSource& vectors,
+                       uint64_t first_index) {
+  State& state = *state_;
+  // More queries are computed faster as bf16, or as floats.
+  constexpr size_t kFew = 4;
+  if (state.squares.size() > kFew && !has_fast_int8()) return add(vectors, first_index);
+  const Int8Rows queries(state.filter.units());
+  state.in_tiles(rounded.rows(), rounded.width(),
+                 [&](size_t first, size_t count, State::Part& part) {
+                   const ConstMatrix products =
+                       rounded.products(queries, first, count, part.products, part.facts);
+                   const State::Look look{products, part.facts.lengths, part.facts.errors};
+                   state.search(look, first_index + first, part, [&](size_t t) {
+                     const ConstMatrix row = vectors.read(first + t, 1, part.rows);
+                     return std::span(row.data, row.cols);
+                   });
+                 });
 }
 
 std::vector<Neighbour> VectorSearch::nearest(size_t query) const {

@@ -13,6 +13,8 @@
 
 namespace bert {
 
+class RoundedVectors;
+
 /// How alike two vectors are.
 ///   cosine   a b / (|a| |b|), 0 if one of them is 0, at most 1     dot   a b
 enum class Similarity { cosine, dot };
@@ -60,6 +62,9 @@ class BERT_API VectorSearch {
   /// Error(data) if they have another width, and what reading them throws.
   void add(const VectorSource& vectors, uint64_t first_index);
   void add(ConstMatrix vectors, uint64_t first_index) { add(source_of(vectors), first_index); }
+  /// The same for vectors that were rounded before: of `vectors` it reads only those of which the
+  /// rounded ones leave open whether they are among the best.
+  void add(const RoundedVectors& rounded, const VectorSource& vectors, uint64_t first_index);
   /// The best of a query so far, best first.
   std::vector<Neighbour> nearest(size_t query) const;
 

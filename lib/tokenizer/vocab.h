@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "tokenizer/encoding.h"
 
 namespace bert {
@@ -84,7 +85,7 @@ class Vocab {
   size_t longest_piece_;
   std::string text_;
   std::vector<Span> spans_;
-  std::vector<Slot> slots_;
+  std::vector<Slot, HugePages<Slot>> slots_;
   unsigned shift_ = 64;  ///< 64 - log2(slots)
   bool closed_ = false;
   size_t pieces_ = 0;

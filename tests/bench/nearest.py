@@ -3,7 +3,7 @@
 
     nearest.py --build BUILD_DIR [--rows 100000] [--width 384] [--join-rows 20000] [--threads 2] [--rounds 7]
 
-Prints TSV: task, program, seconds, CPU seconds, and how many times longer than ours it takes, with the spread of that
+Ours also searches with an exact index (`nearest --index FILE --exact`), which was built before. Prints TSV: task, program, seconds, CPU seconds, and how many times longer than ours it takes, with the spread of that
 ratio. The programs are separate processes that take turns in each round. All must find the same vectors.
 
 The vectors are those of clusters, as texts have them, and of length 1, so that NumPy and faiss need no division; ours
@@ -145,12 +145,21 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         paths = make(folder, a.rows, a.width)
         commands = {"bertutils": [os.path.join(a.build, "bin/bench_nearest"), *paths, str(a.threads)]}
+        index = os.path.join(folder, "index")
+        subprocess.run(
+            [os.path.join(a.build, "bin/nearest"), "--vectors", paths[0], "--query-vectors", paths[1], "--quiet"]
+            + ["--index", index, "--exact"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        commands["bertutils, exact index"] = [*commands["bertutils"], index]
         for peer in ("numpy", "faiss"):
             commands[peer] = [sys.executable, __file__, "--worker", peer, *paths]
         programs = {name: Program(command, a.threads) for name, command in commands.items()}
         print("task", "program", "seconds", "cpu", "ratio", "spread", sep="\t")
         for task in ("top 1 10", "top 100 10", f"join {a.join_rows} {a.threshold}"):
-            compare(task, programs, a.rounds)
+            join = task.startswith("join")
+            compare(task, {n: p for n, p in programs.items() if not (join and "index" in n)}, a.rounds)
         for program in programs.values():
             program.process.stdin.close()
             program.process.wait()

@@ -204,9 +204,12 @@ void try_unigram(Choices choices) {
   vocab.close();
   options.unk_id = 0;
   const std::vector<double> scores = options.scores;
-  const Unigram unigram(vocab, std::move(options), "fuzz");
   const std::string word = word_of(choices.left.substr(0, 60), flags & 4);
-  require(split(unigram, word) == plain_unigram(vocab, scores, worst - 10, word));
+  for (const size_t trie_after : {size_t{0}, SIZE_MAX}) {
+    options.trie_after = trie_after;
+    const Unigram unigram(vocab, options, "fuzz");
+    require(split(unigram, word) == plain_unigram(vocab, scores, worst - 10, word));
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Makes calls of every tool fail, and kills what writes: torture.py BIN_DIR [--faults N] [--kills N] [--only TOOL] [-j N]
+[--under PROGRAM]
 
 Each command of COMMANDS runs once whole; the calls of each kind that it makes are counted. It then runs again and again,
 and in each run one call fails (see fail_nth.cpp, whose library BERT_FAIL_NTH names). N faults (20,000) are spread over the
@@ -12,6 +13,8 @@ commands and the kinds. What must hold of each run:
 
 A command that writes is then killed at N calls of any kind (1,000), and run again: the second run ends with the whole run's
 files.
+
+With --under, each command runs once as an argument of PROGRAM, such as valgrind, and must end with 0.
 """
 import argparse, os, random, re, signal, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -74,6 +77,7 @@ COMMANDS = [
     ("nearest -m MODEL/st-mean -q=cat text", ""),
     ("nearest -m MODEL/st-mean -q=cat -C 1 text", ""),
     ("nearest --vectors v.npy --query-vectors v.npy --index v.idx -j 1", "v.idx"),
+    ("nearest --vectors v.npy --query-vectors v.npy --index v.i8 --exact -j 1", "v.i8"),
     ("memo cache text -- tokenize -m MODEL/tiny-bert", ""),
     ("bert-pull org/st-dense", ".cache"),
     ("quantize -m MODEL/tiny-heads --output out", "out"),
@@ -112,8 +116,8 @@ class Command:
             environment |= {"LD_PRELOAD": os.environ["BERT_FAIL_NTH"], "FAIL_PROGRAM": self.tool}
             environment |= {f"FAIL_{key.upper()}": str(value) for key, value in fail.items()}
         try:
-            run = subprocess.run(self.argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                                 capture_output=True, timeout=60)
+            run = subprocess.run([*self.options.under.split(), *self.argv], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                 capture_output=True, timeout=900 if self.options.under else 60)
         except subprocess.TimeoutExpired:
             return "hangs", b"", b""
         return run.returncode, run.stdout.replace(str(folder).encode(), b"~"), run.stderr
@@ -153,6 +157,12 @@ class Command:
                 count = Path(scratch, kind)
                 self.run(Path(scratch, f"run-{kind}"), call=kind, at=0, count=count)
                 self.calls[kind] = int(count.read_text())
+
+    def once(self):
+        """One run without a fault: what is wrong of it."""
+        with tempfile.TemporaryDirectory() as scratch:
+            status, _, err = self.run(Path(scratch, "run"))
+        return f"status {status}: {err.decode(errors='replace')}" if status else ""
 
     def fault(self, kind, at, on):
         """One run with a fault: what is wrong of it."""
@@ -237,8 +247,9 @@ def main():
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--only", default="")
     parser.add_argument("-j", type=int, default=2)
+    parser.add_argument("--under", default="")
     options = parser.parse_args()
-    if not os.environ.get("BERT_FAIL_NTH"):
+    if not options.under and not os.environ.get("BERT_FAIL_NTH"):
         sys.exit("torture: BERT_FAIL_NTH is to name the library of fail_nth.cpp")
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(options.j) as pool:
         options.files = Path(scratch)
@@ -250,9 +261,13 @@ def main():
         hub.add_folder("org/st-dense", GOLDEN / "st-dense")
         options.hub = hub.url
         commands = [Command(line, writes, options) for line, writes in COMMANDS if options.only in line]
-        list(pool.map(Command.learn, commands))
+        if options.under:
+            work = [("runs", [(command.once, ()) for command in commands])]
+        else:
+            list(pool.map(Command.learn, commands))
+            work = [("faults", [*faults(commands, options.faults)]), ("kills", [*kills(commands, options.kills)])]
         failed = 0
-        for what, runs in (("faults", [*faults(commands, options.faults)]), ("kills", [*kills(commands, options.kills)])):
+        for what, runs in work:
             for (call, arguments), wrong in zip(runs, pool.map(lambda run: run[0](*run[1]), runs)):
                 if wrong:
                     failed += 1

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -176,6 +177,27 @@ TEST_CASE("Json: values") {
   JsonDocument moved = JsonDocument::parse("[1]", "g");
   moved = JsonDocument::parse("[2]", "h");
   CHECK(moved.root().where() == "h");
+}
+
+TEST_CASE("Json: texts with their scores, up to the first element that is none") {
+  std::string found;
+  const auto other = [&](std::string_view text) {
+    found.clear();
+    const JsonDocument document = JsonDocument::parse(text, "f");
+    const auto first = document.root().for_each_scored(
+        [&](std::string_view word, double score) { found += fmt::format("{} {} ", word, score); });
+    return first ? first->where() : "none";
+  };
+  CHECK(other(R"([["a", 1], ["\u00e9", -2.5], ["", 0]])") == "none");
+  CHECK(found == "a 1 \u00e9 -2.5  0 ");
+  CHECK(other("[]") == "none");
+  for (const char* wrong : {R"("b")", R"(["b"])", R"(["b", 1, 2])", R"([1, 1])", R"(["b", "c"])",
+                            R"([])", R"({"b": 1})", "null"}) {
+    CAPTURE(wrong);
+    CHECK(other(fmt::format(R"([["a", 1], {}, ["c", 3]])", wrong)) == "f: [1]");
+    CHECK(found == "a 1 ");
+  }
+  CHECK_THROWS_WITH_AS(other("{}"), doctest::Contains("wants an array"), Error);
 }
 
 TEST_CASE("Json: a getter says file, path, what was found and wanted") {

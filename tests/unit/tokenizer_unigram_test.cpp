@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/base64.h"
@@ -43,25 +45,34 @@ Spans read_spans(Json json) {
   return spans;
 }
 
-/// A model with its vocabulary, which it refers to.
+/// A model with its vocabulary, which it refers to: with the trie from the first word on, and
+/// without it.
 struct Model {
-  Vocab vocab{"", 0};
-  std::unique_ptr<Unigram> unigram;
+  std::unique_ptr<Vocab> vocab = std::make_unique<Vocab>("", 0);
+  std::unique_ptr<Unigram> unigram, without;
 
   void add(std::string_view piece, double score) {
-    vocab.add(piece);
+    vocab->add(piece);
     options.scores.push_back(score);
   }
   void make() {
-    vocab.close();
-    unigram = std::make_unique<Unigram>(vocab, options, "test");
+    vocab->close();
+    options.trie_after = 0;
+    unigram = std::make_unique<Unigram>(*vocab, options, "test");
+    options.trie_after = SIZE_MAX;
+    without = std::make_unique<Unigram>(*vocab, options, "test");
   }
-  Spans split(std::string_view word) const {
-    const auto scratch = unigram->make_scratch();
+  static Spans split(const Unigram& model, std::string_view word) {
+    const auto scratch = model.make_scratch();
     std::vector<Subword> pieces;
-    unigram->split(word, *scratch, pieces);
+    model.split(word, *scratch, pieces);
     Spans spans;
     for (const Subword& piece : pieces) spans.push_back({piece.id, piece.begin, piece.end});
+    return spans;
+  }
+  Spans split(std::string_view word) const {
+    const Spans spans = split(*unigram, word);
+    CHECK(split(*without, word) == spans);
     return spans;
   }
 
@@ -223,6 +234,29 @@ TEST_CASE("a long word: the same pieces as in parts that nothing spans, and flat
   for (size_t i = 0; i < 5000; ++i) unknown += "\u2603";
   Model plain = model_of(read_sentencepiece_file(kFolder + "plain.model"));
   CHECK(plain.split(unknown) == Spans{{0, 0, static_cast<int64_t>(unknown.size())}});
+}
+
+TEST_CASE("threads that split while the trie is made find the same pieces") {
+  Model model = model_of(read_sentencepiece_file(kFolder + "plain.model"));
+  std::vector<std::string> words;
+  for (size_t i = 0; i < 300; ++i) words.push_back(fmt::format("\u2581the{}\u2581cat{}s", i, i));
+  std::vector<Spans> wanted;
+  for (const std::string& word : words) wanted.push_back(model.split(word));
+  model.options.trie_after = 1000;
+  for (size_t round = 0; round < 5; ++round) {
+    const Unigram shared(*model.vocab, model.options, "test");
+    std::vector<size_t> wrong(4);
+    std::vector<std::thread> threads;
+    for (size_t& count : wrong) {
+      threads.emplace_back([&] {
+        for (size_t i = 0; i < words.size(); ++i) {
+          count += Model::split(shared, words[i]) != wanted[i];
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == std::vector<size_t>(4));
+  }
 }
 
 TEST_CASE("bad Unigram vocabularies are refused") {

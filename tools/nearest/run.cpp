@@ -48,6 +48,7 @@ void check_files(const NearestOptions& n, RowOptions& rows) {
     refuse("--unique", "writes lines: wants FILE, whose lines they are");
   if (!n.index.empty() && n.vectors.empty())
     refuse("--index", "wants --vectors, whose index it is");
+  if (n.exact && n.index.empty()) refuse("--exact", "wants --index");
   if (n.mode == Mode::pairs && !n.vectors.empty() && !no_lines)
     refuse("--pairs", "reads no FILE with --vectors");
   check_lines_of_search(n, rows);

@@ -141,9 +141,8 @@ TokenizerDraft written(TokenizerDraft draft, const TokenizerFacts& facts, Tokeni
     return draft;
   }
   draft = with_parts(std::move(draft), facts, std::move(json.parts));
-  return row.source == ClassSource::byte_level
-             ? with_byte_level_flags(std::move(draft), facts.flags)
-             : draft;
+  if (row.source != ClassSource::byte_level) return draft;
+  return with_byte_level_flags(std::move(draft), facts.flags);
 }
 
 /// A class that builds its tokenizer anew of the tables.

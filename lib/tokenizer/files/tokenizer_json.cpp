@@ -136,6 +136,15 @@ void read_bpe(Json model, TokenizerJson& out) {
   merges.for_each_element([&](Json merge) { part.merges.push_back(read_merge(merge)); });
 }
 
+[[noreturn]] void refuse_piece(Json piece) {
+  if (piece.size() == 2) {
+    size_t place = 0;
+    piece.for_each_element(
+        [&](Json value) { place++ == 0 ? void(value.as_string()) : void(value.as_double()); });
+  }
+  bad(piece.where(), "is no piece with its score");
+}
+
 /// A list of pieces with their scores.
 void read_unigram(Json model, TokenizerJson& out) {
   SubwordPart& part = out.parts.model;
@@ -143,20 +152,15 @@ void read_unigram(Json model, TokenizerJson& out) {
   part.where = model.where();
   part.byte_fallback = json_flag(model, "byte_fallback", false);
   const Json vocab = model.at("vocab");
+  const size_t count = vocab.size();
   out.vocab = Vocab("", 0);
-  out.vocab.reserve(vocab.size() + 8, vocab.size() * 8);
-  vocab.for_each_element([&](Json piece) {
-    if (piece.size() != 2) bad(piece.where(), "is no piece with its score");
-    bool first = true;
-    piece.for_each_element([&](Json value) {
-      if (first) {
-        out.vocab.add(value.as_string());
-      } else {
-        part.scores.push_back(value.as_double());
-      }
-      first = false;
-    });
+  out.vocab.reserve(count + 8, count * 16);
+  part.scores.reserve(count);
+  const auto other = vocab.for_each_scored([&](std::string_view piece, double score) {
+    out.vocab.add(piece);
+    part.scores.push_back(score);
   });
+  if (other) refuse_piece(*other);
   out.vocab.close();
   const auto unk = model.find("unk_id");
   if (!unk || unk->is_null()) return;

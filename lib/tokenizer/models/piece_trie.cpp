@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "text/unicode.h"
 
 namespace bert {
@@ -27,7 +28,10 @@ struct PieceTrie::Path {
 
 /// Enters many texts at a time, an edge of each in turn, so that the table's cache misses overlap.
 PieceTrie::PieceTrie(size_t texts, const std::function<std::string_view(size_t)>& text_of) {
-  resize(static_cast<unsigned>(std::bit_width(std::max<size_t>(texts, 8))) + 2);
+  // In vocabularies of any size and script, about a quarter of the bytes are edges of their own.
+  size_t all = 0;
+  for (size_t k = 0; k < texts; ++k) all += text_of(k).size();
+  resize(static_cast<unsigned>(std::bit_width(std::max<size_t>(all / 2, 32))));
   constexpr size_t kPaths = 16;
   std::vector<Path> paths;
   for (size_t begin = 0, end = 0; begin < texts; begin = end) {
@@ -76,6 +80,8 @@ bool PieceTrie::step(Path& path) {
 void PieceTrie::resize(unsigned bits) {
   const LazyZeros<Edge> old = std::exchange(edges_, LazyZeros<Edge>(size_t{1} << bits));
   const size_t old_size = old ? mask_ + 1 : 0;
+  const size_t bytes = sizeof(Edge) << bits;
+  if (bytes >= kLargeTable) platform::prefer_huge_pages(&edges_[0], bytes);
   shift_ = 64 - bits;
   mask_ = (size_t{1} << bits) - 1;
   for (size_t i = 0; i < old_size; ++i) {

@@ -29,6 +29,7 @@ constexpr int32_t kNoUnknown = -1;
 
 /// places [n + 1]: the last is the end of the word, or of what was read of it.
 struct Unigram::Buffers : SubwordModel::Scratch {
+  const PieceTrie* trie = nullptr;  ///< nullptr: pieces are looked up in the vocabulary
   std::vector<Place> places;
   std::array<Walk, kWalks> walks;
   size_t read = 0;                    ///< bytes of the word that have places
@@ -38,8 +39,9 @@ struct Unigram::Buffers : SubwordModel::Scratch {
 };
 
 Unigram::Unigram(const Vocab& vocab, UnigramOptions options, std::string_view where)
-    : scores_(std::move(options.scores)),
-      trie_(vocab.pieces(), [&](size_t id) { return vocab.text(static_cast<int32_t>(id)); }),
+    : vocab_(vocab),
+      scores_(std::move(options.scores)),
+      trie_after_(options.trie_after),
       unk_id_(options.unk_id),
       byte_fallback_(options.byte_fallback) {
   const size_t pieces = vocab.pieces();
@@ -58,10 +60,13 @@ Unigram::Unigram(const Vocab& vocab, UnigramOptions options, std::string_view wh
     }
     if (!is_utf8(text)) bad(where, fmt::format("piece {} is not UTF-8", id));
     least = std::min(least, scores_[id]);
+    if (text.empty()) continue;
+    size_t& longest = longest_[static_cast<unsigned char>(text[0])];
+    longest = std::max(longest, text.size());
   }
   unk_score_ = least - kUnknownPenalty;
   for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
-    byte_ids_[byte] = trie_.value(fmt::format("<0x{:02X}>", byte));
+    byte_ids_[byte] = piece(fmt::format("<0x{:02X}>", byte));
   }
 }
 
@@ -82,20 +87,65 @@ bool Unigram::read_place(std::string_view word, Buffers& b, size_t i) {
   return true;
 }
 
+/// The trie, once it is worth it. Bytes that are no UTF-8 are characters to the trie alone.
+const PieceTrie* Unigram::trie_for(std::string_view word) const {
+  if (const PieceTrie* trie = trie_.load(std::memory_order_acquire)) return trie;
+  const size_t before = split_.fetch_add(word.size(), std::memory_order_relaxed);
+  if (before + word.size() <= trie_after_ && is_utf8(word)) return nullptr;
+  std::call_once(once_, [&] {
+    made_ = std::make_unique<const PieceTrie>(
+        vocab_.pieces(), [&](size_t id) { return vocab_.text(static_cast<int32_t>(id)); });
+    trie_.store(made_.get(), std::memory_order_release);
+  });
+  return made_.get();
+}
+
+/// The piece with this text; -1: there is none.
+int32_t Unigram::piece(std::string_view text) const {
+  const int32_t id = vocab_.find(text);
+  return id >= 0 && static_cast<size_t>(id) < vocab_.pieces() ? id : -1;
+}
+
+/// Whether a piece may be as long as the characters [begin, end) of the word, whose places are
+/// known.
+bool Unigram::reaches(std::string_view word, const Buffers& b, size_t begin, size_t end) const {
+  const size_t from = b.places[begin].byte;
+  return b.places[end].byte - from <= longest_[static_cast<unsigned char>(word[from])];
+}
+
+int32_t Unigram::piece(std::string_view word, const Buffers& b, size_t begin, size_t end) const {
+  const size_t from = b.places[begin].byte;
+  return piece(word.substr(from, b.places[end].byte - from));
+}
+
+/// What `walk` does, without the trie.
+void Unigram::look_up(std::string_view word, Buffers& b, size_t begin, size_t n) const {
+  for (size_t i = begin; i < begin + n; ++i) {
+    Walk& walk = b.walks[i - begin];
+    walk.steps = 0;
+    for (size_t end = i + 1; walk.steps < kSteps && reaches(word, b, i, end); ++end) {
+      walk.values[walk.steps++] = piece(word, b, i, end);
+      if (!read_place(word, b, end)) break;
+    }
+  }
+}
+
 /// Looks for the pieces that begin at the places [begin, begin + n), at all of them in turn, so
 /// that the cache misses of the trie overlap.
 void Unigram::walk(std::string_view word, Buffers& b, size_t begin, size_t n) const {
+  if (!b.trie) return look_up(word, b, begin, n);
+  const PieceTrie& trie = *b.trie;
   std::array<uint8_t, kWalks> going;
   for (size_t w = 0; w < n; ++w) {
     b.walks[w].steps = 0;
     b.walks[w].key = PieceTrie::first(b.places[begin + w].code_point);
-    trie_.prefetch(b.walks[w].key);
+    trie.prefetch(b.walks[w].key);
     going[w] = static_cast<uint8_t>(w);
   }
   for (size_t left = n, kept = 0; left > 0; left = std::exchange(kept, 0)) {
     for (size_t g = 0; g < left; ++g) {
       Walk& walk = b.walks[going[g]];
-      const PieceTrie::Edge* edge = trie_.find(walk.key);
+      const PieceTrie::Edge* edge = trie.find(walk.key);
       if (!edge) continue;
       walk.edge = edge;
       walk.values[walk.steps++] = edge->value;
@@ -104,7 +154,7 @@ void Unigram::walk(std::string_view word, Buffers& b, size_t begin, size_t n) co
       if (walk.steps == kSteps || !read_place(word, b, next)) continue;
       walk.key = PieceTrie::next(*edge, b.places[next].code_point);
       if (walk.key == 0) continue;
-      trie_.prefetch(walk.key);
+      trie.prefetch(walk.key);
       going[kept++] = going[g];
     }
   }
@@ -133,12 +183,17 @@ size_t Unigram::advance(std::string_view word, Buffers& b, size_t i, const Walk&
     longest = end;
   };
   for (size_t step = 0; step < walk.steps; ++step) found(i + step + 1, walk.values[step]);
-  if (walk.steps == kSteps) {  // a long piece: the rest of the way
+  if (walk.steps == kSteps && b.trie) {  // a long piece: the rest of the way
     const PieceTrie::Edge* edge = walk.edge;
     for (size_t k = i + kSteps; edge && read_place(word, b, k);) {
       const uint64_t key = PieceTrie::next(*edge, b.places[k].code_point);
-      edge = key == 0 ? nullptr : trie_.find(key);
+      edge = key == 0 ? nullptr : b.trie->find(key);
       if (edge) found(++k, edge->value);
+    }
+  } else if (walk.steps == kSteps) {
+    for (size_t k = i + kSteps; read_place(word, b, k) && reaches(word, b, i, k + 1);) {
+      ++k;
+      found(k, piece(word, b, i, k));
     }
   }
   const bool single = walk.steps > 0 && walk.values[0] >= 0;
@@ -148,6 +203,7 @@ size_t Unigram::advance(std::string_view word, Buffers& b, size_t i, const Walk&
 
 void Unigram::split(std::string_view word, Scratch& scratch, std::vector<Subword>& out) const {
   Buffers& b = static_cast<Buffers&>(scratch);
+  b.trie = trie_for(word);
   b.places.assign(1, Place{});
   b.read = 0;
   b.unknown_begin = kNowhere;
@@ -192,7 +248,7 @@ void Unigram::close_unknown(std::string_view word, Buffers& b, std::vector<Subwo
   b.unknown_begin = kNowhere;
   const std::string_view text = word.substr(begin, end - begin);
   const auto id_of = [&](char c) { return byte_ids_[static_cast<unsigned char>(c)]; };
-  const int32_t known = trie_.value(text);
+  const int32_t known = b.trie ? b.trie->value(text) : piece(text);
   if (known < 0 && byte_fallback_ &&
       std::all_of(text.begin(), text.end(), [&](char c) { return id_of(c) >= 0; })) {
     for (char c : text) out.push_back({id_of(c), begin, end});
