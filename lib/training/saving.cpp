@@ -372,11 +372,21 @@ bool is_unfinished(const std::string& name) {
   return step || is_temporary_name(name);
 }
 
+/// Whether a folder is one of a module, such as 1_Pooling. Others may be of other runs.
+bool is_of_module(const std::string& name) {
+  const size_t digits = name.find_first_not_of("0123456789");
+  return digits != 0 && digits != std::string::npos && name[digits] == '_';
+}
+
 }  // namespace
 
 void remove_unfinished(const std::string& directory) {
   std::error_code ignored;
-  for (const std::string& place : {directory, directory + "/checkpoints"}) {
+  std::vector<fs::path> places = {directory, directory + "/checkpoints"};
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    if (is_of_module(entry.path().filename())) places.push_back(entry.path());
+  }
+  for (const fs::path& place : places) {
     std::vector<fs::path> found;
     for (const auto& entry : fs::directory_iterator(place, ignored)) {
       if (is_unfinished(entry.path().filename())) found.push_back(entry.path());
