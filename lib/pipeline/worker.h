@@ -22,7 +22,9 @@ struct FirstRecord {
 
   FirstRecord() = default;
   explicit FirstRecord(const Record& record)
-      : number(record.number), number_in_file(record.number_in_file), file(*record.file) {}
+      : number(record.number),
+        number_in_file(record.number_in_file),
+        file(record.file ? *record.file : "") {}
 };
 
 /// Counts of a run; at the end stream() adds up those of all workers.
