@@ -1,7 +1,7 @@
 // An index of nearest that somebody changed: the input is a row of changes, each a place (3 bytes,
 // little-endian) and the byte that comes there; a place behind the end cuts the file. The hash of
 // what was changed is put right, so that the rest is looked at. A search then stays within the
-// file.
+// file. The same of an exact index, whose hash is its end.
 #include "search/index.h"
 
 #include <cstdint>
@@ -16,6 +16,8 @@
 #include "base/hash.h"
 #include "io/npy.h"
 #include "search/index_build.h"
+#include "search/rounded_vectors.h"
+#include "search/vector_search.h"
 
 namespace {
 
@@ -39,14 +41,20 @@ struct Files {
     std::ofstream(folder + "/v.npy", std::ios::binary) << numbers;
     vectors.emplace(bert::MatrixFile::open_vectors(folder + "/v.npy"));
     bert::build_index(index(), *vectors, 0, 1);
-    std::ifstream file(index(), std::ios::binary);
-    good.assign(std::istreambuf_iterator<char>(file), {});
+    good = read(index());
+    bert::RoundedVectors::build(rounded(), *vectors, 0, 1);
+    good_rounded = read(rounded());
     header = sizeof(uint64_t);
     while (header < 256 && !hash_fits()) header += sizeof(uint64_t);
     require(hash_fits());
   }
   ~Files() { std::filesystem::remove_all(folder); }
   std::string index() const { return folder + "/v.index"; }
+  std::string rounded() const { return folder + "/v.rounded"; }
+  static std::string read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   /// Whether a header of this size ends with the hash of what follows.
   bool hash_fits() const {
     uint64_t hash = 0;
@@ -56,12 +64,11 @@ struct Files {
 
   std::string folder;
   std::optional<bert::MatrixFile> vectors;
-  std::string good;
+  std::string good, good_rounded;
   size_t header = 0;
 };
 
-std::string changed(const Files& files, const uint8_t* data, size_t size) {
-  std::string bytes = files.good;
+std::string changed(std::string bytes, const uint8_t* data, size_t size) {
   for (; size >= 4; data += 4, size -= 4) {
     const size_t at = data[0] | size_t{data[1]} << 8 | size_t{data[2]} << 16;
     if (at < bytes.size()) {
@@ -70,18 +77,44 @@ std::string changed(const Files& files, const uint8_t* data, size_t size) {
       bytes.resize(at % (bytes.size() + 1));
     }
   }
-  if (bytes.size() >= files.header) {
-    const uint64_t hash = bert::xxh64(std::string_view(bytes).substr(files.header));
-    std::memcpy(bytes.data() + files.header - sizeof hash, &hash, sizeof hash);
-  }
   return bytes;
+}
+
+void put_hash_right(const Files& files, std::string& bytes) {
+  if (bytes.size() < files.header) return;
+  const uint64_t hash = bert::xxh64(std::string_view(bytes).substr(files.header));
+  std::memcpy(bytes.data() + files.header - sizeof hash, &hash, sizeof hash);
+}
+
+void try_rounded(const Files& files, const uint8_t* data, size_t size) {
+  constexpr size_t kHeader = 128, kPanels = (kRows + 15) / 16;
+  std::string bytes = changed(files.good_rounded, data, size);
+  if (bytes.size() == files.good_rounded.size()) {
+    bert::StreamHash hash(kPanels);
+    hash.add(std::string_view(bytes).substr(kHeader, bytes.size() - kHeader - sizeof(uint64_t)));
+    const uint64_t value = hash.value();
+    std::memcpy(bytes.data() + bytes.size() - sizeof value, &value, sizeof value);
+  }
+  std::ofstream(files.rounded(), std::ios::binary) << bytes;
+  try {
+    const auto rounded = bert::RoundedVectors::open(files.rounded(), *files.vectors, 0);
+    const float query[kWidth] = {1, 2, 3, 4};
+    bert::VectorSearch search({query, 1, kWidth}, {.k = 5});
+    search.add(rounded, bert::source_of(*files.vectors), 0);
+    for (const bert::Neighbour& found : search.nearest(0)) require(found.index < kRows);
+  } catch (const bert::Error& error) {
+    require(error.kind() == bert::Error::Kind::data);
+  }
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Files files;
-  std::ofstream(files.index(), std::ios::binary) << changed(files, data, size);
+  try_rounded(files, data, size);
+  std::string bytes = changed(files.good, data, size);
+  put_hash_right(files, bytes);
+  std::ofstream(files.index(), std::ios::binary) << bytes;
   try {
     const bert::VectorIndex index = bert::VectorIndex::open(files.index(), *files.vectors, 0);
     const float queries[2][kWidth] = {{1, 2, 3, 4}, {0, 0, 0, 0}};
