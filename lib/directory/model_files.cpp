@@ -44,7 +44,8 @@ std::string label2id(const HeadConfig& head) {
 
 std::string pooling_member(const HeadConfig& head) {
   if (head.pooling.hops == 0) return "";
-  return fmt::format("{{\"hops\": {}, \"size\": {}}}", head.pooling.hops, head.pooling.size);
+  return fmt::format("{{\"hops\": {}, \"size\": {}{}}}", head.pooling.hops, head.pooling.size,
+                     head.pooling.unit ? ", \"unit\": true" : "");
 }
 
 std::string null_threshold_of(const HeadConfig& head) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "nn/vector_loss.h"
 #include "ops/kernels.h"
 
 namespace bert {
@@ -12,6 +13,7 @@ AttentivePooling AttentivePooling::load(const Config& config, const Weights& wei
   if (config.pooling.hops == 0) return pooling;
   pooling.hidden_ = weights.linear(config, Role::pooling_hidden, Precision::f32);
   pooling.hops_ = weights.linear(config, Role::pooling_hops, Precision::f32);
+  pooling.unit_ = config.pooling.unit;
   return pooling;
 }
 
@@ -38,6 +40,8 @@ void AttentivePooling::operator()(const PackedBatch& batch, ConstMatrix hidden, 
       }
     }
   }
+  Buffer lengths;
+  if (unit_) nn::unit_forward(pooled, pooled, lengths.matrix(pooled.rows, 1));
 }
 
 }  // namespace bert

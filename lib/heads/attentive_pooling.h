@@ -12,7 +12,8 @@ namespace bert {
 /// sentence embedding"): each of r hops has weights of its own for the n tokens.
 ///
 ///   A [r, n] = softmax(V tanh(W H^T))   over the tokens; W [size, H], V [r, size], no biases
-///   C [r, H] = A H                      the r vectors, side by side: r H numbers
+///   C [r, H] = A H                      the r vectors, side by side: r H numbers, which are
+///                                       scaled to length 1 where the config says so
 ///
 /// All tokens of a text count, also [CLS] and [SEP], as in pool().
 ///
@@ -34,6 +35,7 @@ class BERT_API AttentivePooling {
  private:
   Linear hidden_;  ///< W
   Linear hops_;    ///< V
+  bool unit_ = false;
 };
 
 }  // namespace bert

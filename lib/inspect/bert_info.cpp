@@ -192,7 +192,8 @@ std::vector<std::string> heads_of(const Weights& weights, const Config& config) 
 namespace {
 
 std::string pooling_of(const HeadConfig& head) {
-  return fmt::format("attentive, hops {}, size {}", head.pooling.hops, head.pooling.size);
+  return fmt::format("attentive, hops {}, size {}{}", head.pooling.hops, head.pooling.size,
+                     head.pooling.unit ? ", length 1" : "");
 }
 
 }  // namespace

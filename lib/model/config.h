@@ -21,6 +21,7 @@ class Json;
 struct AttentivePoolingSizes {
   size_t hops = 0;  ///< 0: texts are not pooled so
   size_t size = 0;
+  bool unit = false;  ///< C is scaled to length 1
 };
 
 /// A bidirectional LSTM between frozen layers and a classifier of tokens (Devlin et al. 2019, 5.3).

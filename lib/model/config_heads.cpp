@@ -93,6 +93,7 @@ void read_pooling(const Json& root, HeadConfig& config) {
   if (!pooling->is_object()) refuse(*pooling, "an object with hops and size");
   config.pooling.hops = size_of(pooling->at("hops"), 1, kMaxHops);
   config.pooling.size = size_of(pooling->at("size"), 1, kMaxPoolingSize);
+  config.pooling.unit = flag_at(*pooling, "unit", false);
 }
 
 /// What a CrossEncoder of sentence-transformers puts the logits through: since version 4 under a

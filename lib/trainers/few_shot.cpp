@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "directory/sentence_modules.h"
 #include "nn/logistic_regression.h"
+#include "nn/vector_loss.h"
 #include "ops/kernels.h"
 #include "trainers/dev_measures.h"
 #include "trainers/dev_score.h"
@@ -79,7 +79,8 @@ class FewShotTask : public FinetuneTask {
     Config config = std::move(checkpoint.config);
     config.score_function.clear();
     config.bilstm = {};
-    config.pooling = {1, 1};  // of weights 0, so that each token counts alike
+    // Of weights 0, so that each token counts alike.
+    config.pooling = {1, 1, modules_.normalize};
     read(config);
     pairs_ = make_pairs(train_.examples);
     notice(fmt::format("{} pairs of texts", pairs_.size()));
@@ -205,8 +206,7 @@ class FewShotTask : public FinetuneTask {
             {"sequence", std::to_string(length_)}};
   }
 
-  /// Fits the classifier to the vectors of the training texts. Where the model's vectors have
-  /// length 1, these are divided by their mean length.
+  /// Fits the classifier to the vectors of the training texts.
   void fit() {
     TrainingBatch all;
     std::vector<int32_t> labels;
@@ -218,19 +218,15 @@ class FewShotTask : public FinetuneTask {
     const Config& config = network().config();
     const Matrix x = buffer.matrix(labels.size(), config.hidden_size);
     learner_->vectors(all, x);
-    float length = 0;
-    for (size_t n = 0; n < x.rows; ++n) {
-      length += std::sqrt(dot(x.row(n), x.row(n), x.cols)) / static_cast<float>(x.rows);
-    }
-    const float scale = modules_.normalize ? 1 / std::max(length, 1e-6f) : 1;
-    for (size_t i = 0; i < x.rows * x.cols; ++i) x.data[i] *= scale;
+    Buffer lengths;
+    if (config.pooling.unit) nn::unit_forward(x, x, lengths.matrix(x.rows, 1));
     const nn::LinearClassifier fitted = nn::fit_logistic(x, labels, config.labels.size());
     const auto at = [&](Part part) {
       return learner_->values() +
              learner_->layout().find(tensor_name(Role::pooling_classifier, part))->offset;
     };
     std::transform(fitted.weights.begin(), fitted.weights.end(), at(Part::weight),
-                   [&](double w) { return static_cast<float>(w) * scale; });
+                   [](double w) { return static_cast<float>(w); });
     std::transform(fitted.biases.begin(), fitted.biases.end(), at(Part::bias),
                    [](double b) { return static_cast<float>(b); });
     fitted_at_ = learner_->steps();

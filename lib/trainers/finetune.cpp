@@ -125,6 +125,7 @@ class LabelTask : public FinetuneTask {
     if (!attentive) return;
     config.pooling.hops = options_.hops.value_or(std::max<size_t>(before.hops, 1));
     config.pooling.size = before.size > 0 ? before.size : kSize;
+    config.pooling.unit = before.unit;
   }
 
   void set_encoding(const Config& config, const Tokenizer& tokenizer, ExampleOptions& train) const {

@@ -5,6 +5,7 @@
 
 #include "heads/classification.h"
 #include "nn/loss.h"
+#include "nn/vector_loss.h"
 #include "ops/gradient_kernels.h"
 
 namespace bert::training {
@@ -137,6 +138,11 @@ Matrix TextHead::logits(const HeadPass& pass) {
     x_ = features_.matrix(pass.batch.sequences(),
                           weights_.pooling_hops.weight.rows * pass.hidden.cols);
     nn::pooling_forward(pooling(weights_), begins, pass.hidden, x_, pooling_);
+    if (plan_.config.pooling.unit) {
+      const Matrix lengths = lengths_.matrix(x_.rows, 1);
+      nn::unit_forward(x_, units_.matrix(x_.rows, x_.cols), lengths);
+      copy(units_.matrix(x_.rows, x_.cols), x_);
+    }
   } else {
     x_ = features(pass);
   }
@@ -149,10 +155,15 @@ Matrix TextHead::logits(const HeadPass& pass) {
 
 void TextHead::logits_backward(const HeadPass& pass, Matrix d_logits) {
   if (means_logits()) d_logits = mean_backward(pass.batch.batch, d_logits);
-  const Matrix d_x = d_features_.matrix(x_.rows, x_.cols);
+  Matrix d_x = d_features_.matrix(x_.rows, x_.cols);
   nn::linear_backward(weights_.*classifier_, x_, d_logits, pass.gradient->*classifier_, d_x);
   if (!next_sentence_) nn::dropout(dropout_at(pass, kHeadSite), d_x);
   if (!attentive_) return features_backward(pass, d_x);
+  if (plan_.config.pooling.unit) {
+    const Matrix d_pooled = d_rows_.zeros(x_.rows, x_.cols);
+    nn::unit_backward(units_.matrix(x_.rows, x_.cols), lengths_.matrix(x_.rows, 1), d_x, d_pooled);
+    d_x = d_pooled;
+  }
   nn::pooling_backward(pooling(weights_), pass.batch.batch.cu_seq_lens, pass.hidden, d_x,
                        pass.scale.sequence * plan_.hop_penalty, pooling(*pass.gradient),
                        pass.d_hidden, pooling_);

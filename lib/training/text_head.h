@@ -59,6 +59,8 @@ class TextHead : public Head {
   TransformLayer dense_;
   Matrix x_;  ///< what the classifier read
   Buffer rows_, features_, logits_, means_, spread_, d_features_, d_rows_;
+  Buffer units_;    ///< [S, hops H] what attentive pooling gave, of length 1 ...
+  Buffer lengths_;  ///< [S, 1] ... and the lengths before
 };
 
 }  // namespace bert::training

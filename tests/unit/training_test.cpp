@@ -478,6 +478,25 @@ TEST_CASE("steps have the same bits for any number of threads, and the same mask
   CHECK(difference / static_cast<double>(once.size()) < 2e-5);
 }
 
+namespace {
+
+/// Whether `found`, the gradient of half the loss by x, is the slope of the loss.
+template <typename Loss>
+void check_slopes(Data& x, const Data& found, const Loss& loss) {
+  for (size_t i = 0; i<x.values.size(); i += x.values.size()> 30 ? 7 : 1) {
+    const float old = x.values[i], step = 0.01f;
+    x.values[i] = old + step;
+    const double up = loss();
+    x.values[i] = old - step;
+    const double down = loss();
+    x.values[i] = old;
+    const double slope = 0.5 * (up - down) / (2 * static_cast<double>(step));
+    CHECK(static_cast<double>(found.values[i]) == doctest::Approx(slope).epsilon(5e-3).scale(0.01));
+  }
+}
+
+}  // namespace
+
 TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite differences") {
   HeadPlan plan{Objective::vectors, ModelDirectory(golden_model("tiny-bert")).config(), ""};
   const size_t h = plan.config.hidden_size;
@@ -503,17 +522,41 @@ TEST_CASE("vectors: the loss is one minus the cosine, its slope that of finite d
   }
   CHECK(loss() == doctest::Approx(expected).epsilon(1e-6));
   head->learn({batch, hidden.matrix(), {1, 0.5f}, {}, &none, d_hidden.matrix()});
-  for (size_t i = 0; i < 5 * h; i += 7) {
-    const float old = hidden.values[i], step = 0.01f;
-    hidden.values[i] = old + step;
-    const double up = loss();
-    hidden.values[i] = old - step;
-    const double down = loss();
-    hidden.values[i] = old;
-    const double slope = 0.5 * (up - down) / (2 * static_cast<double>(step));
-    CHECK(static_cast<double>(d_hidden.values[i]) ==
-          doctest::Approx(slope).epsilon(5e-3).scale(0.01));
-  }
+  check_slopes(hidden, d_hidden, loss);
+}
+
+TEST_CASE(
+    "attentive pooling to length 1 under a classifier: the slope is that of finite differences") {
+  HeadPlan plan{Objective::classify, ModelDirectory(golden_model("tiny-classifier")).config(), ""};
+  plan.config.pooling = {2, 3, true};
+  const size_t h = plan.config.hidden_size, labels = plan.config.labels.size();
+  const auto numbers = [](size_t rows, size_t cols, float by) {
+    Data data(rows, cols);
+    for (size_t i = 0; i < rows * cols; ++i)
+      data.values[i] = std::sin(by * static_cast<float>(i + 1));
+    return data;
+  };
+  Data first = numbers(3, h, 2.3f), hops = numbers(2, 3, 1.7f), last = numbers(labels, 2 * h, 0.9f);
+  Data d_first(3, h), d_hops(2, 3), d_last(labels, 2 * h), bias(1, labels), d_bias(1, labels);
+  ModelWeights weights, gradient;
+  weights.pooling_hidden.weight = first.matrix();
+  weights.pooling_hops.weight = hops.matrix();
+  weights.classifier = {last.matrix(), bias.values.data()};
+  gradient.pooling_hidden.weight = d_first.matrix();
+  gradient.pooling_hops.weight = d_hops.matrix();
+  gradient.classifier = {d_last.matrix(), d_bias.values.data()};
+  const std::unique_ptr<Head> head = Head::make(plan, weights);
+  TrainingBatch batch;
+  batch.batch.append(std::vector<int32_t>{2, 5, 3}, std::vector<int32_t>{0, 0, 0});
+  batch.batch.append(std::vector<int32_t>{2, 3}, std::vector<int32_t>{0, 0});
+  batch.sequence_labels = {1, 0};
+  Data hidden = numbers(5, h, 3.1f), d_hidden(5, h);
+  const auto loss = [&] { return head->learn({batch, hidden.matrix()}).sequence_loss; };
+  head->learn({batch, hidden.matrix(), {1, 0.5f}, {}, &gradient, d_hidden.matrix()});
+  check_slopes(hidden, d_hidden, loss);
+  check_slopes(first, d_first, loss);
+  check_slopes(hops, d_hops, loss);
+  check_slopes(last, d_last, loss);
 }
 
 TEST_CASE("a step of several heads adds their weighted gradients") {
