@@ -59,6 +59,17 @@ std::vector<TextPairOf> make_pairs(const std::vector<Example>& texts) {
   return pairs;
 }
 
+/// Gives each row the length 1; returns the mean of what they had.
+float normalize(Matrix x) {
+  float mean = 0;
+  for (size_t n = 0; n < x.rows; ++n) {
+    const float length = std::max(std::sqrt(dot(x.row(n), x.row(n), x.cols)), 1e-6f);
+    for (size_t i = 0; i < x.cols; ++i) x.row(n)[i] /= length;
+    mean += length / static_cast<float>(x.rows);
+  }
+  return mean;
+}
+
 /// With the defaults of few examples.
 FinetuneOptions settled(FinetuneOptions options) {
   if (!options.rate_given) options.learner.optimizer.learning_rate = kRate;
@@ -218,12 +229,7 @@ class FewShotTask : public FinetuneTask {
     const Config& config = network().config();
     const Matrix x = buffer.matrix(labels.size(), config.hidden_size);
     learner_->vectors(all, x);
-    float length = 0;
-    for (size_t n = 0; n < x.rows; ++n) {
-      length += std::sqrt(dot(x.row(n), x.row(n), x.cols)) / static_cast<float>(x.rows);
-    }
-    const float scale = modules_.normalize ? 1 / std::max(length, 1e-6f) : 1;
-    for (size_t i = 0; i < x.rows * x.cols; ++i) x.data[i] *= scale;
+    const float scale = modules_.normalize ? 1 / normalize(x) : 1;
     const nn::LinearClassifier fitted = nn::fit_logistic(x, labels, config.labels.size());
     const auto at = [&](Part part) {
       return learner_->values() +
