@@ -164,7 +164,7 @@ void Composed::part(std::string_view text, Part part, bool literal, Scratch& scr
   }
   const auto base = static_cast<uint32_t>(part.begin);
   const bool cached =
-      length <= Chunk::kLongest && !part.first && !part.last && !(literal && added_);
+      length <= ShortText::kLongest && !part.first && !part.last && !(literal && added_);
   const auto work = [&] {
     scratch.text.clear();
     scratch.replaced += append_text(bytes, base, scratch.text);
@@ -275,7 +275,7 @@ void Composed::bytes(std::string_view whole, size_t begin, size_t end, Scratch& 
 void Composed::byte_word(std::string_view text, size_t begin, size_t end, Scratch& scratch,
                          PieceBuffer& out) const {
   const auto split = [&] { uncached_word(text, begin, end, false, scratch, out); };
-  if (end - begin > Chunk::kLongest) return split();
+  if (end - begin > ShortText::kLongest) return split();
   scratch.seen.chunk(text, begin, end - begin, scratch, out, split);
 }
 

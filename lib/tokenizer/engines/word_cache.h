@@ -89,7 +89,7 @@ struct alignas(32) AsciiWord {
 static_assert(sizeof(AsciiWord) == 32);
 
 /// The pieces of any text between two characters at which it may be cut.
-struct alignas(64) Chunk {
+struct alignas(64) ShortText {
   static constexpr size_t kLongest = 24;
   static constexpr size_t kMostPieces = 5;
   using Key = WordKey<kLongest>;
@@ -129,7 +129,7 @@ struct alignas(64) Chunk {
     next_word += words;
   }
 };
-static_assert(sizeof(Chunk) == 64);
+static_assert(sizeof(ShortText) == 64);
 
 /// The words and chunks that were seen lately, by their bytes as they stand in the text: a hit
 /// needs no normalising. Each key has one place. One thread's; results never depend on what it
@@ -153,14 +153,14 @@ class WordCache {
     }
     entry.recall(base, counts.next_word, out);
   }
-  /// The same of any text of at most Chunk::kLongest bytes. What split() counts as replaced is not
-  /// remembered, so that it is counted each time.
+  /// The same of any text of at most ShortText::kLongest bytes. What split() counts as replaced is
+  /// not remembered, so that it is counted each time.
   template <typename Split>
   void chunk(std::string_view text, size_t begin, size_t length, Engine::Scratch& counts,
              PieceBuffer& out, Split split) {
     const auto base = static_cast<uint32_t>(begin);
-    const auto key = Chunk::Key::read(text.data() + begin, length, text.size() - begin);
-    Chunk& entry = place<kChunkBits>(chunks_, key);
+    const auto key = ShortText::Key::read(text.data() + begin, length, text.size() - begin);
+    ShortText& entry = place<kChunkBits>(chunks_, key);
     if (entry.key != key || entry.length != length) {
       const size_t mark = out.size(), replaced = counts.replaced;
       const int32_t word = counts.next_word;
@@ -180,7 +180,7 @@ class WordCache {
   }
 
   LazyZeros<AsciiWord> words_;
-  LazyZeros<Chunk> chunks_;
+  LazyZeros<ShortText> chunks_;
 };
 
 }  // namespace bert

@@ -235,7 +235,7 @@ void WordPiece::chunk(std::string_view text, size_t begin, size_t length, Scratc
   const auto split = [&] {
     normalize(text.substr(begin, length), static_cast<uint32_t>(begin), scratch, out);
   };
-  if (length > Chunk::kLongest) return split();
+  if (length > ShortText::kLongest) return split();
   scratch.seen.chunk(text, begin, length, scratch, out, split);
 }
 
@@ -265,7 +265,7 @@ void WordPiece::split_ascii(std::string_view chunk, uint32_t base, Scratch& scra
 void WordPiece::normalize(std::string_view chunk, uint32_t base, Scratch& scratch,
                           PieceBuffer& out) const {
   scratch.normalizer.start(chunk, base);
-  const bool may_flush = chunk.size() > Chunk::kLongest;
+  const bool may_flush = chunk.size() > ShortText::kLongest;
   for (NormalizedChar c; scratch.normalizer.next(c);) {
     feed(c, scratch, out);
     if (may_flush) {
