@@ -12,12 +12,20 @@
 
 namespace bert {
 
+namespace {
+
+bool may_have_turns(const Config& config) {
+  return config.rotary.theta > 0 && !config.family->turns_tensor.empty();
+}
+
+}  // namespace
+
 bool is_turn_tensor(const Config& config, std::string_view name) {
-  const std::string_view end = config.family->turns_tensor;
-  return config.rotary.theta > 0 && !end.empty() && name.ends_with(end);
+  return may_have_turns(config) && name.ends_with(config.family->turns_tensor);
 }
 
 void take_stored_turns(Config& config, const Weights& weights) {
+  if (!may_have_turns(config)) return;
   const size_t size = config.head_size();
   std::vector<size_t> shape = {size / 2};
   if (config.rotary.neighbours) shape = {config.max_position_embeddings, size};

@@ -153,7 +153,8 @@ RoundedVectors RoundedVectors::open(const std::string& path, const MatrixFile& v
   const Header wanted;
   if (bytes.size() < sizeof header) refuse("is no index of nearest, or is cut");
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (!begins_as_one(path)) refuse("is no index of nearest, or one of another version");
+  if (std::memcmp(header.magic, wanted.magic, sizeof wanted.magic) != 0)
+    refuse("is no index of nearest, or one of another version");
   if (header.version != wanted.version || header.layout != wanted.layout)
     refuse("is an index of another version of nearest: build it again");
   header.of.check(path, vectors, model);
